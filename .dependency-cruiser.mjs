@@ -1,0 +1,143 @@
+// Who may import whom. `npm run boundaries` checks it; type-only imports count as well.
+
+// A folder may import itself, the folders of the lines above its own, and the files that everyone may use.
+const layers = [
+  ['protocol'],
+  ['engine'],
+  ['async-tasks', 'runners', 'instances'],
+  ['command-tasks'],
+  ['tools', 'commands'],
+  ['host', 'server', 'mcp'],
+  ['cli'],
+]
+const everyoneMayUse = ['^src/errors[.]ts$', '^src/clock[.]ts$']
+const ours = '^(src|machines|test|docs)/'
+const folder = (name) => `^src/${name}/`
+
+const layerRules = layers.flatMap((names, level) =>
+  names.map((name) => {
+    const below = layers.slice(0, level).flat()
+    return {
+      name: `layer-${name}`,
+      comment: `src/${name} may import ${['machines', ...below].join(', ')}, src/errors.ts and src/clock.ts.`,
+      severity: 'error',
+      from: { path: folder(name) },
+      to: { path: '^(src|machines)/', pathNot: [folder(name), '^machines/', ...below.map(folder), ...everyoneMayUse] },
+    }
+  }),
+)
+
+// A package that only some folders need is imported there and nowhere else.
+const homes = {
+  hono: ['server'],
+  '@hono/[^/]+': ['server'],
+  '@statelyai/inspect': ['inspect'],
+  'fast-check': ['testing'],
+}
+
+const homeRules = Object.entries(homes).map(([dependency, names]) => ({
+  name: `home-of-${dependency.replace(/\W+/g, '-').replace(/^-|-$/g, '')}`,
+  comment: `Only ${names.map((name) => `src/${name}`).join(', ')} may import it, so that nobody else loads it.`,
+  severity: 'error',
+  from: { path: '^(src|machines)/', pathNot: names.map(folder) },
+  to: { path: `^node_modules/${dependency}/` },
+}))
+
+export default {
+  forbidden: [
+    ...layerRules,
+    ...homeRules,
+    {
+      name: 'machines-are-pure',
+      comment: 'machines/ imports itself, xstate and zod: no I/O, no Node builtin, no RxJS, nothing of src.',
+      severity: 'error',
+      from: { path: '^machines/' },
+      to: { pathNot: ['^machines/', '^node_modules/(xstate|zod)/'] },
+    },
+    {
+      name: 'protocol-takes-only-types-from-machines',
+      comment: 'Whoever reads a message need not load a statechart.',
+      severity: 'error',
+      from: { path: '^src/protocol/' },
+      to: { path: '^machines/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'client-needs-only-protocol',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { path: ours, pathNot: ['^src/client/', '^src/protocol/', ...everyoneMayUse] },
+    },
+    ...['inspect', 'testing'].map((name) => ({
+      name: `nobody-imports-${name}`,
+      comment: 'It shows or tests the rest, and the rest does without it.',
+      severity: 'error',
+      from: { path: '^(src|machines)/', pathNot: folder(name) },
+      to: { path: folder(name) },
+    })),
+    {
+      name: 'shared-files-are-at-the-bottom',
+      comment: 'What everyone may use imports nothing of ours but protocol and the other shared files.',
+      severity: 'error',
+      from: { path: everyoneMayUse },
+      to: { path: ours, pathNot: ['^src/protocol/', ...everyoneMayUse] },
+    },
+    {
+      name: 'entry-is-the-core',
+      comment: 'Importing the package must not load what only one subpath needs.',
+      severity: 'error',
+      from: { path: '^src/index[.]ts$' },
+      to: { path: '^src/(server|mcp|cli|client|inspect|testing)/' },
+    },
+    {
+      name: 'nobody-imports-the-entry',
+      comment: 'Inside, import the file that defines the name.',
+      severity: 'error',
+      from: { path: '^(src|machines)/' },
+      to: { path: '^src/index[.]ts$' },
+    },
+    {
+      name: 'a-folder-has-a-place',
+      comment: 'A new folder or root file in src/ needs a place in .dependency-cruiser.mjs first.',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: [...layers.flat(), 'client', 'inspect', 'testing']
+          .map(folder)
+          .concat('^src/index[.]ts$', everyoneMayUse),
+      },
+      to: {},
+    },
+    {
+      name: 'library-does-not-import-tests',
+      severity: 'error',
+      from: { path: '^(src|machines)/' },
+      to: { path: '^(test|docs)/' },
+    },
+    {
+      name: 'library-does-not-import-dev-dependencies',
+      severity: 'error',
+      from: { path: '^(src|machines)/' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm-peer', 'npm-optional'] },
+    },
+    {
+      name: 'a-name-says-what-it-is-about',
+      severity: 'error',
+      from: {},
+      to: { path: '/(utils?|helpers?|common|misc)([.]ts$|/)', pathNot: '^node_modules/' },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-unresolvable',
+      severity: 'error',
+      // Tests may name the package itself, which resolves only after a build; tsc sees to theirs.
+      from: { path: '^(src|machines)/' },
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: ['node_modules', '^dist/'] },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+}

@@ -1,0 +1,94 @@
+// Lint rules: typescript-eslint's strict set with types, and the house habits that a rule can hold.
+import js from '@eslint/js'
+import prettier from 'eslint-config-prettier/flat'
+import { defineConfig, globalIgnores } from 'eslint/config'
+import tseslint from 'typescript-eslint'
+
+const noEnum = { selector: 'TSEnumDeclaration', message: 'Use a union of string literals, or a const object.' }
+const noDefaultExport = { selector: 'ExportDefaultDeclaration', message: 'Export by name: one name everywhere.' }
+const noDateNow = {
+  selector: 'MemberExpression[object.name="Date"][property.name="now"]',
+  message: 'Time comes in through the clock option (src/clock.ts).',
+}
+const noNewDate = { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: noDateNow.message }
+const timers = ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate']
+const noTimers = timers.map((name) => ({ name, message: 'Timers come in through the clock option (src/clock.ts).' }))
+
+export default defineConfig(
+  globalIgnores(['dist/', 'coverage/', 'reports/', '.stryker-tmp/']),
+  js.configs.recommended,
+  tseslint.configs.strictTypeChecked,
+  prettier,
+  {
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      curly: ['error', 'multi-line'],
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'no-restricted-syntax': ['error', noEnum, noDefaultExport],
+      '@typescript-eslint/consistent-type-exports': 'error',
+      '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-import-type-side-effects': 'error',
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: true },
+      ],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', caughtErrors: 'all', ignoreRestSiblings: true },
+      ],
+    },
+  },
+  {
+    name: 'library: tests own the time, and a library does not print',
+    files: ['src/**/*.ts', 'machines/**/*.ts'],
+    ignores: ['src/clock.ts', 'src/cli/**'],
+    rules: {
+      'no-console': ['error', { allow: ['error'] }],
+      'no-restricted-globals': ['error', ...noTimers],
+      'no-restricted-syntax': ['error', noEnum, noDefaultExport, noDateNow, noNewDate],
+    },
+  },
+  {
+    name: 'machines: the same input gives the same states',
+    files: ['machines/**/*.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...noTimers,
+        ...['process', 'Buffer', 'crypto', 'fetch', 'performance'].map((name) => ({
+          name,
+          message: 'A machine does no I/O: let the host provide it.',
+        })),
+      ],
+      'no-restricted-properties': ['error', { object: 'Math', property: 'random', message: 'Ids come in as input.' }],
+    },
+  },
+  {
+    name: 'tests: short cuts that only a test may take',
+    files: ['test/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+  {
+    name: 'configuration files',
+    files: ['*.{js,mjs,cjs}', '.*.{js,mjs,cjs}', '*.config.ts'],
+    rules: { 'no-restricted-syntax': ['error', noEnum] },
+  },
+  {
+    name: 'programs that examples and tests start',
+    files: ['docs/**/*.mjs', 'test/**/*.mjs'],
+    // TypeScript does not read them, so the rule must know Node's globals.
+    languageOptions: {
+      globals: Object.fromEntries(
+        ['console', 'performance', 'process', 'Buffer', ...timers].map((name) => [name, 'readonly']),
+      ),
+    },
+  },
+  { files: ['**/*.{js,mjs,cjs}'], extends: [tseslint.configs.disableTypeChecked] },
+)

@@ -1,0 +1,22 @@
+// The default test run: everything but test/e2e. It needs no build: the package's own name resolves to its sources.
+import { defineConfig } from 'vitest/config'
+import { sourceAliases } from './test/support/source-aliases.js'
+import { runs } from './test/support/property.js'
+
+export default defineConfig({
+  resolve: { alias: sourceAliases() },
+  test: {
+    include: ['test/{unit,model,race,types}/**/*.test.ts'],
+    setupFiles: ['test/support/property-settings.ts'],
+    dangerouslyIgnoreUnhandledErrors: false,
+    // A deep run (FC_NUM_RUNS=10000) gets as much more time.
+    testTimeout: Math.max(10_000, runs * 50),
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts', 'machines/**/*.ts'],
+      reporter: ['text', 'html', 'json-summary'],
+      skipFull: true,
+      thresholds: { statements: 50, branches: 50, functions: 50, lines: 50 },
+    },
+  },
+})
