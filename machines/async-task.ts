@@ -1,0 +1,122 @@
+/**
+ * One background task: it runs until it ends, and it ends once.
+ *
+ * T1  A task ends in exactly one of completed, failed, cancelled; whatever arrives later changes nothing.
+ * T2  The event that ends a task fixes its status, output and error.
+ * T3  After its deadline a task can only fail, unless someone cancels it first.
+ * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace is over.
+ *
+ * The chart is pure: the host provides `requestAbort`, and the registry that owns the task stamps the times.
+ */
+import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import type { OutputObject, Settlement } from './records.js'
+
+/** What a task actor starts with. */
+export interface AsyncTaskActorInput {
+  readonly id: string
+  readonly subagentName: string
+  /** Deadline in ms; none when absent. */
+  readonly timeoutMs?: number
+  /** How long the task may wind down after its deadline, in ms. */
+  readonly graceMs: number
+}
+
+export type AsyncTaskEvent =
+  | { readonly type: 'task.complete'; readonly output: OutputObject }
+  | { readonly type: 'task.fail'; readonly error: string }
+  | { readonly type: 'task.cancel' }
+
+interface AsyncTaskContext extends AsyncTaskActorInput {
+  readonly settlement: Settlement | undefined
+}
+
+const CANCELLED: Settlement = { status: 'cancelled' }
+
+/** The message a task fails with when its deadline has passed; `reported` is what its run said afterwards. */
+export function timeoutMessage(timeoutMs: number, reported?: string): string {
+  const limit = timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`
+  return `Task timed out: it did not end within its limit of ${limit}.${reported === undefined ? '' : ` It then reported: ${reported}`}`
+}
+
+export const asyncTaskMachine = setup({
+  types: {
+    context: {} as AsyncTaskContext,
+    events: {} as AsyncTaskEvent,
+    input: {} as AsyncTaskActorInput,
+    output: {} as Settlement,
+  },
+  delays: {
+    deadline: ({ context }) => context.timeoutMs ?? 0,
+    grace: ({ context }) => context.graceMs,
+  },
+  guards: {
+    hasDeadline: ({ context }) => context.timeoutMs !== undefined,
+  },
+  actions: {
+    keepOutput: assign({
+      settlement: ({ event }): Settlement => ({
+        status: 'completed',
+        output: event.type === 'task.complete' ? event.output : {},
+      }),
+    }),
+    keepError: assign({
+      settlement: ({ event }): Settlement => ({
+        status: 'failed',
+        error: event.type === 'task.fail' ? event.error : 'The task failed.',
+      }),
+    }),
+    keepCancellation: assign({ settlement: CANCELLED }),
+    keepTimeout: assign({
+      settlement: ({ context, event }): Settlement => ({
+        status: 'failed',
+        error: timeoutMessage(context.timeoutMs ?? 0, event.type === 'task.fail' ? event.error : undefined),
+      }),
+    }),
+    requestAbort: () => {
+      throw new Error('async-task: the host must provide the action requestAbort')
+    },
+  },
+}).createMachine({
+  id: 'asyncTask',
+  description: 'One background run, from its registration to its only end.',
+  context: ({ input }) => ({ ...input, settlement: undefined }),
+  initial: 'running',
+  states: {
+    running: {
+      description: 'The run has not ended. Whatever ends it first decides how.',
+      initial: 'unlimited',
+      on: {
+        'task.complete': { target: 'completed', actions: 'keepOutput' },
+        'task.fail': { target: 'failed', actions: 'keepError' },
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation' },
+      },
+      states: {
+        unlimited: {
+          description: 'No deadline was set.',
+          always: { guard: 'hasDeadline', target: 'timed' },
+        },
+        timed: {
+          description: 'The deadline is being waited for.',
+          after: { deadline: 'overdue' },
+        },
+        overdue: {
+          description: 'The deadline has passed: the run is asked to stop, and whatever it says now, the task fails.',
+          entry: 'requestAbort',
+          on: {
+            'task.complete': { target: '#asyncTask.failed', actions: 'keepTimeout' },
+            'task.fail': { target: '#asyncTask.failed', actions: 'keepTimeout' },
+          },
+          after: { grace: { target: '#asyncTask.failed', actions: 'keepTimeout' } },
+        },
+      },
+    },
+    completed: { type: 'final', description: 'The run returned an output.' },
+    failed: { type: 'final', description: 'The run threw, could not start, or outlived its deadline.' },
+    cancelled: { type: 'final', description: 'Someone called it off; what its run does later is dropped.' },
+  },
+  output: ({ context }) => context.settlement ?? CANCELLED,
+})
+
+export type AsyncTaskMachine = typeof asyncTaskMachine
+export type AsyncTaskRef = ActorRefFrom<AsyncTaskMachine>
+export type AsyncTaskSnapshot = SnapshotFrom<AsyncTaskMachine>

@@ -1,0 +1,205 @@
+/**
+ * One owner's deliveries, for as long as its auto-trigger is subscribed: when something is owed and the agent is idle,
+ * one message goes out, and the chart looks again after each.
+ *
+ * D1  At most one delivery is in flight.
+ * D2  While something is owed and someone is subscribed, a wake-up is due: a timer, an idle edge or an end of a delivery.
+ * D3  After every end of a delivery, good, bad or expired, it looks again.
+ * D4  A refused or expired delivery is retried with exponential back-off, which a success or an empty ledger resets.
+ * D5  Once detached nothing new starts; a delivery in flight is still seen to its end.
+ *
+ * The chart has no clock and no host: guards on the host, the delivery and its report are provided.
+ */
+import {
+  assign,
+  cancel,
+  enqueueActions,
+  fromCallback,
+  setup,
+  type ActorRefFrom,
+  type EventObject,
+  type SnapshotFrom,
+} from 'xstate'
+
+/** All in ms. */
+export interface DeliveryTiming {
+  /** How long to wait for more to end, after each end; 0 is one tick. */
+  readonly coalesceMs: number
+  /** The longest such wait. */
+  readonly maxWaitMs: number
+  /** How often to ask a busy agent again; none for an agent that says when it is idle. */
+  readonly pollMs?: number
+  readonly retryInitialMs: number
+  readonly retryMaxMs: number
+  /** How long a delivery may take; no limit when absent. */
+  readonly timeoutMs?: number
+}
+
+interface DeliveryContext {
+  readonly timing: DeliveryTiming
+  /** Deliveries that failed in a row. */
+  readonly failures: number
+}
+
+/** What the provided delivery reports. */
+export type DeliveryReport =
+  | { readonly type: 'delivery.accepted' }
+  | { readonly type: 'delivery.refused' }
+  /** There was nothing left to send. */
+  | { readonly type: 'delivery.emptied' }
+
+export type DeliveryEvent =
+  | DeliveryReport
+  | { readonly type: 'delivery.expired' }
+  /** Something became owed. */
+  | { readonly type: 'delivery.requested' }
+  /** Another delivery of the same owner ended. */
+  | { readonly type: 'lease.ended' }
+  | { readonly type: 'agent.idle' }
+  | { readonly type: 'timing.set'; readonly timing: DeliveryTiming }
+  | { readonly type: 'trigger.attach' }
+  | { readonly type: 'trigger.detach' }
+  | { readonly type: 'trigger.close' }
+
+function mustProvide(name: string): never {
+  throw new Error(`delivery: the host must provide ${name}`)
+}
+
+const EXPIRY = 'expiry'
+
+export const deliveryMachine = setup({
+  types: {
+    context: {} as DeliveryContext,
+    events: {} as DeliveryEvent,
+    input: {} as DeliveryTiming,
+  },
+  actors: {
+    deliver: fromCallback<EventObject>(() => mustProvide('the actor deliver')),
+  },
+  delays: {
+    coalesce: ({ context }) => context.timing.coalesceMs,
+    maxWait: ({ context }) => context.timing.maxWaitMs,
+    poll: ({ context }) => context.timing.pollMs ?? 0,
+    expiry: ({ context }) => context.timing.timeoutMs ?? 0,
+    backOff: ({ context: { timing, failures } }) =>
+      Math.min(timing.retryMaxMs, timing.retryInitialMs * 2 ** Math.max(0, failures - 1)),
+  },
+  guards: {
+    isNothingOwed: () => mustProvide('the guard isNothingOwed'),
+    isAgentIdle: () => mustProvide('the guard isAgentIdle'),
+    canPoll: ({ context }) => context.timing.pollMs !== undefined,
+  },
+  actions: {
+    startExpiry: enqueueActions(({ context, enqueue }) => {
+      if (context.timing.timeoutMs !== undefined) {
+        enqueue.raise({ type: 'delivery.expired' }, { id: EXPIRY, delay: 'expiry' })
+      }
+    }),
+    stopExpiry: cancel(EXPIRY),
+    reportExpiry: () => mustProvide('the action reportExpiry'),
+    countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
+    forgetFailures: assign({ failures: 0 }),
+    setTiming: assign({
+      timing: ({ context, event }) => (event.type === 'timing.set' ? event.timing : context.timing),
+    }),
+  },
+}).createMachine({
+  id: 'delivery',
+  description: "Brings what is owed to one owner's agent, a message at a time.",
+  context: ({ input }) => ({ timing: input, failures: 0 }),
+  initial: 'holding',
+  on: {
+    'trigger.close': '.detached',
+    'timing.set': { actions: 'setTiming' },
+  },
+  states: {
+    dormant: {
+      description: 'Nothing is owed.',
+      entry: 'forgetFailures',
+      on: {
+        'delivery.requested': 'holding',
+        'trigger.detach': 'detached',
+      },
+    },
+    holding: {
+      description: 'Something may be owed; it is not yet on its way.',
+      initial: 'gathering',
+      on: { 'trigger.detach': 'detached' },
+      states: {
+        gathering: {
+          description: 'What ends together shares a message: each end restarts the wait, up to a longest one.',
+          initial: 'quiet',
+          after: { maxWait: 'looking' },
+          states: {
+            quiet: {
+              after: { coalesce: '#delivery.holding.looking' },
+              on: { 'delivery.requested': { target: 'quiet', reenter: true } },
+            },
+          },
+        },
+        looking: {
+          description: 'Decides at once: nothing to say, nobody to say it to, or go.',
+          always: [
+            { guard: 'isNothingOwed', target: '#delivery.dormant' },
+            { guard: 'isAgentIdle', target: '#delivery.delivering' },
+            { guard: 'canPoll', target: 'polling' },
+            { target: 'waiting' },
+          ],
+        },
+        polling: {
+          description: 'The agent is busy, or another delivery of this owner is in flight; ask again in a while.',
+          after: { poll: 'looking' },
+          on: { 'agent.idle': 'gathering', 'lease.ended': 'gathering' },
+        },
+        waiting: {
+          description: 'As polling, but the agent says itself when it is idle.',
+          on: { 'agent.idle': 'gathering', 'lease.ended': 'gathering' },
+        },
+      },
+    },
+    delivering: {
+      description: 'One message is in flight.',
+      entry: 'startExpiry',
+      exit: 'stopExpiry',
+      invoke: { id: 'deliver', src: 'deliver' },
+      initial: 'attended',
+      states: {
+        attended: {
+          on: {
+            'delivery.accepted': { target: '#delivery.holding', actions: 'forgetFailures' },
+            'delivery.emptied': '#delivery.holding',
+            'delivery.refused': { target: '#delivery.backingOff', actions: 'countFailure' },
+            'delivery.expired': { target: '#delivery.backingOff', actions: ['countFailure', 'reportExpiry'] },
+            'trigger.detach': 'unattended',
+          },
+        },
+        unattended: {
+          description: 'Nobody is subscribed any more; only the outcome is awaited.',
+          on: {
+            'delivery.accepted': '#delivery.detached',
+            'delivery.emptied': '#delivery.detached',
+            'delivery.refused': '#delivery.detached',
+            'delivery.expired': '#delivery.detached',
+            'trigger.attach': 'attended',
+          },
+        },
+      },
+    },
+    backingOff: {
+      description: 'The last delivery failed. What ends now joins the retry; an idle edge fires it.',
+      after: { backOff: 'holding' },
+      on: {
+        'agent.idle': 'holding',
+        'trigger.detach': 'detached',
+      },
+    },
+    detached: {
+      type: 'final',
+      description: 'The subscription is over.',
+    },
+  },
+})
+
+export type DeliveryMachine = typeof deliveryMachine
+export type DeliveryRef = ActorRefFrom<DeliveryMachine>
+export type DeliverySnapshot = SnapshotFrom<DeliveryMachine>

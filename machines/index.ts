@@ -1,0 +1,27 @@
+/** The charts, each of which opens in Stately as it stands, and the types they share. */
+export { asyncTaskMachine, timeoutMessage } from './async-task.js'
+export type {
+  AsyncTaskActorInput,
+  AsyncTaskEvent,
+  AsyncTaskMachine,
+  AsyncTaskRef,
+  AsyncTaskSnapshot,
+} from './async-task.js'
+export { taskRegistryMachine } from './task-registry.js'
+export type {
+  TaskRegistryEvent,
+  TaskRegistryInput,
+  TaskRegistryMachine,
+  TaskRegistryRef,
+  TaskRegistrySnapshot,
+} from './task-registry.js'
+export { deliveryMachine } from './delivery.js'
+export type {
+  DeliveryEvent,
+  DeliveryMachine,
+  DeliveryRef,
+  DeliveryReport,
+  DeliverySnapshot,
+  DeliveryTiming,
+} from './delivery.js'
+export type * from './records.js'

@@ -1,0 +1,194 @@
+/**
+ * The parent of every task: it admits them, keeps their records and the ledger of what is owed, and prunes.
+ *
+ * R1  Launches in their slots and live reservations never exceed the maximum, unless it was lowered under them.
+ * R2  An id that a retained record holds is never admitted again.
+ * R3  A task that ends leaves a frozen record in the same transition, and its actor is let go.
+ * R4  An entry is in at most one lease, and an owner has at most one exclusive lease out.
+ * R5  Only records that owe nothing and whose handlers have run are pruned, the earliest ended first; one that owes
+ *     is passed over.
+ * R6  Every change is numbered and put in the outbox in that order; no host code runs inside a transition.
+ * R7  A disposed registry changes nothing more.
+ *
+ * Children are made with `createActor({ parent })` in an assignment and started by the action that follows: `spawn`
+ * copies the list of children at every launch.
+ */
+import { assign, createActor, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import { asyncTaskMachine, type AsyncTaskMachine } from './async-task.js'
+import type { AsyncTaskInfo, Settlement, TaskAdmission } from './records.js'
+import { TaskTable, type LeaseRequest, type TaskEntry, type TaskTableOptions } from './task-table.js'
+
+export interface TaskRegistryInput extends TaskTableOptions {
+  /** The chart its tasks run, with the host's effects provided. */
+  readonly task?: AsyncTaskMachine
+}
+
+interface TaskRegistryContext {
+  readonly table: TaskTable
+  readonly task: AsyncTaskMachine
+}
+
+interface TaskRegister {
+  readonly type: 'task.register'
+  readonly admission: TaskAdmission
+  readonly reservationId?: string
+  /** A launch: bound by the maximum, and its slot is held until `slot.release`. */
+  readonly isLaunched: boolean
+}
+
+export type TaskRegistryEvent =
+  | TaskRegister
+  | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
+  | { readonly type: 'task.notify'; readonly taskIds: readonly string[] }
+  | { readonly type: `xstate.done.actor.task.${string}`; readonly actorId: string; readonly output: Settlement }
+  | { readonly type: 'slot.release'; readonly slot: number }
+  | { readonly type: 'reservation.take'; readonly reservationId: string; readonly ttlMs: number }
+  | { readonly type: 'reservation.cancel'; readonly reservationId: string }
+  | { readonly type: 'limit.set'; readonly max: number }
+  | { readonly type: 'lease.take'; readonly request: LeaseRequest }
+  | { readonly type: 'lease.acknowledge'; readonly deliveryId: string; readonly late?: readonly TaskEntry[] }
+  | { readonly type: 'lease.release'; readonly deliveryId: string }
+  | { readonly type: 'owner.release'; readonly owner: string; readonly heir?: string }
+  | { readonly type: 'text.cut'; readonly taskIds: readonly string[] }
+  | { readonly type: 'text.read'; readonly taskId: string }
+  | { readonly type: 'history.prune' }
+  | { readonly type: 'registry.dispose' }
+
+const TASK_ACTOR_PREFIX = 'task.'
+
+export const taskRegistryMachine = setup({
+  types: {
+    context: {} as TaskRegistryContext,
+    events: {} as TaskRegistryEvent,
+    input: {} as TaskRegistryInput,
+  },
+  guards: {
+    canAdmit: ({ context, event }) => {
+      if (event.type !== 'task.register') return false
+      const isLimited = event.isLaunched && event.admission.isForeground !== true
+      return context.table.admissionRefusal(event.admission.id, event.reservationId, isLimited) === undefined
+    },
+    canReserve: ({ context }) => context.table.hasRoom(),
+    hasRoom: ({ context }) => context.table.hasRoom(),
+    isFull: ({ context }) => !context.table.hasRoom(),
+    isOverLimit: ({ context }) => context.table.isOverLimit(),
+    isWithinLimit: ({ context }) => !context.table.isOverLimit(),
+  },
+  actions: {
+    admitTask: assign(({ context, event, self }) => {
+      if (event.type !== 'task.register') return {}
+      const { id, subagentName, timeoutMs, graceMs } = event.admission
+      const input = { id, subagentName, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) }
+      const ref = createActor(context.task, { id: TASK_ACTOR_PREFIX + id, input, parent: self })
+      context.table.admit(event.admission, ref, event.isLaunched, event.reservationId)
+      return {}
+    }),
+    startTask: ({ context, event }) => {
+      if (event.type === 'task.register') context.table.get(event.admission.id)?.ref?.start()
+    },
+    settleTask: ({ context, event }) => {
+      if (!('actorId' in event)) return
+      const entry = context.table.get(event.actorId.slice(TASK_ACTOR_PREFIX.length))
+      if (entry !== undefined) context.table.settle(entry, event.output)
+    },
+    restoreTask: ({ context, event }) => {
+      if (event.type === 'task.restore') context.table.restore(event.record)
+    },
+    noteNotified: ({ context, event }) => {
+      if (event.type === 'task.notify') context.table.notify(event.taskIds)
+    },
+    releaseSlot: ({ context, event }) => {
+      if (event.type === 'slot.release') context.table.releaseSlot(event.slot)
+    },
+    takeReservation: ({ context, event }) => {
+      if (event.type === 'reservation.take') context.table.reserve(event.reservationId, event.ttlMs)
+    },
+    cancelReservation: ({ context, event }) => {
+      if (event.type === 'reservation.cancel') context.table.cancelReservation(event.reservationId)
+    },
+    setLimit: ({ context, event }) => {
+      if (event.type === 'limit.set') context.table.max = event.max
+    },
+    takeLease: ({ context, event }) => {
+      if (event.type === 'lease.take') context.table.takeLease(event.request)
+    },
+    acknowledgeLease: ({ context, event }) => {
+      if (event.type !== 'lease.acknowledge') return
+      if (event.late === undefined) context.table.acknowledgeLease(event.deliveryId)
+      else context.table.acceptLate(event.late, event.deliveryId)
+    },
+    releaseLease: ({ context, event }) => {
+      if (event.type === 'lease.release') context.table.releaseLease(event.deliveryId)
+    },
+    releaseOwner: ({ context, event }) => {
+      if (event.type === 'owner.release') context.table.releaseOwner(event.owner, event.heir)
+    },
+    keepUnread: ({ context, event }) => {
+      if (event.type === 'text.cut') context.table.keepUnread(event.taskIds)
+    },
+    noteRead: ({ context, event }) => {
+      if (event.type === 'text.read') context.table.noteRead(event.taskId)
+    },
+    pruneHistory: ({ context }) => {
+      context.table.prune()
+    },
+  },
+}).createMachine({
+  id: 'taskRegistry',
+  description: 'The parent of every background task: limit, reservations, ledger, history.',
+  context: ({ input }) => ({ table: new TaskTable(input), task: input.task ?? asyncTaskMachine }),
+  initial: 'open',
+  states: {
+    open: {
+      description: 'Tasks come and go.',
+      initial: 'available',
+      states: {
+        available: {
+          description: 'A launch would find a free slot.',
+          always: [
+            { guard: 'isOverLimit', target: 'draining' },
+            { guard: 'isFull', target: 'full' },
+          ],
+        },
+        full: {
+          description: 'Every slot is taken or reserved. A reservation that expires is noticed at the next event.',
+          always: [
+            { guard: 'isOverLimit', target: 'draining' },
+            { guard: 'hasRoom', target: 'available' },
+          ],
+        },
+        draining: {
+          description:
+            'The maximum was lowered, or passed by plain registrations: nothing is stopped, nothing launched.',
+          always: { guard: 'isWithinLimit', target: 'full' },
+        },
+      },
+      on: {
+        'task.register': { guard: 'canAdmit', actions: ['admitTask', 'startTask'] },
+        'task.restore': { actions: ['restoreTask', 'pruneHistory'] },
+        'task.notify': { actions: ['noteNotified', 'pruneHistory'] },
+        'xstate.done.actor.task.*': { actions: 'settleTask' },
+        'slot.release': { actions: 'releaseSlot' },
+        'reservation.take': { guard: 'canReserve', actions: 'takeReservation' },
+        'reservation.cancel': { actions: 'cancelReservation' },
+        'limit.set': { actions: ['setLimit', 'pruneHistory'] },
+        'lease.take': { actions: 'takeLease' },
+        'lease.acknowledge': { actions: ['acknowledgeLease', 'pruneHistory'] },
+        'lease.release': { actions: ['releaseLease', 'pruneHistory'] },
+        'owner.release': { actions: ['releaseOwner', 'pruneHistory'] },
+        'text.cut': { actions: ['keepUnread', 'pruneHistory'] },
+        'text.read': { actions: ['noteRead', 'pruneHistory'] },
+        'history.prune': { actions: 'pruneHistory' },
+        'registry.dispose': 'disposed',
+      },
+    },
+    disposed: {
+      type: 'final',
+      description: 'Nothing changes any more; the records can still be read.',
+    },
+  },
+})
+
+export type TaskRegistryMachine = typeof taskRegistryMachine
+export type TaskRegistryRef = ActorRefFrom<TaskRegistryMachine>
+export type TaskRegistrySnapshot = SnapshotFrom<TaskRegistryMachine>
