@@ -1,0 +1,50 @@
+/** Texts for a model or a person that stay within a size, and say what of them is missing. */
+import { InvalidSettingError } from '../errors.js'
+
+/** The most a text for the model says about one task, in characters. */
+const DEFAULT_MESSAGE_CHARS = 20_000
+
+/** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
+export function checkMaxMessageChars(maxChars: number = DEFAULT_MESSAGE_CHARS): number {
+  if (!Number.isInteger(maxChars) || maxChars < 200) {
+    throw new InvalidSettingError('maxMessageChars', maxChars, 'an integer >= 200')
+  }
+  return maxChars
+}
+
+/** A text for the model, and whether something of it is missing. */
+export interface BoundedText {
+  readonly text: string
+  readonly isCut: boolean
+}
+
+/**
+ * The first `maxChars` characters of a text, and how to read the rest.
+ * @param reading the parameters of check_async_tasks that read the text; the notice adds the byte to start at
+ */
+export function boundText(text: string, maxChars: number, reading: Readonly<Record<string, unknown>>): BoundedText {
+  if (text.length <= maxChars) return { text, isCut: false }
+  const kept = cutText(text, maxChars)
+  const next = JSON.stringify({ ...reading, cursor: new TextEncoder().encode(kept).length })
+  const notice = `[Cut after ${kept.length} of ${text.length} characters. Read the rest with check_async_tasks ${next}]`
+  return { text: `${kept}\n${notice}`, isCut: true }
+}
+
+/** The first `maxChars` UTF-16 units of a text, or one less where that would split a surrogate pair. */
+export function cutText(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : text.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '')
+}
+
+/** As `cutText`, with `...` after it if something was cut. */
+export function previewText(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${cutText(text, maxChars)}...`
+}
+
+/** The lines that fit into `maxChars` characters, at least one, and how many there are besides. */
+export function boundLines(lines: readonly string[], maxChars: number): string {
+  let length = 0
+  const fitting = lines.findIndex((line, index) => (length += line.length + 1) > maxChars && index > 0)
+  return fitting === -1
+    ? lines.join('\n')
+    : [...lines.slice(0, fitting), `... and ${lines.length - fitting} more`].join('\n')
+}

@@ -1,0 +1,10 @@
+/** Durations as people read them (seed 002). */
+
+/** `42s`, `3m 5s` or `2h 7m`; a clock that went back counts as no time at all. */
+export function formatDuration(startMs: number, endMs: number): string {
+  const seconds = Math.max(0, Math.floor((endMs - startMs) / 1000))
+  if (seconds < 60) return `${seconds}s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes}m ${seconds % 60}s`
+  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`
+}

@@ -1,0 +1,25 @@
+/** The text about one ended task (seed 003): whole, and cut to what a model should be given at once. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import { boundText, type BoundedText } from './bounded-text.js'
+
+/** The whole text about one ended task, in the fields of a synchronous task's result; `''` for one that runs. */
+export function formatCompletionNotification(task: AsyncTaskInfo): string {
+  switch (task.status) {
+    case 'completed': {
+      const { terminate_reason, emitted_vars, final_message } = task.output
+      const payload = { agent_id: task.id, terminate_reason, emitted_vars: emitted_vars ?? {} }
+      return JSON.stringify(final_message === undefined ? payload : { ...payload, final_message }, null, 2)
+    }
+    case 'failed':
+      return JSON.stringify({ agent_id: task.id, status: 'failed', error: task.error }, null, 2)
+    case 'cancelled':
+      return JSON.stringify({ agent_id: task.id, status: 'cancelled' }, null, 2)
+    case 'running':
+      return ''
+  }
+}
+
+/** A task's notification of at most `maxChars` characters; a cut one says how to read the rest. */
+export function boundNotification(task: AsyncTaskInfo, maxChars: number): BoundedText {
+  return boundText(formatCompletionNotification(task), maxChars, { task_id: task.id, action: 'output', part: 'result' })
+}

@@ -1,0 +1,86 @@
+/**
+ * The last bytes that a task wrote, with a cursor that counts bytes from the start of the task, so that a reader that
+ * comes back misses nothing that is still kept and is told what is not.
+ */
+
+/** How much of a task's output is kept, in bytes (64 KiB). */
+export const DEFAULT_OUTPUT_BYTES = 64 * 1024
+
+/** A part of a text. */
+export interface OutputChunk {
+  readonly text: string
+  /** The byte after the last one of `text`: pass it as the next cursor. */
+  readonly nextCursor: number
+  /** Bytes between the asked cursor and the start of `text` that are no longer kept. */
+  readonly skippedBytes: number
+  /** Bytes after `nextCursor` that can be read now. */
+  readonly remainingBytes: number
+}
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+/** Reads whole characters of UTF-8 `bytes` (which start at byte `start` of the text) from `cursor` on. */
+export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxBytes: number): OutputChunk {
+  const end = start + bytes.length
+  let from = Math.min(Math.max(cursor, start), end)
+  while (isContinuation(bytes[from - start])) from += 1
+  let to = Math.min(from + maxBytes, end)
+  while (to > from && to < end && isContinuation(bytes[to - start])) to -= 1
+  // One character must fit, or a reader with a tiny limit would never advance.
+  if (to === from && from < end) {
+    to += 1
+    while (isContinuation(bytes[to - start])) to += 1
+  }
+  return {
+    text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(from - start, to - start)),
+    nextCursor: to,
+    skippedBytes: Math.max(0, from - Math.max(0, Math.min(cursor, end))),
+    remainingBytes: end - to,
+  }
+}
+
+/** A bounded log. */
+export class OutputLog {
+  readonly #limit: number
+  /** Holds bytes `#start` to `#end` of the text; it slides when it is full, so that appending costs what is appended. */
+  #buffer = new Uint8Array(0)
+  #start = 0
+  #end = 0
+
+  /** @param limit how many bytes to keep */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Bytes appended so far, kept or not. */
+  get size(): number {
+    return this.#end
+  }
+
+  append(text: string): void {
+    const all = new TextEncoder().encode(text)
+    const bytes = all.length > this.#limit ? all.subarray(all.length - this.#limit) : all
+    if (bytes.length < all.length) {
+      this.#end += all.length - bytes.length
+      this.#start = this.#end
+    }
+    if (this.#end - this.#start + bytes.length > this.#buffer.length) this.#makeRoom(bytes.length)
+    this.#buffer.set(bytes, this.#end - this.#start)
+    this.#end += bytes.length
+  }
+
+  /** Reads from `cursor` (in bytes; the start of what is kept when absent) at most `maxBytes`. */
+  read(cursor: number | undefined, maxBytes: number): OutputChunk {
+    const start = Math.max(this.#start, this.#end - this.#limit)
+    const kept = this.#buffer.subarray(start - this.#start, this.#end - this.#start)
+    return readChunk(kept, start, cursor ?? start, maxBytes)
+  }
+
+  #makeRoom(needed: number): void {
+    const start = Math.max(this.#start, this.#end - this.#limit)
+    const kept = this.#buffer.slice(start - this.#start, this.#end - this.#start)
+    this.#buffer = new Uint8Array(Math.min(2 * this.#limit, Math.max(256, 2 * (kept.length + needed))))
+    this.#buffer.set(kept)
+    this.#start = start
+  }
+}

@@ -1,0 +1,58 @@
+/** Turns what a journal kept into records for a new registry. */
+import { z } from 'zod'
+import type { AsyncTaskInfo, DeliveryStatus } from '../../machines/records.js'
+import { InvalidInputError } from '../errors.js'
+import { restorableRecordSchema, type RestorableRecord } from '../protocol/async-tasks.js'
+import { parseInput } from '../protocol/parse.js'
+import { toOutput } from '../protocol/outcomes.js'
+
+/** What a task that ran when its process ended fails with. */
+const LOST_RUN_MESSAGE = 'The process that ran this task ended before the task did.'
+
+const recordsSchema = z.array(restorableRecordSchema)
+
+/** Checked, frozen, in the order in which they ended. */
+export function toRestoredRecords(records: readonly RestorableRecord[], now: number): AsyncTaskInfo[] {
+  const checked = parseInput(recordsSchema, records, 'records')
+  const ids = new Set<string>()
+  checked.forEach((record, index) => {
+    if (ids.has(record.id)) {
+      throw new InvalidInputError(`records[${index}].id`, record.id, 'an id that no earlier record has')
+    }
+    ids.add(record.id)
+  })
+  let seq = checked.reduce((highest, record) => Math.max(highest, record.seq ?? 0), 0)
+  const ended = checked.filter((record) => record.status !== 'running')
+  const lost = checked.filter((record) => record.status === 'running')
+  const order = (record: (typeof checked)[number]): number => record.seq ?? record.completedAt ?? record.launchedAt
+  return [...ended.sort((a, b) => order(a) - order(b)), ...lost].map((record) => {
+    const { status, output, error, completedAt = now, delivery, notifiedAt, progress, seq: known, ...fields } = record
+    const isLost = status === 'running'
+    const common = {
+      ...fields,
+      completedAt,
+      seq: isLost || known === undefined ? ++seq : known,
+      delivery: isLost ? 'owed' : restoredDelivery(status, delivery, notifiedAt),
+      ...(notifiedAt !== undefined && { notifiedAt }),
+      ...(progress !== undefined && { progress: Object.freeze(progress) }),
+    }
+    if (status === 'completed') return Object.freeze({ ...common, status, output: toOutput(output) })
+    if (status === 'cancelled') return Object.freeze({ ...common, status })
+    return Object.freeze({
+      ...common,
+      status: 'failed' as const,
+      error: isLost ? LOST_RUN_MESSAGE : (error ?? 'The task failed.'),
+    })
+  }) as AsyncTaskInfo[]
+}
+
+function restoredDelivery(
+  status: string,
+  delivery: DeliveryStatus | undefined,
+  notifiedAt: number | undefined,
+): DeliveryStatus {
+  if (delivery === 'leased') return 'owed'
+  if (delivery !== undefined) return delivery
+  if (notifiedAt !== undefined) return 'delivered'
+  return status === 'cancelled' ? 'none' : 'owed'
+}

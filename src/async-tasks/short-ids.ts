@@ -1,0 +1,27 @@
+/** The shortest prefixes that still tell ids apart. */
+
+/** The least a short id shows, in characters (seed 002 shows exactly as many). */
+export const MIN_SHORT_ID = 8
+
+/**
+ * Each id's shortest unique prefix of at least eight characters, among the ids given. It never ends inside a surrogate
+ * pair; an id that is itself the start of another is shown whole, and an exact id beats a prefix.
+ */
+export function shortIds(ids: Iterable<string>): Map<string, string> {
+  const sorted = [...new Set(ids)].sort()
+  const short = new Map<string, string>()
+  sorted.forEach((id, index) => {
+    const neighbours = [sorted[index - 1], sorted[index + 1]]
+    const shared = Math.max(0, ...neighbours.map((other) => (other === undefined ? 0 : sharedPrefixLength(id, other))))
+    let length = Math.max(MIN_SHORT_ID, shared + 1)
+    if (/[\uD800-\uDBFF]/.test(id[length - 1] ?? '')) length += 1
+    short.set(id, id.slice(0, length))
+  })
+  return short
+}
+
+function sharedPrefixLength(a: string, b: string): number {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length += 1
+  return length
+}

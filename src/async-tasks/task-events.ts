@@ -1,0 +1,154 @@
+/** Tells the host what happened: the seed's three handlers, and the streams. Every callback is isolated (A2). */
+import { filter, map, type Observable, type Subscriber } from 'rxjs'
+import type {
+  AsyncTaskInfo,
+  CancelledTaskInfo,
+  CompletedTaskInfo,
+  FailedTaskInfo,
+  SettledTaskInfo,
+  TaskProgress,
+  TaskTransition,
+  TerminalStatus,
+} from '../../machines/records.js'
+import { InvalidInputError } from '../errors.js'
+import { callIsolated } from '../engine/isolated-call.js'
+import { isEnd, type RegistryCore } from './core.js'
+import { IsolatedObservable } from './isolated-observable.js'
+
+/** How many tasks each owner has; owners that have none are absent. */
+export type OwnerCounts = ReadonlyMap<string, number>
+
+/** How far a task has come. */
+export interface TaskProgressEvent {
+  readonly taskId: string
+  readonly owner: string
+  readonly progress: TaskProgress
+}
+
+interface Registration {
+  readonly handler: (task: never) => unknown
+  /** Only what happens after this change is told. */
+  readonly since: number
+  isActive: boolean
+}
+
+type Handlers = Record<TerminalStatus, Set<Registration>>
+
+export interface HandledTasks {
+  completed: CompletedTaskInfo
+  failed: FailedTaskInfo
+  cancelled: CancelledTaskInfo
+}
+
+export class TaskEvents {
+  readonly transitions$: Observable<TaskTransition>
+  readonly settled$: Observable<SettledTaskInfo>
+  readonly owed$: Observable<OwnerCounts>
+  readonly running$: Observable<OwnerCounts>
+  readonly progress$: Observable<TaskProgressEvent>
+  readonly #core: RegistryCore
+  readonly #handlers: Handlers = { completed: new Set(), failed: new Set(), cancelled: new Set() }
+  readonly #progressSubscribers = new Set<Subscriber<TaskProgressEvent>>()
+
+  constructor(core: RegistryCore) {
+    this.#core = core
+    const report = (error: unknown): void => core.report(error, { source: 'stream' })
+    this.transitions$ = new IsolatedObservable<TaskTransition>(report, (subscriber) => {
+      const since = core.seq
+      return core.told$
+        .pipe(
+          map((item) => (item.type === 'transition' ? item.transition : undefined)),
+          filter((transition) => transition !== undefined && transition.seq > since),
+        )
+        .subscribe(subscriber as Subscriber<TaskTransition | undefined>)
+    })
+    this.settled$ = this.transitions$.pipe(
+      filter(isEnd),
+      map(({ record }) => record as SettledTaskInfo),
+    )
+    this.owed$ = this.#counts('owed', report)
+    this.running$ = this.#counts('running', report)
+    this.progress$ = new IsolatedObservable<TaskProgressEvent>(report, (subscriber) => {
+      if (core.isDisposed) {
+        subscriber.complete()
+        return undefined
+      }
+      this.#progressSubscribers.add(subscriber)
+      return () => this.#progressSubscribers.delete(subscriber)
+    })
+    core.ended$.subscribe((transition) => {
+      this.#callHandlers(transition)
+    })
+    core.told$.subscribe({
+      complete: () => {
+        this.#close()
+      },
+    })
+  }
+
+  /** Calls `handler` once for each task that ends so; returns what takes it back. */
+  on<S extends TerminalStatus>(status: S, handler: (task: HandledTasks[S]) => void): () => void {
+    if (typeof handler !== 'function') throw new InvalidInputError('handler', handler, 'a function')
+    const registration: Registration = { handler, since: this.#core.seq, isActive: true }
+    if (!this.#core.isDisposed) this.#handlers[status].add(registration)
+    return () => {
+      registration.isActive = false
+      this.#handlers[status].delete(registration)
+    }
+  }
+
+  /** Tells of progress; it is no change of state and has no place in the order of transitions. */
+  emitProgress(record: AsyncTaskInfo, progress: TaskProgress): void {
+    for (const subscriber of [...this.#progressSubscribers]) {
+      subscriber.next({ taskId: record.id, owner: record.owner, progress })
+    }
+  }
+
+  #callHandlers(transition: TaskTransition): void {
+    const { record } = transition
+    for (const registration of [...this.#handlers[record.status as TerminalStatus]]) {
+      if (!registration.isActive || registration.since >= transition.seq) continue
+      callIsolated(
+        () => registration.handler(record as never),
+        (error) => this.#core.report(error, { source: 'handler', taskId: record.id }),
+      )
+    }
+  }
+
+  #counts(kind: 'owed' | 'running', report: (error: unknown) => void): Observable<OwnerCounts> {
+    const core = this.#core
+    return new IsolatedObservable<OwnerCounts>(report, (subscriber) => {
+      let last = core.table.countsByOwner(kind)
+      const emitIfChanged = (): void => {
+        const counts = core.table.countsByOwner(kind)
+        if (haveSameCounts(counts, last)) return
+        last = counts
+        subscriber.next(counts)
+      }
+      if (core.isDisposed) {
+        subscriber.next(last)
+        subscriber.complete()
+        return undefined
+      }
+      // Subscribed before the first counts are told: what their subscriber changes is told as well.
+      const subscription = core.told$.subscribe({ next: emitIfChanged, complete: () => subscriber.complete() })
+      subscriber.next(last)
+      return subscription
+    })
+  }
+
+  #close(): void {
+    for (const handlers of Object.values(this.#handlers)) {
+      for (const registration of handlers) registration.isActive = false
+      handlers.clear()
+    }
+    for (const subscriber of [...this.#progressSubscribers]) subscriber.complete()
+    this.#progressSubscribers.clear()
+  }
+}
+
+function haveSameCounts(a: OwnerCounts, b: OwnerCounts): boolean {
+  if (a.size !== b.size) return false
+  for (const [owner, count] of a) if (b.get(owner) !== count) return false
+  return true
+}

@@ -1,0 +1,44 @@
+/** Time, as an option: what XState's delays, the streams and every timestamp go by. */
+
+/** Anything that tells the time and sets timers; tests bring their own. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Calls `run` once, `ms` milliseconds from now. */
+  setTimeout(run: () => void, ms: number): unknown
+  clearTimeout(timer: unknown): void
+}
+
+/** The platform's clock. It looks the globals up at every call, so that fake timers installed later work. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  setTimeout: (run, ms) => globalThis.setTimeout(run, ms),
+  clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof globalThis.setTimeout>),
+}
+
+/** The longest delay a platform timer takes; longer ones fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** A timer that may be longer than the platform allows. */
+export interface LongTimer {
+  current: unknown
+}
+
+/** Sets a timer of any length by splitting a long one. `ms` of Infinity never fires. */
+export function setLongTimeout(clock: Clock, run: () => void, ms: number): LongTimer {
+  const timer: LongTimer = { current: undefined }
+  const wait = (left: number): void => {
+    if (left === Infinity) return
+    timer.current =
+      left <= MAX_TIMER_MS
+        ? clock.setTimeout(run, left)
+        : clock.setTimeout(() => wait(left - MAX_TIMER_MS), MAX_TIMER_MS)
+  }
+  wait(ms)
+  return timer
+}
+
+/** Takes back a timer of `setLongTimeout`, whichever part of it is pending. */
+export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): void {
+  if (timer?.current !== undefined) clock.clearTimeout(timer.current)
+}

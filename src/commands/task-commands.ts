@@ -1,0 +1,87 @@
+/** The slash commands /tasks and /task: a person lists background tasks and ends them (seed 001). */
+import { previewText } from '../async-tasks/bounded-text.js'
+import { coreOf } from '../async-tasks/core.js'
+import { formatDuration } from '../async-tasks/duration.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
+import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { defineCommand, groupCommands, type CommandResult, type SlashCommand } from './command.js'
+
+export interface TaskCommandsOptions {
+  readonly getAsyncTaskManager: () => AsyncTaskManager
+  /** Restricts the commands to this owner's tasks. Default: everyone's. */
+  readonly owner?: string
+}
+
+const GOAL_PREVIEW_CHARS = 40
+const END_USAGE = 'Usage: /task end <task_id>'
+
+/** Makes `/tasks` (and `/tasks list`), and `/task` with `list` and `end <task_id>`. */
+export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
+  const list = defineCommand({
+    name: 'list',
+    description: 'List the background tasks',
+    run: () => listTasks(options),
+  })
+  const end = defineCommand({
+    name: 'end',
+    description: 'Cancel a background task',
+    run: (args) => endTask(options, args),
+    complete: (partial) => runningIds(options, partial),
+  })
+  return [
+    groupCommands({
+      name: 'tasks',
+      description: 'List the background tasks',
+      usage: 'Usage: /tasks [list]',
+      subcommands: [list],
+      fallback: list,
+    }),
+    groupCommands({
+      name: 'task',
+      description: 'List background tasks, or end one',
+      usage: `Usage: /task list\n${END_USAGE}`,
+      subcommands: [list, end],
+    }),
+  ]
+}
+
+function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): CommandResult {
+  const manager = getAsyncTaskManager()
+  const tasks = visibleTasks(manager, owner)
+  if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
+  const shortOf = shortTaskIds(manager)
+  const now = coreOf(manager).clock.now()
+  const lines = tasks.map((task) => {
+    const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
+    const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
+    return `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`
+  })
+  return { type: 'info', text: lines.join('\n') }
+}
+
+function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix: string): CommandResult {
+  if (idOrPrefix === '') return { type: 'error', text: END_USAGE }
+  const manager = getAsyncTaskManager()
+  const found = lookUpTask(manager, idOrPrefix, owner)
+  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${idOrPrefix}` }
+  if (found.type === 'ambiguous') {
+    const shortOf = shortTaskIds(manager)
+    const candidates = found.candidates.map((task) => `- ${shortOf(task)} (${task.subagentName})`)
+    return { type: 'error', text: ['Ambiguous task ID. Did you mean:', ...candidates].join('\n') }
+  }
+  const { id, status } = found.task
+  return manager.cancelTask(id)
+    ? { type: 'info', text: `Cancelled task: ${id}` }
+    : { type: 'error', text: `Task ${id} is already ${status}.` }
+}
+
+/** Short ids, or the whole of one where more than its short id was typed. */
+function runningIds({ getAsyncTaskManager, owner }: TaskCommandsOptions, partial: string): string[] {
+  const manager = getAsyncTaskManager()
+  const shortOf = shortTaskIds(manager)
+  return manager
+    .getRunningTasks(owner)
+    .filter((task) => task.id.startsWith(partial))
+    .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
+}

@@ -1,0 +1,24 @@
+/** What a task runs: the shape that functions, programs and subagents are brought into. */
+import type { OutputObject, TaskProgress } from '../../machines/records.js'
+
+/** What a run is given besides its input. */
+export interface RunContext {
+  /** Aborts when the task is cancelled or its deadline passes. A listener that throws is reported and harms nothing. */
+  readonly signal: AbortSignal
+  readonly taskId: string
+  readonly owner: string
+  /** Says how far the run has come: a number, or MCP's `{ progress, total?, message? }`. Ignored once the task has ended. */
+  report(progress: number | TaskProgress): void
+  /** Adds to the task's output, of which the last 64 KiB are kept. Ignored once the task has ended. */
+  append(text: string): void
+}
+
+/** What a run does: it resolves with an output, or rejects. */
+export type Runner<Input = RunInput> = (input: Input, context: RunContext) => Promise<OutputObject> | OutputObject
+
+/** What the runner of a launched task is called with. */
+export interface RunInput {
+  readonly id: string
+  readonly subagentName: string
+  readonly goalPrompt: string
+}

@@ -1,0 +1,89 @@
+/** The errors this package throws. Each has a stable `code`; the ones a caller would catch have a class. */
+import { preview } from './protocol/preview.js'
+
+/** The base of every error thrown here. */
+export class AgentTasksError extends Error {
+  override readonly name: string = 'AgentTasksError'
+  /** Stable and machine-readable; the message is for people. */
+  readonly code: string
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** A retained record holds the id already (A4). Nothing was changed. */
+export class TaskIdInUseError extends AgentTasksError {
+  override readonly name = 'TaskIdInUseError'
+  readonly taskId: string
+
+  constructor(taskId: string) {
+    super('TASK_ID_IN_USE', `Task id ${preview(taskId)} is in use: a retained task holds it. Choose another id.`)
+    this.taskId = taskId
+  }
+}
+
+/** Every slot is taken or reserved (A3). The message starts with the text of seed 000. */
+export class TaskLimitError extends AgentTasksError {
+  override readonly name = 'TaskLimitError'
+  readonly maxAsyncTasks: number
+
+  constructor(maxAsyncTasks: number) {
+    super('TASK_LIMIT', limitReason(maxAsyncTasks))
+    this.maxAsyncTasks = maxAsyncTasks
+  }
+}
+
+/** The text of seed 000 for a registry without a free slot. */
+export function limitReason(maxAsyncTasks: number): string {
+  return `Max async tasks (${maxAsyncTasks}) reached`
+}
+
+/** The reservation was never made, was used or cancelled, or has expired. Nothing was changed. */
+export class ReservationError extends AgentTasksError {
+  override readonly name = 'ReservationError'
+  readonly reservationId: string
+
+  constructor(reservationId: string) {
+    super(
+      'RESERVATION_UNKNOWN',
+      `Reservation ${preview(reservationId)} does not exist or has expired. Reserve a slot again with tryReserveAsyncSlot().`,
+    )
+    this.reservationId = reservationId
+  }
+}
+
+/** A setting or limit is out of its range. The previous value stays. */
+export class InvalidSettingError extends AgentTasksError {
+  override readonly name = 'InvalidSettingError'
+  readonly setting: string
+  readonly received: unknown
+
+  constructor(setting: string, received: unknown, expected: string) {
+    super('INVALID_SETTING', `Setting ${setting}: got ${preview(received)}, expected ${expected}.`)
+    this.setting = setting
+    this.received = received
+  }
+}
+
+/** An argument is not what the signature asks for. Nothing was changed. */
+export class InvalidInputError extends AgentTasksError {
+  override readonly name = 'InvalidInputError'
+  /** The path of the field, as in `input.goalPrompt`. */
+  readonly field: string
+
+  constructor(field: string, received: unknown, expected: string) {
+    super('INVALID_INPUT', `${field}: got ${preview(received)}, expected ${expected}.`)
+    this.field = field
+  }
+}
+
+/** The manager was disposed; it can still be read. */
+export class DisposedError extends AgentTasksError {
+  override readonly name = 'DisposedError'
+
+  constructor() {
+    super('DISPOSED', 'The task manager was disposed: it takes no new tasks.')
+  }
+}

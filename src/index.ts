@@ -1,0 +1,84 @@
+/** The public names of `agent-tasks`, grouped. */
+
+// The registry of background tasks
+export { AsyncTaskManager } from './async-tasks/manager.js'
+export type { AsyncTaskManagerOptions, ReadOutputOptions } from './async-tasks/manager.js'
+export type { TaskLease } from './async-tasks/leases.js'
+export type { OutputChunk } from './async-tasks/output-log.js'
+export type { OwnerCounts, TaskProgressEvent } from './async-tasks/task-events.js'
+export type { WaitOptions, WaitResult } from './async-tasks/waiting.js'
+export type { ErrorSource, OnError } from './async-tasks/report.js'
+export type { LaunchTaskInput, RegisterTaskInput, RestorableRecord } from './protocol/async-tasks.js'
+export type {
+  AsyncTaskInfo,
+  AsyncTaskStatus,
+  CancelledTaskInfo,
+  CompletedTaskInfo,
+  DeliveryStatus,
+  DeliveryTransition,
+  FailedTaskInfo,
+  HistoryTransition,
+  OutputObject,
+  OwnerTransition,
+  RunningTaskInfo,
+  SettledTaskInfo,
+  StatusTransition,
+  TaskProgress,
+  TaskTransition,
+  TerminalStatus,
+} from '../machines/records.js'
+
+// Messages about tasks
+export { AsyncTaskReminderService } from './async-tasks/reminder-service.js'
+export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/reminder-service.js'
+export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'
+export type { AutoTriggerOptions, ReminderSource, TriggerAgentTurn, TurnDelivery } from './async-tasks/auto-trigger.js'
+export type { BusySource } from './async-tasks/busy.js'
+
+// What runs, and where
+export type { RunContext, RunInput, Runner } from './engine/runner.js'
+export type { Engine, Outcome, Run, Work } from './engine/engine.js'
+export { createInProcessEngine } from './engine/in-process.js'
+export type { InProcessEngineOptions } from './engine/in-process.js'
+
+// Settings, time and errors
+export { parseSetting, settingDefinitions } from './async-tasks/settings.js'
+export type { SettingDefinition, SettingName } from './async-tasks/settings.js'
+export type { Clock } from './clock.js'
+export {
+  AgentTasksError,
+  DisposedError,
+  InvalidInputError,
+  InvalidSettingError,
+  ReservationError,
+  TaskIdInUseError,
+  TaskLimitError,
+} from './errors.js'
+
+// What a task runs
+export { functionRunner } from './runners/function-runner.js'
+export { processRunner } from './runners/process-runner.js'
+export type { ProcessRunnerOptions } from './runners/process-options.js'
+export { ProcessError } from './runners/process-error.js'
+export type { OutputFormat, ParseFunction, ProcessDetails } from './runners/output-parsers.js'
+
+// What a model calls (more in `agent-tasks/tools`) and a person types
+export { TaskTool } from './tools/task-tool.js'
+export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
+export { WaitForAsyncTasksTool } from './tools/wait-for-async-tasks.js'
+export type { Tool, ToolContext, ToolError, ToolResult } from './tools/tool.js'
+export type {
+  ResolveSubagent,
+  Subagent,
+  SubagentDefinition,
+  SubagentRequest,
+  SubagentRunner,
+} from './tools/subagents.js'
+export { completeCommandLine, runCommandLine } from './commands/command.js'
+export type { CommandResult, SlashCommand } from './commands/command.js'
+export { createTaskCommands } from './commands/task-commands.js'
+
+// All of it, wired for one agent host
+export { createAgentTasks } from './host/agent-tasks.js'
+export type { AgentTasks, AgentTasksOptions, AgentTasksSettings } from './host/agent-tasks.js'
+export type { AfterTurn, Turn, TurnOutcome } from './host/turns.js'

@@ -1,0 +1,82 @@
+/** The shapes that cross into the async tasks, checked where they come in. */
+import { z } from 'zod'
+
+/** Ids and owners are names: not empty, and no longer than a line. */
+const name = z.string().min(1).max(512)
+
+/** A duration in ms; longer than the platform's timers is fine. */
+const milliseconds = z.number().min(0)
+
+const abortController = z.custom<AbortController>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as AbortController).abort === 'function' &&
+    typeof (value as Partial<AbortController>).signal?.addEventListener === 'function',
+  'an AbortController',
+)
+
+/** What `registerTask` takes (seed 000). */
+export const registerTaskInputSchema = z.object({
+  id: name,
+  subagentName: name,
+  goalPrompt: z.string(),
+  /** Aborted when the task is cancelled; aborting it cancels the task. */
+  abortController: abortController.optional(),
+  /** Who is told of the end; `main` when absent. */
+  owner: name.optional(),
+  /** Deadline in ms; none when absent. */
+  timeoutMs: milliseconds.optional(),
+  /** How long the run may wind down after an abort, in ms. */
+  graceMs: milliseconds.optional(),
+})
+
+/** As for `registerTask`; without an id one is made from the subagent's name. */
+export const launchInputSchema = registerTaskInputSchema.extend({
+  id: name.optional(),
+  /** The caller waits for the run in place: it takes no slot, and is not refused at the limit. */
+  isForeground: z.boolean().optional(),
+})
+
+export type RegisterTaskInput = z.input<typeof registerTaskInputSchema>
+export type LaunchTaskInput = z.input<typeof launchInputSchema>
+
+export const reserveOptionsSchema = z.object({ ttlMs: milliseconds.optional() })
+
+export const leaseRequestSchema = z.object({ owner: name.optional(), exclusive: z.boolean().optional() })
+
+/** Who goes away, and who takes over. */
+export const ownerReleaseSchema = z.object({ owner: name, to: name.optional() })
+
+const bytes = z.number().int().min(0)
+
+export const readOutputOptionsSchema = z.object({ cursor: bytes.optional(), maxBytes: bytes.optional() })
+
+export const progressSchema = z.object({
+  progress: z.number(),
+  total: z.number().optional(),
+  message: z.string().optional(),
+})
+
+/** A record as a journal keeps it. */
+export const restorableRecordSchema = z
+  .object({
+    id: name,
+    subagentName: name,
+    goalPrompt: z.string(),
+    owner: name.default('main'),
+    status: z.enum(['running', 'completed', 'failed', 'cancelled']),
+    launchedAt: z.number(),
+    seq: z.number().int().min(0).optional(),
+    delivery: z.enum(['none', 'owed', 'leased', 'delivered']).optional(),
+    completedAt: z.number().optional(),
+    notifiedAt: z.number().optional(),
+    timeoutMs: milliseconds.optional(),
+    output: z.record(z.string(), z.unknown()).optional(),
+    error: z.string().optional(),
+    progress: progressSchema.optional(),
+  })
+  .strip()
+
+/** A record that `AsyncTaskManager.restore` takes: what `getAllTasks()` gave, or the same after a trip through JSON. */
+export type RestorableRecord = z.input<typeof restorableRecordSchema>

@@ -1,0 +1,33 @@
+/** What a run returned or threw, as an output or as words. */
+import type { OutputObject } from '../../machines/records.js'
+import { toPlainData } from './plain-data.js'
+import { preview } from './preview.js'
+
+/** Any value as an output: objects as they are, text as the final message, nothing as an empty output. */
+export function toOutput(value: unknown): OutputObject {
+  if (value === undefined || value === null) return EMPTY
+  const plain = toPlainData(value)
+  if (typeof plain === 'object' && plain !== null && !Array.isArray(plain)) return plain as OutputObject
+  return Object.freeze({ final_message: typeof plain === 'string' ? plain : JSON.stringify(plain) })
+}
+
+const EMPTY: OutputObject = Object.freeze({})
+
+/** Why a run failed, for people: an error's message, or a picture of whatever was thrown. Never throws. */
+export function describeFailure(reason: unknown): string {
+  if (typeof reason === 'string' && reason !== '') return reason
+  if (reason === undefined || reason === null || reason === '') return 'The run failed without saying why.'
+  return messageOf(reason) ?? `The run failed with ${preview(reason)}.`
+}
+
+/** What is thrown may be anything, and may itself throw when it is looked at. */
+function messageOf(reason: unknown): string | undefined {
+  if (typeof reason !== 'object' || reason === null) return undefined
+  try {
+    const { message, name } = reason as { readonly message?: unknown; readonly name?: unknown }
+    if (typeof message === 'string' && message !== '') return message
+    return reason instanceof Error && typeof name === 'string' && name !== '' ? name : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,47 @@
+/** Checks a value at the boundary and says, in one sentence, which field is wrong, what came and what was expected. */
+import type { z } from 'zod'
+import { InvalidInputError } from '../errors.js'
+
+/** The value as the schema reads it; throws `InvalidInputError` about the first thing that is wrong. */
+export function parseInput<T extends z.ZodType>(schema: T, value: unknown, name: string): z.output<T> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const { field, received, expected } = describeIssue(result.error, value, name)
+  throw new InvalidInputError(field, received, expected)
+}
+
+/** The first issue of a failed check, in words. */
+export function describeIssue(
+  error: z.ZodError,
+  value: unknown,
+  name: string,
+): { field: string; received: unknown; expected: string } {
+  const issue = error.issues[0]
+  if (issue === undefined) return { field: name, received: value, expected: 'another value' }
+  const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0] ?? ''] : issue.path
+  const field = path.reduce<string>(
+    (all, key) => (typeof key === 'number' ? `${all}[${key}]` : `${all}.${String(key)}`),
+    name,
+  )
+  const received = path.reduce<unknown>((from, key) => (from as Record<PropertyKey, unknown> | undefined)?.[key], value)
+  return { field, received, expected: expectation(issue) }
+}
+
+function expectation(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
+    case 'unrecognized_keys':
+      return 'no such field'
+    case 'invalid_value':
+      return `one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`
+    case 'too_small':
+      return issue.origin === 'string'
+        ? `at least ${String(issue.minimum)} character(s)`
+        : `${issue.inclusive === false ? 'more than' : 'at least'} ${String(issue.minimum)}`
+    case 'too_big':
+      return `at most ${String(issue.maximum)}${issue.origin === 'string' ? ' characters' : ''}`
+    default:
+      return issue.message.replace(/^Invalid input: expected /, '')
+  }
+}

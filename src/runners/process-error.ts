@@ -1,0 +1,88 @@
+/** How a program failed, in words that name the program and end with what it said last. */
+import { AgentTasksError } from '../errors.js'
+import { preview } from '../protocol/preview.js'
+import { lastChars } from './byte-tail.js'
+import type { ProgramEnd, ProgramStop } from './supervision.js'
+
+/** How much of what a program wrote an error carries, in UTF-16 units. */
+const TAIL_CHARS = 2000
+
+/** What is known of a program that failed. */
+export interface ProcessFailure {
+  readonly command: string
+  /** Undefined when it did not start, or a signal ended it. */
+  readonly exitCode?: number
+  /** The signal that ended it. */
+  readonly signal?: NodeJS.Signals
+  /** The end of what it wrote to stderr. */
+  readonly stderr?: string
+}
+
+/**
+ * A program did not start, failed, or printed what could not be read. `code` is `PROCESS_NOT_STARTED`,
+ * `PROCESS_FAILED`, `PROCESS_OUTPUT` or `PROCESS_ABORTED`.
+ */
+export class ProcessError extends AgentTasksError implements ProcessFailure {
+  override readonly name: string = 'ProcessError'
+  readonly command: string
+  readonly exitCode?: number
+  readonly signal?: NodeJS.Signals
+  readonly stderr: string
+
+  constructor(code: string, message: string, failure: ProcessFailure, options?: ErrorOptions) {
+    super(code, message, options)
+    const { command, exitCode, signal, stderr = '' } = failure
+    this.command = command
+    if (exitCode !== undefined) this.exitCode = exitCode
+    if (signal !== undefined) this.signal = signal
+    this.stderr = stderr
+  }
+}
+
+/** The run was aborted. It bears the name that aborts have on this platform; `cause` is the signal's reason. */
+export class ProcessAbortError extends ProcessError {
+  override readonly name = 'AbortError'
+
+  constructor(message: string, failure: ProcessFailure, options?: ErrorOptions) {
+    super('PROCESS_ABORTED', message, failure, options)
+  }
+}
+
+/** What a program left behind when it ended. */
+export interface ProgramRemains {
+  readonly command: string
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Why a program that has ended did not succeed; undefined when it did. */
+export function endError(end: ProgramEnd, remains: ProgramRemains): Error | undefined {
+  const { exitCode, signal, stop } = end
+  if (exitCode === 0 && stop === undefined) return undefined
+  const { command, stdout, stderr } = remains
+  const failure = { command, stderr, ...(exitCode !== null && { exitCode }), ...(signal !== null && { signal }) }
+  if (stop?.by === 'reader') {
+    if (stop.reason instanceof Error) return stop.reason
+    const message = `The output of command ${preview(command)} could not be taken in: ${preview(stop.reason)}.`
+    return new ProcessError('PROCESS_OUTPUT', message, failure, { cause: stop.reason })
+  }
+  const tail = describeTail(stderr, stdout)
+  if (stop !== undefined) {
+    const message = `Command ${preview(command)} was aborted: ${describeStop(stop)}.${tail}`
+    return new ProcessAbortError(message, failure, { cause: stop.reason })
+  }
+  const how = signal === null ? `exited with code ${exitCode ?? 'unknown'}` : `was ended by ${signal}`
+  return new ProcessError('PROCESS_FAILED', `Command ${preview(command)} ${how}.${tail}`, failure)
+}
+
+function describeStop({ wasKilled, killSignal, graceMs }: ProgramStop): string {
+  return wasKilled
+    ? `it was still there ${graceMs} ms after ${killSignal} and was killed`
+    : `it ended after ${killSignal}`
+}
+
+/** The end of what a program wrote, as the end of a message: of its stderr, or of its stdout when that is blank. */
+export function describeTail(stderr: string, stdout: string): string {
+  const [stream, text] = stderr.trim() === '' ? ['stdout', stdout.trim()] : ['stderr', stderr.trim()]
+  return text === '' ? '' : ` The end of its ${stream}:\n${lastChars(text, TAIL_CHARS)}`
+}

@@ -1,0 +1,78 @@
+/** Any program as the run of a background task: another agent's command line, a script, a build. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { OutputObject } from '../../machines/records.js'
+import type { RunContext, RunInput, Runner } from '../engine/runner.js'
+import { preview } from '../protocol/preview.js'
+import { captureOutput } from './captured-output.js'
+import { parseOutput } from './output-parsers.js'
+import { describeTail, endError, ProcessAbortError, ProcessError } from './process-error.js'
+import { hasGroups } from './process-group.js'
+import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
+import { startError } from './start-error.js'
+import { substitute } from './substitution.js'
+import { superviseProgram, type StartedProgram } from './supervision.js'
+
+/**
+ * Makes a runner that starts a program.
+ *
+ * The program finds nothing on stdin and leads a process group of its own. What it writes to stdout and stderr is
+ * appended to the task's output as it comes, both as a terminal would show them. Exit code 0 completes the task with
+ * what `parse` makes of stdout; another exit code, a signal, or output that cannot be read fails it with a
+ * `ProcessError`.
+ *
+ * An abort sends `killSignal` to the group and, after the grace, SIGKILL; the run ends when the program has ended. With
+ * a grace below the task's own, a slot is never free while its program still runs. What the program leaves in its group
+ * when it ends is killed; only a process that opens a session of its own gets away. The group is also killed when this
+ * process exits first, though not when a signal ends it: a host handles SIGINT and SIGTERM, and exits. On Windows, which
+ * has no such groups, only the program itself is ended.
+ * @param options what to run, and how to read what it prints
+ * @returns a runner for `AsyncTaskManager.launch`
+ * @throws InvalidInputError that names the option
+ */
+export function processRunner(options: ProcessRunnerOptions): Runner {
+  const settings = parseProcessOptions(options)
+  return (input, context) => runProgram(settings, input, context)
+}
+
+async function runProgram(settings: ProcessSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
+  const { command, cwd, parse } = settings
+  const { signal } = context
+  if (signal.aborted) {
+    const message = `Command ${preview(command)} was not started: the run had been aborted.`
+    throw new ProcessAbortError(message, { command }, { cause: signal.reason })
+  }
+  const args = settings.args.map((argument) => substitute(argument, input))
+  const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
+  const child = startProgram(settings, args, env)
+  if (child.pid === undefined) {
+    const [cause] = (await once(child, 'error')) as [unknown]
+    throw startError(cause, { command, cwd, env })
+  }
+  // Nothing may be awaited between the start and this, or an abort in between would be missed.
+  const output = captureOutput(settings, context)
+  const end = await superviseProgram(child, { ...settings, ...output, signal })
+  output.end()
+
+  const stdout = output.stdout.read()
+  const stderr = output.stderr.read().text
+  const error = endError(end, { command, stdout: stdout.text, stderr })
+  if (error !== undefined) throw error
+  try {
+    if (typeof parse === 'function') return await parse(stdout.text, { command, args, stderr })
+    return parseOutput(parse, stdout)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : preview(cause)
+    const message = `The output of command ${preview(command)} could not be read: ${reason}.${describeTail(stderr, '')}`
+    throw new ProcessError('PROCESS_OUTPUT', message, { command, exitCode: 0, stderr }, { cause })
+  }
+}
+
+function startProgram({ command, cwd }: ProcessSettings, args: string[], env: NodeJS.ProcessEnv): StartedProgram {
+  try {
+    return spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: hasGroups, windowsHide: true })
+  } catch (cause) {
+    // Some refusals are thrown, the others arrive as an event.
+    throw startError(cause, { command, cwd, env })
+  }
+}

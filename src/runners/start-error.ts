@@ -1,0 +1,54 @@
+/** Why the system refused to start a program: its own words do not tell a missing program from a missing directory. */
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { preview } from '../protocol/preview.js'
+import { ProcessError } from './process-error.js'
+
+/** What was asked of the system. */
+export interface StartAttempt {
+  readonly command: string
+  readonly cwd?: string | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** The refusal in words that say what to do. */
+export function startError(cause: unknown, attempt: StartAttempt): ProcessError {
+  const { command } = attempt
+  const message = `Command ${preview(command)} did not start: ${describeRefusal(cause, attempt)}`
+  return new ProcessError('PROCESS_NOT_STARTED', message, { command }, { cause })
+}
+
+function describeRefusal(cause: unknown, { command, cwd, env }: StartAttempt): string {
+  const { code = 'no code', message } = cause as NodeJS.ErrnoException
+  const directory = cwd === undefined ? 'directory' : kindOf(cwd)
+  if (directory !== 'directory') {
+    const problem = directory === 'file' ? 'is not a directory' : 'does not exist'
+    return `its working directory ${JSON.stringify(cwd)} ${problem} (${code}).`
+  }
+  switch (code) {
+    case 'ENOENT':
+      if (!/[\\/]/.test(command)) return describeSearch(env['PATH'] ?? '')
+      return kindOf(resolve(cwd ?? '.', command)) === 'file'
+        ? 'the file is there, but the interpreter that its first line names is not (ENOENT).'
+        : 'there is no such file (ENOENT). A relative path starts at the working directory.'
+    case 'EACCES':
+      return 'it may not be executed (EACCES). Is it a file that is marked as executable?'
+    case 'E2BIG':
+      return 'its arguments and environment are too long (E2BIG). On Linux one argument has at most 131071 bytes.'
+    default:
+      return message
+  }
+}
+
+function describeSearch(path: string): string {
+  const where = path === '' ? 'PATH is empty' : 'no directory in PATH has it'
+  return `it was not found (ENOENT): ${where}. Install it, or give its full path.`
+}
+
+function kindOf(path: string): 'directory' | 'file' | 'missing' {
+  try {
+    return statSync(path).isDirectory() ? 'directory' : 'file'
+  } catch {
+    return 'missing'
+  }
+}

@@ -1,0 +1,136 @@
+/** The tool check_async_tasks: what runs, what has ended, what it wrote; and it cancels (seed 002 and its additions). */
+import { z } from 'zod'
+import { checkMaxMessageChars } from '../async-tasks/bounded-text.js'
+import { coreOf } from '../async-tasks/core.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { buildInvocation, type ToolInvocation } from './invocation.js'
+import { listTasks } from './task-list.js'
+import { peekTask } from './task-peek.js'
+import { readResult, readWritten } from './task-text.js'
+import { findTask, type TaskView } from './task-view.js'
+import { defineTool, validationError, type Tool, type ToolResult } from './tool.js'
+
+/** How much of a text one call returns when it does not say, in bytes. */
+const DEFAULT_READ_BYTES = 16_384
+
+export const checkAsyncTasksSchema = z.strictObject({
+  task_id: z.string().optional().describe('Optional task ID or unique prefix to get details for a specific task.'),
+  action: z
+    .enum(['list', 'peek', 'cancel', 'output'])
+    .optional()
+    .describe(
+      'list: all tasks. peek: details of one task. cancel: stop one task. output: read what one task has written. ' +
+        'Default: peek with a task_id, list without.',
+    ),
+  part: z
+    .enum(['output', 'result'])
+    .optional()
+    .describe('For output. output (default): what the task has written. result: the text of its end, if that was cut.'),
+  cursor: z.number().int().min(0).optional().describe('For output and peek: the byte to read on from.'),
+  max_bytes: z
+    .number()
+    .int()
+    .min(1)
+    .optional()
+    .describe(`For output: the most to return, in bytes. Default ${DEFAULT_READ_BYTES}.`),
+})
+
+/** What the model sends. */
+export type CheckAsyncTasksParams = z.input<typeof checkAsyncTasksSchema>
+
+export interface CheckAsyncTasksOptions {
+  readonly getAsyncTaskManager: () => AsyncTaskManager
+  /** Restricts the tool to this owner's tasks. Default: everyone's. */
+  readonly owner?: string
+  /** The most a text says about one task, in characters. Default 20000. */
+  readonly maxMessageChars?: number
+}
+
+const NAME = 'check_async_tasks'
+
+/**
+ * Makes the tool.
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+ */
+export function createCheckAsyncTasksTool(options: CheckAsyncTasksOptions): Tool<typeof checkAsyncTasksSchema> {
+  const { getAsyncTaskManager, owner } = options
+  const maxChars = checkMaxMessageChars(options.maxMessageChars)
+  return defineTool({
+    name: NAME,
+    description:
+      'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
+      'prefix) to get detailed info about a specific task. It can also cancel a task and read what a task has written.',
+    inputSchema: checkAsyncTasksSchema,
+    describe: describeCall,
+    run: (input) => {
+      const manager = getAsyncTaskManager()
+      return check({ manager, core: coreOf(manager), owner, maxChars }, input)
+    },
+  })
+}
+
+function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {
+  return action ?? (task_id === undefined || task_id === '' ? 'list' : 'peek')
+}
+
+function describeCall(input: CheckAsyncTasksParams): string {
+  switch (actionOf(input)) {
+    case 'list':
+      return 'List all async tasks'
+    case 'peek':
+      return `Check status of async task '${input.task_id ?? ''}'`
+    case 'cancel':
+      return `Cancel async task '${input.task_id ?? ''}'`
+    case 'output':
+      return `Read ${input.part ?? 'output'} of async task '${input.task_id ?? ''}'`
+  }
+}
+
+function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
+  const action = actionOf(input)
+  if (action === 'list') return listTasks(view)
+  const { task_id = '', cursor, max_bytes = DEFAULT_READ_BYTES } = input
+  if (task_id.trim() === '') {
+    return validationError(NAME, 'params.task_id', input.task_id, `a task ID or the start of one, to ${action}`)
+  }
+  const found = findTask(view, task_id)
+  if ('refusal' in found) return found.refusal
+  const { task } = found
+  // A character takes at least as many bytes as UTF-16 units.
+  const maxBytes = Math.min(max_bytes, view.maxChars)
+  if (action === 'cancel') return cancel(view, task.id)
+  if (action === 'peek') return peekTask(view, task, cursor === undefined ? undefined : { cursor, maxBytes })
+  return input.part === 'result'
+    ? readResult(view, task, { cursor, maxBytes })
+    : readWritten(view, task, { cursor, maxBytes })
+}
+
+function cancel({ manager }: TaskView, taskId: string): ToolResult {
+  const isCancelled = manager.cancelTask(taskId)
+  const status = manager.getTask(taskId)?.status ?? 'cancelled'
+  const text = isCancelled ? `Cancelled task: ${taskId}` : `Task ${taskId} is already ${status}.`
+  return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }
+}
+
+/** The tool in the shape of seed 002. */
+export class CheckAsyncTasksTool {
+  static readonly Name = NAME
+  readonly name = NAME
+  readonly displayName = 'Check Async Tasks'
+  readonly kind = 'think'
+  /** The neutral tool inside. */
+  readonly tool: Tool<typeof checkAsyncTasksSchema>
+
+  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
+  constructor(deps: CheckAsyncTasksOptions) {
+    this.tool = createCheckAsyncTasksTool(deps)
+  }
+
+  get description(): string {
+    return this.tool.description
+  }
+
+  build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {
+    return buildInvocation(this.tool, params)
+  }
+}

@@ -1,0 +1,41 @@
+/** What check_async_tasks says of all tasks at once (seed 002: list mode). */
+import { boundLines } from '../async-tasks/bounded-text.js'
+import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
+import type { ToolResult } from './tool.js'
+
+/** Counts, and a line a task. It tells of no result, so it acknowledges nothing. */
+export function listTasks(view: TaskView): ToolResult {
+  const tasks = visibleTasks(view.manager, view.owner)
+  if (tasks.length === 0) {
+    return {
+      llmContent: 'No async tasks.',
+      returnDisplay: 'No async tasks are currently running or completed.',
+      metadata: { count: 0 },
+    }
+  }
+  const counts = { running: 0, completed: 0, failed: 0, cancelled: 0 }
+  for (const task of tasks) counts[task.status] += 1
+  const shortOf = shortTaskIds(view.manager)
+  const details = tasks.map((task) => {
+    const icon = LIST_ICONS[task.status]
+    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})`
+  })
+  const display = tasks.map((task) => {
+    return `${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
+  })
+  const summary = [
+    'Async Tasks Summary:',
+    `- Running: ${counts.running}`,
+    `- Completed: ${counts.completed}`,
+    `- Failed: ${counts.failed}`,
+    `- Cancelled: ${counts.cancelled}`,
+    '',
+    'Details:',
+  ]
+  return {
+    llmContent: [...summary, boundLines(details, view.maxChars)].join('\n'),
+    returnDisplay: boundLines(display, view.maxChars),
+    metadata: { count: tasks.length, ...counts },
+  }
+}

@@ -1,0 +1,85 @@
+/** What check_async_tasks says of one task (seed 002: peek mode). */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import { boundText, previewText } from '../async-tasks/bounded-text.js'
+import { readChunk } from '../async-tasks/output-log.js'
+import { noteShown } from './shown-texts.js'
+import { chunkResult } from './task-text.js'
+import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
+import type { ToolResult } from './tool.js'
+
+const GOAL_PREVIEW_CHARS = 100
+const VALUE_PREVIEW_CHARS = 50
+
+/** Where to go on in a peek that was cut; all in bytes. */
+export interface PeekRange {
+  readonly cursor: number
+  readonly maxBytes: number
+}
+
+/** The details of one task as JSON. Seen to its end, an ended task counts as told for an owner that only pulls. */
+export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): ToolResult {
+  const details = taskDetails(view, task)
+  const text = detailsText(details, view.maxChars)
+  const reading = { task_id: task.id, action: 'peek' }
+  if (range !== undefined) {
+    const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
+    noteShown(view.core, task, chunk.remainingBytes === 0)
+    return chunkResult({ title: `Details of task ${task.id} (${task.status})`, chunk, reading, isGrowing: false })
+  }
+  const bounded = boundText(text, view.maxChars, reading)
+  noteShown(view.core, task, !bounded.isCut)
+  return {
+    llmContent: bounded.text,
+    returnDisplay: previewText(taskDisplay(view, task), view.maxChars),
+    metadata: details,
+  }
+}
+
+type TaskDetails = Readonly<Record<string, unknown>> & Pick<AsyncTaskInfo, 'goalPrompt'>
+
+function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
+  return {
+    id: task.id,
+    subagentName: task.subagentName,
+    goalPrompt: task.goalPrompt,
+    status: task.status,
+    launchedAt: isoTime(task.launchedAt),
+    duration: durationOf(view, task),
+    ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
+    ...(task.progress !== undefined && { progress: task.progress }),
+    ...(task.output !== undefined && { output: task.output }),
+    ...(task.error !== undefined && { error: task.error }),
+  }
+}
+
+/** The model knows its own goal: where space is short, the result has it. */
+function detailsText(details: TaskDetails, maxChars: number): string {
+  const whole = JSON.stringify(details, null, 2)
+  if (whole.length <= maxChars) return whole
+  return JSON.stringify({ ...details, goalPrompt: previewText(details.goalPrompt, GOAL_PREVIEW_CHARS) }, null, 2)
+}
+
+function taskDisplay(view: TaskView, task: AsyncTaskInfo): string {
+  const vars: unknown = task.output?.emitted_vars
+  const emitted = typeof vars === 'object' && vars !== null ? Object.entries(vars) : []
+  return [
+    `${LIST_ICONS[task.status]} **${task.subagentName}**`,
+    `ID: \`${task.id}\``,
+    `Status: ${task.status}`,
+    `Goal: ${previewText(task.goalPrompt, GOAL_PREVIEW_CHARS)}`,
+    `Duration: ${durationOf(view, task)}`,
+    ...(emitted.length > 0 ? ['Emitted variables:'] : []),
+    ...emitted.map(([key, value]) => `  - ${key}: ${previewText(valueText(value), VALUE_PREVIEW_CHARS)}`),
+    ...(task.error === undefined ? [] : [`Error: ${task.error}`]),
+  ].join('\n')
+}
+
+function valueText(value: unknown): string {
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)
+}
+
+/** A restored record may hold a time that no date has. */
+function isoTime(ms: number): string {
+  const date = new Date(ms)
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
+}

@@ -1,0 +1,71 @@
+/** Reads a task's texts from a byte cursor: what it has written, and the rest of a result that was cut. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import { formatCompletionNotification } from '../async-tasks/notifications.js'
+import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
+import { noteShown } from './shown-texts.js'
+import type { TaskView } from './task-view.js'
+import type { ToolResult } from './tool.js'
+
+/** Where to read; all in bytes. */
+export interface TextRange {
+  /** The byte to start at; the first that is kept when absent. */
+  readonly cursor: number | undefined
+  readonly maxBytes: number
+}
+
+/** What a task has written so far, as far as it is kept. */
+export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
+  const { cursor, maxBytes } = range
+  const chunk = view.manager.readOutput(task.id, { maxBytes, ...(cursor !== undefined && { cursor }) }) ?? NOTHING
+  return chunkResult({
+    title: `Output of task ${task.id} (${task.status})`,
+    chunk,
+    reading: { task_id: task.id, action: 'output' },
+    isGrowing: task.status === 'running',
+  })
+}
+
+/** The text of a task's end, which a reminder may have cut. Read to its end, it counts as read. */
+export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
+  const bytes = new TextEncoder().encode(formatCompletionNotification(task))
+  const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
+  noteShown(view.core, task, chunk.remainingBytes === 0)
+  return chunkResult({
+    title: `Result of task ${task.id} (${task.status})`,
+    chunk,
+    reading: { task_id: task.id, action: 'output', part: 'result' },
+    isGrowing: task.status === 'running',
+  })
+}
+
+const NOTHING: OutputChunk = { text: '', nextCursor: 0, skippedBytes: 0, remainingBytes: 0 }
+
+interface ChunkText {
+  readonly title: string
+  readonly chunk: OutputChunk
+  /** The parameters of check_async_tasks that read on; the cursor is added. */
+  readonly reading: Readonly<Record<string, unknown>>
+  /** There may be more later. */
+  readonly isGrowing: boolean
+}
+
+/** A part of a text, with what is missing before it and how to read what comes after it. */
+export function chunkResult({ title, chunk, reading, isGrowing }: ChunkText): ToolResult {
+  const { text, nextCursor, skippedBytes, remainingBytes } = chunk
+  const start = nextCursor - new TextEncoder().encode(text).length
+  const heading = text === '' ? `${title}, nothing at byte ${start}:` : `${title}, bytes ${start} to ${nextCursor}:`
+  const next = `check_async_tasks ${JSON.stringify({ ...reading, cursor: nextCursor })}`
+  const ending =
+    remainingBytes > 0
+      ? `[${remainingBytes} bytes remain. Read on with ${next}]`
+      : isGrowing
+        ? `[That is all so far. Read on later with ${next}]`
+        : '[That is the end.]'
+  const skipped = skippedBytes > 0 ? [`[${skippedBytes} bytes before this are no longer kept.]`] : []
+  const body = text === '' ? [] : [text]
+  return {
+    llmContent: [heading, ...skipped, ...body, ending].join('\n'),
+    returnDisplay: `${heading.slice(0, -1)}${remainingBytes > 0 ? `, ${remainingBytes} remain` : ''}`,
+    metadata: { ...reading, start, nextCursor, skippedBytes, remainingBytes },
+  }
+}

@@ -1,0 +1,124 @@
+/** The tool task: runs a subagent, in place or in the background (seed 001). */
+import { z } from 'zod'
+import { checkMaxMessageChars, previewText } from '../async-tasks/bounded-text.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { preview } from '../protocol/preview.js'
+import { orAborted } from './abortable.js'
+import { buildInvocation, type ToolInvocation } from './invocation.js'
+import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
+import { runInBackground, runInPlace } from './task-runs.js'
+import { timeoutPolicy, type TimeoutSettings } from './task-timeout.js'
+import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+
+const notBlank = (text: string): boolean => text.trim() !== ''
+
+export const taskSchema = z.strictObject({
+  subagent_name: z
+    .string()
+    .max(256)
+    .refine(notBlank, 'the name of a subagent')
+    .describe('The name of the subagent to run.'),
+  goal_prompt: z.string().refine(notBlank, 'a goal, in words').describe('What the subagent is to achieve.'),
+  behaviour_prompts: z.array(z.string()).optional().describe('How it is to go about it: further instructions.'),
+  tool_whitelist: z.array(z.string()).optional().describe('The only tools it may use. Default: all it has.'),
+  expected_outputs: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('The variables it is to emit: a description of each, by name.'),
+  timeout_seconds: z
+    .number()
+    .max(2 ** 31)
+    .refine((seconds) => seconds > 0 || seconds === -1, 'a number of seconds > 0, or -1 for no deadline')
+    .optional()
+    .describe('After how many seconds it is stopped; -1 for no deadline.'),
+  context: z.record(z.string(), z.unknown()).optional().describe('Anything else it needs to know, by name.'),
+  async: z
+    .boolean()
+    .optional()
+    .describe('true: run in the background; you are told when it ends. false (default): wait for its result.'),
+})
+
+/** What the model sends. */
+export type TaskParams = z.input<typeof taskSchema>
+
+export interface TaskToolOptions extends TimeoutSettings {
+  readonly getAsyncTaskManager: () => AsyncTaskManager
+  /** Finds subagents by name. */
+  readonly resolveSubagent: ResolveSubagent
+  /** The names to show when a subagent is unknown. */
+  readonly listSubagents?: () => readonly string[]
+  /** Who is told of the ends of background tasks. Default `main`. */
+  readonly owner?: string
+  /** The most a result says, in characters. Default 20000. */
+  readonly maxMessageChars?: number
+}
+
+const NAME = 'task'
+
+/**
+ * Makes the tool.
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ */
+export function createTaskTool(options: TaskToolOptions): Tool<typeof taskSchema> {
+  const timeoutOf = timeoutPolicy(options)
+  const maxChars = checkMaxMessageChars(options.maxMessageChars)
+  const { owner } = options
+  return defineTool({
+    name: NAME,
+    description:
+      'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
+      'subagent runs in the background: check_async_tasks shows how it is doing, and its result comes by itself.',
+    inputSchema: taskSchema,
+    describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
+      return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
+    },
+    run: ({ async: isAsync = false, timeout_seconds, ...params }, { signal }) => {
+      const timeout = timeoutOf(timeout_seconds)
+      const call = {
+        manager: options.getAsyncTaskManager(),
+        input: {
+          subagentName: params.subagent_name,
+          goalPrompt: params.goal_prompt,
+          ...(owner !== undefined && { owner }),
+          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+        },
+        timeout,
+        maxChars,
+        signal,
+        findRunner: () => orAborted(bindSubagent(options.resolveSubagent, params), signal),
+        unknownSubagent: () => unknownSubagent(options, params),
+      }
+      return isAsync ? runInBackground(call) : runInPlace(call)
+    },
+  })
+}
+
+function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentParams): ToolResult {
+  const names = options.listSubagents?.()
+  const known = names === undefined ? '' : names.length === 0 ? ' There are none.' : ` Known: ${names.join(', ')}.`
+  const message = `params.subagent_name: got ${preview(subagent_name)}, expected the name of a subagent.${known}`
+  return errorResult('parameter_validation', message)
+}
+
+/** The tool in the shape of the seeds' classes. */
+export class TaskTool {
+  static readonly Name = NAME
+  readonly name = NAME
+  readonly displayName = 'Task'
+  readonly kind = 'execute'
+  /** The neutral tool inside. */
+  readonly tool: Tool<typeof taskSchema>
+
+  /** @throws InvalidSettingError as `createTaskTool` does */
+  constructor(deps: TaskToolOptions) {
+    this.tool = createTaskTool(deps)
+  }
+
+  get description(): string {
+    return this.tool.description
+  }
+
+  build(params: TaskParams): ToolInvocation<TaskParams> {
+    return buildInvocation(this.tool, params)
+  }
+}

@@ -1,0 +1,69 @@
+/** What the query tools share: whose tasks they show, how much of them, and what they say when an id fits no task. */
+import type { AsyncTaskInfo, AsyncTaskStatus } from '../../machines/records.js'
+import { boundLines } from '../async-tasks/bounded-text.js'
+import type { RegistryCore } from '../async-tasks/core.js'
+import { formatDuration } from '../async-tasks/duration.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
+import { errorResult, type ToolResult } from './tool.js'
+
+/** The registry as one call sees it. */
+export interface TaskView {
+  readonly manager: AsyncTaskManager
+  readonly core: RegistryCore
+  /** Whose tasks are there; everyone's when undefined. */
+  readonly owner: string | undefined
+  /** The most a text says about one task, and a list in all, in characters. */
+  readonly maxChars: number
+}
+
+/** The icons of seed 002. */
+export const LIST_ICONS = {
+  running: '',
+  completed: '[OK]',
+  failed: '[ERROR]',
+  cancelled: '',
+} as const satisfies Record<AsyncTaskStatus, string>
+
+/** How long a task ran, or has been running. */
+export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
+  return formatDuration(task.launchedAt, task.completedAt ?? view.core.clock.now())
+}
+
+/** The task an id or a prefix stands for, or the result that says why there is none (seed 002). */
+export function findTask(view: TaskView, taskId: string): { task: AsyncTaskInfo } | { refusal: ToolResult } {
+  const found = lookUpTask(view.manager, taskId, view.owner)
+  if (found.type === 'found') return { task: found.task }
+  if (found.type === 'ambiguous') {
+    const candidates = candidateLines(view, found.candidates)
+    return {
+      refusal: errorResult('parameter_validation', 'Ambiguous task ID', {
+        llmContent: ambiguityText(taskId, candidates),
+        returnDisplay: `Ambiguous prefix. Did you mean:\n${candidates}`,
+      }),
+    }
+  }
+  return {
+    refusal: errorResult('parameter_validation', 'Task not found', {
+      llmContent: notFoundText(taskId),
+      returnDisplay: `Task not found: ${taskId}`,
+    }),
+  }
+}
+
+/** The tasks that a prefix could mean, one a line. */
+export function candidateLines(view: TaskView, candidates: readonly AsyncTaskInfo[]): string {
+  const shortOf = shortTaskIds(view.manager)
+  return boundLines(
+    candidates.map((task) => `- ${shortOf(task)}... (${task.subagentName})`),
+    view.maxChars,
+  )
+}
+
+export function ambiguityText(taskId: string, candidates: string): string {
+  return `Ambiguous task ID prefix '${taskId}'. Candidates:\n${candidates}`
+}
+
+export function notFoundText(taskId: string): string {
+  return `No async task found with ID or prefix '${taskId}'.`
+}
