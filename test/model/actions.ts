@@ -1,0 +1,383 @@
+/**
+ * What can be done to a registry, as data: the model and the real thing interpret the same actions, those of the commands
+ * and those that handlers, subscribers and abort listeners take when they are called.
+ *
+ * It is longer than most files because every kind of action stands here twice: as a type and as an arbitrary.
+ */
+import fc from 'fast-check'
+
+/** Counts back from the latest of what was taken or made so far: reservations, leases, subscriptions, runs or waits. */
+type Nth = number
+
+/** A task: one that runs or is retained, counted back from the latest registered, or whatever bears an id. */
+export type Target = { readonly of: 'running' | 'all'; readonly nth: Nth } | { readonly id: string }
+
+export interface TaskFields {
+  readonly id?: string
+  readonly owner?: string
+  readonly controller?: string
+  readonly timeoutMs?: number
+  readonly graceMs?: number
+}
+
+export type StreamName = 'transitions' | 'settled' | 'owed' | 'running' | 'progress' | 'actor'
+
+/** What a callback of the host does when it is called. */
+export type Script = readonly Action[]
+
+export type Action =
+  | { readonly do: 'register'; readonly fields: TaskFields & { readonly id: string }; readonly reservation?: Nth }
+  | {
+      readonly do: 'launch'
+      readonly fields: TaskFields
+      readonly reservation?: Nth
+      readonly isForeground?: boolean
+      readonly isRefused?: boolean
+    }
+  | { readonly do: 'complete'; readonly task: Target; readonly value: number }
+  | { readonly do: 'fail'; readonly task: Target; readonly reason: number }
+  | { readonly do: 'cancel'; readonly task: Target }
+  | { readonly do: 'abort'; readonly controller: string }
+  | { readonly do: 'reserve'; readonly ttlMs?: number }
+  | { readonly do: 'cancelReservation'; readonly reservation: Nth }
+  | { readonly do: 'setMax'; readonly max: number }
+  | { readonly do: 'notify'; readonly task: Target }
+  | { readonly do: 'markAllNotified' }
+  | { readonly do: 'remind'; readonly owner?: string }
+  | { readonly do: 'lease'; readonly owner?: string; readonly isExclusive?: boolean }
+  | { readonly do: 'leaseReminder'; readonly owner?: string; readonly isExclusive?: boolean }
+  | { readonly do: 'acknowledge'; readonly lease: Nth }
+  | { readonly do: 'release'; readonly lease: Nth }
+  | { readonly do: 'read'; readonly task: Target }
+  | { readonly do: 'releaseOwner'; readonly owner: string; readonly to?: string }
+  | { readonly do: 'progress'; readonly task: Target; readonly value: number }
+  | { readonly do: 'append'; readonly task: Target; readonly text: string }
+  | { readonly do: 'readOutput'; readonly task: Target; readonly cursor?: number }
+  | { readonly do: 'prefix'; readonly prefix: string }
+  | { readonly do: 'on'; readonly status: 'completed' | 'failed' | 'cancelled'; readonly script: Script }
+  | { readonly do: 'subscribe'; readonly stream: StreamName; readonly script: Script }
+  | { readonly do: 'listen'; readonly controller: string; readonly script: Script }
+  | { readonly do: 'unsubscribe'; readonly subscription: Nth }
+  | { readonly do: 'begin'; readonly run: Nth }
+  | { readonly do: 'say'; readonly run: Nth; readonly text: string }
+  | { readonly do: 'return'; readonly run: Nth; readonly value: number }
+  | { readonly do: 'reject'; readonly run: Nth; readonly reason: number }
+  | { readonly do: 'abandon'; readonly run: Nth }
+  | {
+      readonly do: 'wait'
+      readonly tasks: readonly Target[]
+      readonly mode: 'all' | 'any'
+      readonly timeoutMs?: number
+    }
+  | { readonly do: 'abortWait'; readonly wait: Nth }
+  | { readonly do: 'bad'; readonly input: BadInput }
+  | { readonly do: 'dispose' }
+  | { readonly do: 'look' }
+  | { readonly do: 'throw' }
+
+/** What only a command may do. */
+export type TopAction = Action | { readonly do: 'advance'; readonly ms: number }
+
+/** What a run may return and what the record keeps of it. */
+export const outputs: readonly { readonly given: unknown; readonly kept: object }[] = [
+  { given: { final_message: 'done', emitted_vars: { n: 1 } }, kept: { final_message: 'done', emitted_vars: { n: 1 } } },
+  { given: {}, kept: {} },
+  { given: undefined, kept: {} },
+  { given: null, kept: {} },
+  { given: 'text', kept: { final_message: 'text' } },
+  { given: 42, kept: { final_message: '42' } },
+  { given: [1, { b: 2n }], kept: { final_message: '[1,{"b":"2"}]' } },
+  { given: { deep: { list: [new Date(0)] } }, kept: { deep: { list: ['1970-01-01T00:00:00.000Z'] } } },
+  { given: Object.defineProperty({}, 'x', { enumerable: true, get: throwing }), kept: { x: '[unreadable: no]' } },
+  // Longer than the reminders of these properties may be.
+  { given: { final_message: 'long '.repeat(100) }, kept: { final_message: 'long '.repeat(100) } },
+]
+
+/** The output in `outputs` whose reminder is cut. */
+export const LONG_OUTPUT = 9
+
+/** What a run may fail with and what the record says of it. */
+export const reasons: readonly { readonly given: unknown; readonly told: string }[] = [
+  { given: new Error('broken'), told: 'broken' },
+  { given: 'plain words', told: 'plain words' },
+  { given: undefined, told: 'The run failed without saying why.' },
+  { given: new TypeError(''), told: 'TypeError' },
+  { given: { message: 'in a message' }, told: 'in a message' },
+  { given: 42, told: 'The run failed with 42.' },
+  { given: Object.assign(new Error(), { message: {} }), told: 'Error' },
+  {
+    given: Object.defineProperty(new Error(), 'message', { get: throwing }),
+    told: 'The run failed with an object that cannot be shown.',
+  },
+]
+
+function throwing(): never {
+  throw new Error('no')
+}
+
+/** Calls with arguments of the wrong kind, and the class of the error they must throw, or what they must answer. */
+export const badInputs = {
+  'register nothing': 'InvalidInputError',
+  'register without a name': 'InvalidInputError',
+  'register an empty id': 'InvalidInputError',
+  'register a number as id': 'InvalidInputError',
+  'register a negative deadline': 'InvalidInputError',
+  'register an endless deadline': 'InvalidInputError',
+  'register a controller that is none': 'InvalidInputError',
+  'register for an empty owner': 'InvalidInputError',
+  'launch nothing': 'InvalidInputError',
+  'launch without a runner': 'InvalidInputError',
+  'reserve for a negative time': 'InvalidInputError',
+  'reserve for a word': 'InvalidInputError',
+  'release an owner that is none': 'InvalidInputError',
+  'release an owner to a number': 'InvalidInputError',
+  'lease for a number': 'InvalidInputError',
+  'read from a cursor that is none': 'InvalidInputError',
+  'call what is no function': 'InvalidInputError',
+  'limit of a half': 'InvalidSettingError',
+  'limit of minus two': 'InvalidSettingError',
+  'limit that is no number': 'InvalidSettingError',
+  'limit that is text': 'InvalidSettingError',
+  'limit that is endless': 'InvalidSettingError',
+  'complete a number': false,
+  'fail nothing': false,
+  'cancel nothing': false,
+  'cancel a reservation that is none': false,
+} as const satisfies Record<string, string | false>
+
+export type BadInput = keyof typeof badInputs
+
+export const OWNERS = ['main', 'sub', 'other'] as const
+const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'ab', 'agent-1', 'agent-2', 'agent-3', '__proto__', 'a.b', '*'] as const
+const CONTROLLERS = ['c1', 'c2', 'c3'] as const
+
+/** The `nth` of a list, counted back from its end and around; undefined of an empty one. */
+export function nthLast<T>(list: readonly T[], nth: Nth): T | undefined {
+  return list[list.length - 1 - (nth % list.length)]
+}
+
+// Arbitraries. Most of what is drawn should do something: an action that nothing answers to teaches little.
+
+const id = fc.constantFrom(...IDS)
+const owner = fc.constantFrom(...OWNERS)
+const nth = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.nat(5) })
+const duration = fc.constantFrom(0, 1, 5, 10)
+const controller = fc.constantFrom(...CONTROLLERS)
+const value = fc.nat(outputs.length - 1)
+const reason = fc.nat(reasons.length - 1)
+
+const rarely = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
+const often = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined, freq: 2 })
+
+const target = (of: 'running' | 'all'): fc.Arbitrary<Target> =>
+  fc.oneof(
+    { weight: 6, arbitrary: fc.record({ of: fc.constant(of), nth }) },
+    { weight: 1, arbitrary: fc.record({ id }) },
+  )
+const runningTask = target('running')
+const anyTask = target('all')
+
+/** Leaves out what is undefined, as a caller would. */
+function record<T>(shape: { [K in keyof T]: fc.Arbitrary<T[K] | undefined> }): fc.Arbitrary<T> {
+  return fc.record(shape as Record<string, fc.Arbitrary<unknown>>).map((fields) => {
+    const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+    return Object.fromEntries(given) as T
+  })
+}
+
+const action = <A extends Action['do']>(
+  name: A,
+  shape: {
+    [K in keyof Omit<Extract<Action, { do: A }>, 'do'>]-?: fc.Arbitrary<Extract<Action, { do: A }>[K] | undefined>
+  },
+): fc.Arbitrary<Action> => record<Action>({ do: fc.constant(name), ...shape } as never)
+
+const times = (n: number, arbitraries: fc.Arbitrary<Action>[]): fc.Arbitrary<Action>[] =>
+  Array.from({ length: n }, () => arbitraries).flat()
+
+const fields = (given: fc.Arbitrary<string | undefined>): fc.Arbitrary<TaskFields> =>
+  record<TaskFields>({
+    id: given,
+    owner: often(owner),
+    controller: rarely(controller),
+    timeoutMs: rarely(duration),
+    graceMs: rarely(duration),
+  })
+
+const beginnings: fc.Arbitrary<Action>[] = [
+  action('register', { fields: fields(id) as fc.Arbitrary<TaskFields & { id: string }>, reservation: often(nth) }),
+  action('launch', {
+    fields: fields(often(id)),
+    reservation: often(nth),
+    isForeground: rarely(fc.constant(true)),
+    isRefused: rarely(fc.constant(true)),
+  }),
+]
+
+const endings: fc.Arbitrary<Action>[] = [
+  action('complete', { task: runningTask, value }),
+  action('fail', { task: runningTask, reason }),
+  action('cancel', { task: runningTask }),
+  action('return', { run: nth, value }),
+  action('reject', { run: nth, reason }),
+  action('abort', { controller }),
+]
+
+const deliveries: fc.Arbitrary<Action>[] = [
+  action('lease', { owner: rarely(owner), isExclusive: often(fc.boolean()) }),
+  action('leaseReminder', { owner: often(owner), isExclusive: often(fc.boolean()) }),
+  action('acknowledge', { lease: nth }),
+  action('release', { lease: nth }),
+  action('notify', { task: anyTask }),
+  action('wait', {
+    tasks: fc.array(anyTask, { maxLength: 3 }),
+    mode: fc.constantFrom('all', 'any'),
+    timeoutMs: rarely(duration),
+  }),
+]
+
+const others: fc.Arbitrary<Action>[] = [
+  action('reserve', { ttlMs: often(duration) }),
+  action('reserve', { ttlMs: often(duration) }),
+  action('cancelReservation', { reservation: nth }),
+  action('setMax', { max: fc.integer({ min: -1, max: 3 }) }),
+  action('markAllNotified', {}),
+  action('remind', { owner: often(owner) }),
+  action('read', { task: anyTask }),
+  action('releaseOwner', { owner, to: often(owner) }),
+  action('releaseOwner', { owner, to: often(owner) }),
+  action('progress', { task: runningTask, value: fc.nat(3) }),
+  action('append', { task: runningTask, text: fc.constantFrom('', 'x', 'line\n') }),
+  action('readOutput', { task: anyTask, cursor: often(fc.nat(6)) }),
+  action('prefix', { prefix: fc.constantFrom('', 'a', 'ab', 'agent', 'z') }),
+  action('unsubscribe', { subscription: nth }),
+  action('unsubscribe', { subscription: nth }),
+  action('begin', { run: nth }),
+  action('begin', { run: nth }),
+  action('say', { run: nth, text: fc.constantFrom('y', 'said\n') }),
+  action('abandon', { run: nth }),
+  action('abandon', { run: nth }),
+  action('abortWait', { wait: nth }),
+  action('abortWait', { wait: nth }),
+  action('bad', { input: fc.constantFrom(...(Object.keys(badInputs) as BadInput[])) }),
+]
+
+/** Everything but subscriptions. */
+const plain = [...times(6, beginnings), ...times(4, endings), ...times(3, deliveries), ...others]
+
+const subscribing = (script: fc.Arbitrary<Script>): fc.Arbitrary<Action>[] => [
+  action('on', { status: fc.constantFrom('completed', 'failed', 'cancelled'), script }),
+  action('subscribe', {
+    stream: fc.constantFrom('transitions', 'settled', 'owed', 'running', 'progress', 'actor'),
+    script,
+  }),
+  action('listen', { controller, script }),
+]
+
+const inScripts = [
+  ...plain,
+  ...times(2, subscribing(fc.constant([]))),
+  ...times(3, [action('look', {}), action('throw', {}), action('unsubscribe', { subscription: nth })]),
+]
+
+const script: fc.Arbitrary<Script> = fc.oneof(
+  { weight: 60, arbitrary: fc.array(fc.oneof(...inScripts), { minLength: 1, maxLength: 4, size: 'max' }) },
+  { weight: 1, arbitrary: fc.tuple(action('dispose', {}), fc.oneof(...plain)) },
+)
+
+// A registry that is always disposed early would learn little.
+const disposal = fc.oneof({ weight: 3, arbitrary: fc.oneof(...plain) }, { weight: 1, arbitrary: action('dispose', {}) })
+
+const advance: fc.Arbitrary<TopAction> = record<TopAction>({
+  do: fc.constant('advance'),
+  ms: fc.constantFrom(0, 1, 4, 5, 10, 30),
+})
+
+/** The commands of one run, each as an action. */
+export const topActions: fc.Arbitrary<TopAction>[] = [
+  ...plain,
+  ...times(4, subscribing(script)),
+  disposal,
+  advance,
+  advance,
+  advance,
+]
+
+const namesake = fields(fc.constantFrom('a', 'a', 'b'))
+
+/** Few ids, used again and again, and runs that outlive their tasks. */
+export const namesakeActions: fc.Arbitrary<TopAction>[] = [
+  ...times(6, [
+    action('launch', {
+      fields: namesake,
+      reservation: fc.constant(undefined),
+      isForeground: fc.constant(true),
+      isRefused: fc.constant(undefined),
+    }),
+    action('cancel', { task: runningTask }),
+  ]),
+  ...times(4, [action('return', { run: fc.nat(2), value })]),
+  ...times(2, [action('complete', { task: runningTask, value }), action('markAllNotified', {})]),
+  action('register', {
+    fields: namesake as fc.Arbitrary<TaskFields & { id: string }>,
+    reservation: fc.constant(undefined),
+  }),
+  action('reject', { run: nth, reason }),
+  action('begin', { run: nth }),
+  action('abandon', { run: nth }),
+  action('wait', { tasks: fc.array(anyTask, { maxLength: 2 }), mode: fc.constant('any'), timeoutMs: rarely(duration) }),
+  action('on', { status: fc.constantFrom('completed', 'cancelled'), script }),
+  advance,
+]
+
+const twoOwners = fc.constantFrom('main', 'sub')
+
+/** What is owed to whom: leases, late acceptances, owners that go, messages that were cut. */
+export const ledgerActions: fc.Arbitrary<TopAction>[] = [
+  ...times(3, [
+    action('register', {
+      fields: record<TaskFields & { id: string }>({ id, owner: rarely(fc.constant('sub')) }),
+      reservation: fc.constant(undefined),
+    }),
+    action('complete', { task: runningTask, value: fc.constantFrom(0, LONG_OUTPUT) }),
+    action('leaseReminder', { owner: rarely(twoOwners), isExclusive: fc.boolean() }),
+  ]),
+  action('cancel', { task: runningTask }),
+  ...times(2, deliveries.slice(2)),
+  action('lease', { owner: rarely(twoOwners), isExclusive: fc.boolean() }),
+  action('read', { task: anyTask }),
+  action('markAllNotified', {}),
+  action('releaseOwner', { owner: twoOwners, to: fc.constantFrom(undefined, undefined, 'main', 'sub') }),
+  action('abortWait', { wait: nth }),
+  action('setMax', { max: fc.nat(2) }),
+  ...subscribing(script),
+]
+
+/** How a registry is made. */
+export interface RegistrySettings {
+  readonly maxAsyncTasks: number
+  readonly notifyCancelled: boolean
+  readonly graceMs: number
+}
+
+export const registrySettings: fc.Arbitrary<RegistrySettings> = fc.record({
+  maxAsyncTasks: fc.constantFrom(0, 1, 1, 2, 2, 3, 4, -1),
+  notifyCancelled: fc.boolean(),
+  graceMs: duration,
+})
+
+/** A history that forgets what owes nothing at once, or nearly so. */
+export const forgetfulSettings: fc.Arbitrary<RegistrySettings> = fc.record({
+  maxAsyncTasks: fc.constantFrom(0, 1),
+  notifyCancelled: fc.constant(false),
+  graceMs: duration,
+})
+
+/** A history that forgets everything that owes nothing. */
+export const obliviousSettings: fc.Arbitrary<RegistrySettings> = fc.record({
+  maxAsyncTasks: fc.constant(0),
+  notifyCancelled: fc.constant(false),
+  graceMs: duration,
+})

@@ -1,0 +1,106 @@
+/**
+ * A10: one task's life visits as many elements, asks the clock as often, sets as many timers and makes as many
+ * transitions in a crowd as it does alone.
+ *
+ * A life: reserve, register or launch with a deadline, report, append, complete, lease, acknowledge, be pruned. The crowd
+ * belongs to other owners: it runs, is owed, is on its way, and holds reservations. What is owed to it fills the history, so
+ * that a life ends with the pruning of its own record.
+ */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import { createManualClock } from '../support/manual-clock.js'
+import { createControllableEngine } from '../support/controllable-engine.js'
+import type { Subject } from '../support/subject.js'
+import { countVisits } from '../support/visits.js'
+
+interface Crowd {
+  readonly running: number
+  readonly owed: number
+  readonly leased: number
+  readonly reserved: number
+}
+
+/** The history limit of an unlimited registry. */
+const HISTORY = 10
+
+const size = fc.integer({ min: 1, max: 20 })
+const crowds: fc.Arbitrary<Crowd> = fc.record({
+  running: size,
+  owed: size.map((more) => HISTORY + more),
+  leased: size,
+  reserved: size,
+})
+const nobodyElse: Crowd = { running: 0, owed: HISTORY, leased: 0, reserved: 1 }
+
+export function costProperty(subject: Subject) {
+  const measureAlone = (isLaunched: boolean): Record<string, number> => {
+    // What is done once in a process, such as compiling a schema, is no part of a life.
+    measureLife(subject, nobodyElse, isLaunched)
+    return measureLife(subject, nobodyElse, isLaunched)
+  }
+  const alone = { registered: measureAlone(false), launched: measureAlone(true) }
+  assert.equal(alone.registered['retained'], HISTORY)
+  return fc.property(crowds, fc.constantFrom('registered' as const, 'launched' as const), (crowd, kind) => {
+    const measured = measureLife(subject, crowd, kind === 'launched')
+    assert.deepStrictEqual(measured, { ...alone[kind], retained: retainedOf(crowd) })
+  })
+}
+
+const retainedOf = ({ running, owed, leased }: Crowd): number => running + owed + leased
+
+function measureLife(subject: Subject, crowd: Crowd, isLaunched: boolean): Record<string, number> {
+  const clock = createManualClock()
+  const measured = { readings: 0, timers: 0, transitions: 0 }
+  let created = 0
+  const manager = subject.createManager({
+    maxAsyncTasks: -1,
+    engine: createControllableEngine(),
+    createId: (prefix) => `${prefix}-${++created}`,
+    clock: {
+      now: () => {
+        measured.readings += 1
+        return clock.now()
+      },
+      setTimeout: (run, ms) => {
+        measured.timers += 1
+        return clock.setTimeout(run, ms)
+      },
+      clearTimeout: (timer) => clock.clearTimeout(timer),
+    },
+  })
+  const reminders = subject.createReminders(manager)
+  gather(manager, crowd)
+  manager.transitions$.subscribe(() => (measured.transitions += 1))
+  measured.readings = measured.timers = 0
+  const visits = countVisits(() => {
+    const reservation = manager.tryReserveAsyncSlot()!
+    const input = { id: 'one', subagentName: 'agent', goalPrompt: '', owner: 'owner', timeoutMs: 1000 }
+    if (isLaunched) manager.launch(input, () => ({}), reservation)
+    else manager.registerTask(input, reservation)
+    manager.reportProgress('one', 1)
+    manager.appendOutput('one', 'text')
+    manager.completeTask('one', {})
+    reminders.leaseReminder({ owner: 'owner', exclusive: true })?.acknowledge()
+  })
+  const result = { visits, ...measured, retained: manager.getAllTasks().length }
+  void manager.dispose()
+  return result
+}
+
+function gather(manager: AsyncTaskManager, crowd: Crowd): void {
+  const register = (owner: string, count: number): void => {
+    for (let n = 0; n < count; n += 1) {
+      manager.registerTask({ id: `${owner}-${n}`, subagentName: 'agent', goalPrompt: '', owner, timeoutMs: 1000 })
+    }
+  }
+  const end = (owner: string, count: number): void => {
+    register(owner, count)
+    for (let n = 0; n < count; n += 1) manager.completeTask(`${owner}-${n}`, {})
+  }
+  end('leased', crowd.leased)
+  manager.lease({ owner: 'leased' })
+  end('owed', crowd.owed)
+  register('running', crowd.running)
+  for (let n = 0; n < crowd.reserved; n += 1) manager.tryReserveAsyncSlot()
+}

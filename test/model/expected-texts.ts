@@ -1,0 +1,42 @@
+/** What the package must say, word by word, where the seeds or the specification give the words. */
+import { reasons } from './actions.js'
+import type { ModelRecord, ModelTask } from './task-model.js'
+
+/** How the model sees a run end; `index` is that of the output or the reason in the lists of `actions.ts`. */
+export type ModelOutcome =
+  | { readonly type: 'returned' | 'threw'; readonly index: number }
+  | { readonly type: 'skipped' }
+  | { readonly type: 'abandoned' }
+
+/** The reminder of seed 003; `cut` stands for one that is longer than these properties allow. */
+export function reminderText(tasks: readonly ModelTask[], running: number): string {
+  if (tasks.some(({ isLong }) => isLong)) return 'cut'
+  const parts = tasks.length > 0 ? [`${tasks.length} async task(s) completed:`] : []
+  for (const { record } of tasks) parts.push(JSON.stringify(notification(record), null, 2))
+  if (running > 0) parts.push(`${running} async task(s) still running.`)
+  return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
+}
+
+function notification({ id, status, output, error }: ModelRecord): object {
+  if (status === 'failed') return { agent_id: id, status, error }
+  if (status === 'cancelled') return { agent_id: id, status }
+  const { terminate_reason, emitted_vars = {}, ...rest } = output as Record<string, unknown>
+  const payload = { agent_id: id, terminate_reason, emitted_vars }
+  return 'final_message' in rest ? { ...payload, final_message: rest['final_message'] } : payload
+}
+
+export const limitText = (max: number): string => `Max async tasks (${max}) reached`
+
+/** What a task fails with that its deadline ended; `reported` is what its run said afterwards. */
+export function timeoutText({ record }: ModelTask, reported?: string): string {
+  const limit = record.timeoutMs === 0 ? '0 s' : `${record.timeoutMs} ms`
+  const said = reported === undefined ? '' : ` It then reported: ${reported}`
+  return `Task timed out: it did not end within its limit of ${limit}.${said}`
+}
+
+export function failureText(outcome: ModelOutcome): string {
+  if (outcome.type === 'threw') return reasons[outcome.index]!.told
+  return outcome.type === 'skipped'
+    ? 'The run was aborted before it started.'
+    : 'The run did not stop when it was asked to.'
+}

@@ -1,0 +1,776 @@
+/**
+ * The model with a host around it: who is told of what, in which order, and what they then do.
+ *
+ * The one rule is that of A2: a change is made at once and answered at once; what the host must be told goes to an outbox,
+ * which is emptied, in order and never nested, when the outermost call is done. Of each change the streams are told first,
+ * in the order of their subscription, then the handlers; the observers of the actor come when nothing is left to tell.
+ *
+ * It is longer than most files because it is the whole specification of the manager's face in one place.
+ */
+import {
+  badInputs,
+  LONG_OUTPUT,
+  nthLast,
+  outputs,
+  OWNERS,
+  reasons,
+  type Action,
+  type RegistrySettings,
+  type Script,
+  type StreamName,
+  type Target,
+  type TaskFields,
+  type TopAction,
+} from './actions.js'
+import {
+  baseSubscriptions,
+  perform,
+  SCRIPT_FUEL,
+  SCRIPT_USES,
+  type Answer,
+  type Host,
+  type Performers,
+} from './host.js'
+import { failureText, limitText, reminderText, timeoutText, type ModelOutcome } from './expected-texts.js'
+import { abortSignal, makeSignal, stopListening, type ModelledSignal } from './modelled-signal.js'
+import * as model from './task-model.js'
+import type { ModelLease, ModelRecord, ModelTask, Told } from './task-model.js'
+
+interface Subscription {
+  readonly n: number
+  readonly to: StreamName | 'completed' | 'failed' | 'cancelled' | 'abort'
+  readonly script: Script
+  readonly mayThrow: boolean
+  uses: number
+  isActive: boolean
+  /** Told only of changes after this one. */
+  since: number
+  /** The counts it was last told. */
+  counts: string
+}
+
+interface Run {
+  readonly n: number
+  readonly task: ModelTask
+  hasBegun: boolean
+  isAborted: boolean
+  outcome: ModelOutcome | undefined
+}
+
+interface Wait {
+  readonly n: number
+  readonly id: string
+  readonly found: readonly ModelTask[]
+  readonly unknown: readonly string[]
+  readonly isOver: () => boolean
+  isActive: boolean
+  isAborted: boolean
+}
+
+interface Lease {
+  readonly lease: ModelLease
+  /** What it carried when it was taken. */
+  readonly tasks: readonly ModelTask[]
+  readonly records: readonly ModelRecord[]
+}
+
+interface Timer {
+  readonly due: number
+  readonly of: ModelTask | Wait
+  readonly run: () => void
+}
+
+class Refusal extends Error {}
+
+export function createModelledHost(settings: RegistrySettings, start: number): Host {
+  const ledger = model.emptyLedger(settings.maxAsyncTasks, settings.notifyCancelled, start)
+  let log: unknown[] = []
+  const subscriptions: Subscription[] = []
+  /** In the order of subscription: streams of changes, and waits. */
+  let told: (Subscription | Wait)[] = []
+  const controllers = new Map<string, ModelledSignal>()
+  const attached = new Map<ModelTask, { controller?: ModelledSignal; run?: Run }>()
+  const runs: Run[] = []
+  const waitResults: unknown[] = []
+  const waits: (Wait | undefined)[] = []
+  const leases: Lease[] = []
+  const reservations: (string | null)[] = []
+  const idCounters = new Map<string, number>()
+  const aborts: { readonly task: ModelTask; readonly reason: string }[] = []
+  let timers: Timer[] = []
+  const jobs: (() => void)[] = []
+  let depth = 0
+  let isTelling = false
+  let fuel = SCRIPT_FUEL
+  let disposal: { readonly runs: readonly Run[] } | undefined
+  let isDisposed = false
+
+  // Telling (A2)
+
+  function transact<T>(change: () => T): T {
+    depth += 1
+    try {
+      return change()
+    } finally {
+      for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next.task, next.reason)
+      depth -= 1
+      if (depth === 0 && !isTelling) emptyOutbox()
+    }
+  }
+
+  function emptyOutbox(): void {
+    isTelling = true
+    do {
+      for (const item of ledger.outbox.splice(0)) tellOf(item)
+      if (ledger.outbox.length === 0) tellObservers()
+    } while (ledger.outbox.length > 0)
+    isTelling = false
+  }
+
+  function tellOf(item: Told): void {
+    for (const subscriber of [...told]) {
+      if (!subscriber.isActive || isDisposed) continue
+      if ('found' in subscriber) {
+        if (isEnd(item) && subscriber.found.includes(item.task) && subscriber.isOver()) endWait(subscriber)
+      } else tellStream(subscriber, item)
+    }
+    if (!isEnd(item)) return
+    const { transition, task } = item
+    for (const handler of subscriptions.filter(({ to }) => to === transition.to)) {
+      if (!handler.isActive || handler.since >= transition.seq) continue
+      call(handler, 'handler', transition.taskId, () => ({
+        record: transition.record,
+        found: model.find(ledger, transition.taskId)?.record,
+      }))
+    }
+    unlink(task)
+    task.isAnnounced = true
+    if (!isDisposed) model.prune(ledger)
+  }
+
+  function tellStream(subscription: Subscription, item: Told): void {
+    const { to } = subscription
+    if (to === 'owed' || to === 'running') {
+      tellCounts(subscription)
+      return
+    }
+    if (!('transition' in item) || item.transition.seq <= subscription.since) return
+    if (to === 'transitions') call(subscription, 'stream', undefined, () => ({ transition: item.transition }))
+    else if (isEnd(item)) call(subscription, 'stream', undefined, () => ({ settled: item.transition.record }))
+  }
+
+  function tellCounts(subscription: Subscription): void {
+    const counts = countsOf(subscription.to === 'owed' ? model.pending(ledger) : model.running(ledger))
+    if (JSON.stringify(counts) === subscription.counts) return
+    subscription.counts = JSON.stringify(counts)
+    call(subscription, 'stream', undefined, () => ({ counts }))
+  }
+
+  function tellObservers(): void {
+    for (const observer of subscriptions.filter(({ to }) => to === 'actor')) {
+      if (!observer.isActive || observer.since === ledger.seq) continue
+      observer.since = ledger.seq
+      call(observer, 'actor-observer', undefined, () => ({ actor: ledger.seq }))
+    }
+  }
+
+  /** Calls a callback of the host: logs what it is told, runs its script, and reports what it throws. */
+  function call(to: Subscription, source: string, taskId: string | undefined, what: () => object): void {
+    log.push({ told: to.n, ...what() })
+    if (to.uses === 0) return
+    to.uses -= 1
+    for (const action of to.script) {
+      if (fuel === 0) return
+      fuel -= 1
+      if (action.do !== 'throw') log.push({ by: to.n, did: action.do, answer: answerTo(action) })
+      else if (to.mayThrow) {
+        report(source, taskId)
+        return
+      }
+    }
+  }
+
+  function report(source: string, taskId?: string): void {
+    log.push({ reported: source, ...(taskId !== undefined && { taskId }) })
+  }
+
+  // Tasks
+
+  function admit(
+    fields: TaskFields,
+    id: string,
+    how: { isLaunched: boolean; isForeground: boolean; reservation?: number },
+  ) {
+    if (disposal) throw new Refusal('DisposedError')
+    if (model.find(ledger, id)) throw new Refusal('TaskIdInUseError')
+    const reservationId = reservationOf(how.reservation)
+    if (reservationId !== undefined && !model.liveReservations(ledger).includes(reservationId)) {
+      throw new Refusal('ReservationError')
+    }
+    const isLimited = how.isLaunched && !how.isForeground && reservationId === undefined
+    if (isLimited && !model.hasRoom(ledger)) {
+      throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
+    }
+    const { timeoutMs } = fields
+    const controller = fields.controller === undefined ? undefined : controllerOf(fields.controller)
+    const name = controller?.name ?? (how.isLaunched ? 'own' : undefined)
+    const task: ModelTask = {
+      record: {
+        id,
+        subagentName: 'agent',
+        goalPrompt: 'goal',
+        owner: fields.owner ?? 'main',
+        status: 'running',
+        delivery: 'none',
+        launchedAt: ledger.now,
+        seq: 0,
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(name !== undefined && { abortController: name }),
+      },
+      isLaunched: how.isLaunched,
+      hasSlot: false,
+      graceMs: fields.graceMs ?? settings.graceMs,
+      isOverdue: false,
+      lease: undefined,
+      claims: [],
+      isDisowned: false,
+      isAccepted: false,
+      isAnnounced: false,
+      isUnread: false,
+      isLong: false,
+      text: '',
+    }
+    model.admit(ledger, task, how.isForeground, reservationId)
+    const registered = task.record
+    if (timeoutMs !== undefined) setTimer(task, timeoutMs, () => transact(() => expire(task)))
+    attached.set(task, controller ? { controller } : {})
+    if (controller) link(task, controller)
+    return { task, registered }
+  }
+
+  function reservationOf(nth: number | undefined): string | undefined {
+    return nth === undefined || reservations.length === 0 ? undefined : (nthLast(reservations, nth) ?? 'none')
+  }
+
+  function launch(action: Action & { do: 'launch' }): ModelRecord {
+    const { fields, isForeground = false, isRefused = false } = action
+    return transact(() => {
+      const id = fields.id ?? freshId('agent', (taken) => model.find(ledger, taken) !== undefined)
+      const { task, registered } = admit(fields, id, { ...action, isLaunched: true, isForeground })
+      if (isRefused) settleRun(task, { type: 'threw', index: 0 })
+      else {
+        const run: Run = { n: runs.length, task, hasBegun: false, isAborted: false, outcome: undefined }
+        runs.push(run)
+        log.push({ run: run.n, started: id })
+        attached.set(task, { ...attached.get(task), run })
+        if (task.record.status !== 'running') abortRun(run, 'AbortError')
+      }
+      return registered
+    })
+  }
+
+  function end(task: ModelTask, how: { status: model.Status; output?: object; error?: string }): void {
+    model.settle(ledger, task, how)
+    timers = timers.filter(({ of }) => of !== task)
+  }
+
+  function complete(task: ModelTask, index: number): void {
+    if (task.isOverdue) {
+      end(task, { status: 'failed', error: timeoutText(task) })
+      return
+    }
+    const { kept } = outputs[index]!
+    end(task, { status: 'completed', output: kept })
+    task.isLong = index === LONG_OUTPUT
+  }
+
+  function fail(task: ModelTask, error: string): void {
+    end(task, {
+      status: 'failed',
+      error: task.isOverdue ? timeoutText(task, error) : error,
+    })
+  }
+
+  function cancel(task: ModelTask): boolean {
+    if (task.record.status !== 'running') return false
+    transact(() => {
+      end(task, { status: 'cancelled' })
+      aborts.push({ task, reason: 'AbortError' })
+    })
+    return true
+  }
+
+  function expire(task: ModelTask): void {
+    task.isOverdue = true
+    setTimer(task, task.graceMs, () => transact(() => end(task, { status: 'failed', error: timeoutText(task) })))
+    aborts.push({ task, reason: 'TimeoutError' })
+  }
+
+  // Abort controllers (A8)
+
+  function controllerOf(name: string): ModelledSignal {
+    const controller = controllers.get(name) ?? makeSignal(name)
+    controllers.set(name, controller)
+    return controller
+  }
+
+  function link(task: ModelTask, controller: ModelledSignal): void {
+    controller.isIsolated = true
+    controller.listeners.push({ of: task, call: () => cancel(task) })
+    if (controller.isAborted) cancel(task)
+  }
+
+  function unlink(task: ModelTask): void {
+    const controller = attached.get(task)?.controller
+    if (controller) stopListening(controller, task)
+  }
+
+  function runAbort(task: ModelTask, reason: string): void {
+    const controller = attached.get(task)?.controller
+    unlink(task)
+    if (controller) abortSignal(controller, reason)
+    const run = attached.get(task)?.run
+    if (run) abortRun(run, reason)
+  }
+
+  // Runs
+
+  function abortRun(run: Run, reason: string): void {
+    if (run.outcome || run.isAborted) return
+    run.isAborted = true
+    log.push({ run: run.n, aborted: reason })
+  }
+
+  function begin(run: Run): void {
+    if (run.outcome || run.hasBegun) return
+    if (run.isAborted) {
+      settleLater(run, { type: 'skipped' })
+      return
+    }
+    run.hasBegun = true
+    const { id, owner } = run.task.record
+    log.push({ run: run.n, began: id, owner })
+  }
+
+  function finish(run: Run, outcome: ModelOutcome): void {
+    begin(run)
+    if (!run.outcome) {
+      settleLater(run, outcome)
+      return
+    }
+    if (run.outcome.type !== 'abandoned') return
+    run.outcome = outcome
+    reportLate(run.task, outcome)
+  }
+
+  function settleLater(run: Run, outcome: ModelOutcome): void {
+    run.outcome = outcome
+    jobs.push(() => settleRun(run.task, outcome))
+  }
+
+  function settleRun(task: ModelTask, outcome: ModelOutcome): void {
+    transact(() => {
+      if (task.record.status !== 'running') reportLate(task, outcome)
+      else if (outcome.type === 'returned') complete(task, outcome.index)
+      else fail(task, failureText(outcome))
+      if (!isDisposed) model.releaseSlot(ledger, task)
+    })
+  }
+
+  function reportLate(task: ModelTask, outcome: ModelOutcome): void {
+    const isNews =
+      outcome.type === 'threw' || (outcome.type === 'returned' && outputs[outcome.index]!.given !== undefined)
+    if (isNews && !isDisposed) report('late-result', task.record.id)
+  }
+
+  // Waits
+
+  function wait(ids: readonly string[], mode: 'all' | 'any', timeoutMs: number | undefined): void {
+    const id = freshId('wait', (taken) => ledger.leases.has(taken))
+    const unique = [...new Set(ids)]
+    const found = unique.flatMap((one) => model.find(ledger, one) ?? [])
+    const unknown = unique.filter((one) => !model.find(ledger, one))
+    const hasEnded = ({ record }: ModelTask): boolean => record.status !== 'running'
+    const isOver = (): boolean => found.length === 0 || (mode === 'all' ? found.every(hasEnded) : found.some(hasEnded))
+    const begun: Wait = { n: waits.length, id, found, unknown, isOver, isActive: true, isAborted: false }
+    waits.push(begun)
+    waitResults.push('pending')
+    transact(() => !isDisposed && model.takeClaim(ledger, id, found))
+    if (isOver() || isDisposed) {
+      conclude(begun)
+      return
+    }
+    if (timeoutMs !== undefined) setTimer(begun, timeoutMs, () => endWait(begun))
+    told.push(begun)
+  }
+
+  function endWait(wait: Wait): void {
+    wait.isActive = false
+    told = told.filter((other) => other !== wait)
+    timers = timers.filter(({ of }) => of !== wait)
+    jobs.push(() => conclude(wait))
+  }
+
+  function conclude(wait: Wait): void {
+    const { n, id, found, unknown } = wait
+    const lease = ledger.leases.get(id)
+    if (wait.isAborted) {
+      change(() => lease && model.release(ledger, lease))
+      waitResults[n] = 'aborted'
+      return
+    }
+    transact(() => {
+      const settled = found.filter(({ record }) => record.status !== 'running')
+      const pending = found.filter(({ record }) => record.status === 'running').map(({ record }) => record)
+      change(() => {
+        if (lease) model.acknowledge(ledger, lease)
+        // Another message that has one of them on its way is not the only one to tell of it any more.
+        model.acceptLate(ledger, settled, id)
+      })
+      waitResults[n] = { settled: settled.map(({ record }) => record), pending, unknown }
+    })
+  }
+
+  function abortWait(wait: Wait | undefined): void {
+    if (!wait || wait.isAborted) return
+    wait.isAborted = true
+    if (told.includes(wait)) endWait(wait)
+  }
+
+  // Deliveries
+
+  /** Changes the ledger; a disposed one changes no more. */
+  function change(run: () => void): void {
+    transact(() => {
+      if (isDisposed) return
+      run()
+      model.prune(ledger)
+    })
+  }
+
+  function lease(owner: string | undefined, isExclusive: boolean): Lease | undefined {
+    const id = freshId('delivery', (taken) => ledger.leases.has(taken))
+    const taken = transact(() => {
+      const made = isDisposed ? undefined : model.takeLease(ledger, id, owner, isExclusive)
+      return made && { lease: made, tasks: [...made.tasks], records: made.tasks.map(({ record }) => record) }
+    })
+    if (taken) leases.push(taken)
+    return taken
+  }
+
+  function leaseReminder(owner: string, isExclusive: boolean): unknown {
+    const tasks = lease(owner, isExclusive)?.tasks
+    if (!tasks) return undefined
+    const text = reminderText(tasks, model.running(ledger, owner).length)
+    const cut = tasks.filter(({ isLong }) => isLong)
+    if (cut.length > 0) {
+      change(() => {
+        for (const task of cut) if (ledger.tasks.includes(task)) task.isUnread = true
+      })
+    }
+    return { taskIds: tasks.map(({ record }) => record.id), text }
+  }
+
+  // The face
+
+  function subscribe(stream: StreamName, script: Script): void {
+    const made = addSubscription(stream, script, true)
+    if (stream === 'owed' || stream === 'running') {
+      if (!isDisposed) told.push(made)
+      tellCounts(made)
+    } else if (stream === 'transitions' || stream === 'settled') told.push(made)
+    if (isDisposed) finishSubscription(made)
+  }
+
+  function addSubscription(to: Subscription['to'], script: Script, mayThrow: boolean): Subscription {
+    const n = subscriptions.length
+    const made = { n, to, script, mayThrow, uses: SCRIPT_USES, isActive: true, since: ledger.seq, counts: '' }
+    subscriptions.push(made)
+    return made
+  }
+
+  function finishSubscription(subscription: Subscription): void {
+    if (!subscription.isActive) return
+    subscription.isActive = false
+    log.push({ told: subscription.n, isOver: true })
+  }
+
+  function unsubscribe(subscription: Subscription | undefined): void {
+    if (!subscription) return
+    subscription.isActive = false
+    told = told.filter((other) => other !== subscription)
+  }
+
+  function dispose(): void {
+    if (disposal) return
+    disposal = { runs: runs.filter(({ outcome }) => !outcome) }
+    transact(() => {
+      for (const task of model.running(ledger)) cancel(task)
+    })
+    isDisposed = true
+    const streams = new Set<string>(['progress', 'actor'])
+    for (const made of subscriptions) {
+      if (['completed', 'failed', 'cancelled'].includes(made.to)) made.isActive = false
+    }
+    subscriptions.filter(({ to }) => to === 'progress').forEach(finishSubscription)
+    for (const one of [...told]) {
+      if ('found' in one) endWait(one)
+      else finishSubscription(one)
+    }
+    subscriptions.filter(({ to }) => streams.has(to)).forEach(finishSubscription)
+    told = []
+  }
+
+  function freshId(prefix: string, isTaken: (id: string) => boolean): string {
+    const count = (idCounters.get(prefix) ?? 0) + 1
+    idCounters.set(prefix, count)
+    const id = `${prefix}-${count}`
+    return isTaken(id) ? freshId(prefix, isTaken) : id
+  }
+
+  function setTimer(of: ModelTask | Wait, ms: number, run: () => void): void {
+    timers.push({ due: ledger.now + ms, of, run })
+  }
+
+  function advance(ms: number): void {
+    const target = ledger.now + ms
+    for (;;) {
+      const due = Math.min(...timers.map((timer) => timer.due))
+      const next = timers.find((timer) => timer.due === due)
+      if (!next || due > target) break
+      timers = timers.filter((timer) => timer !== next)
+      ledger.now = due
+      next.run()
+    }
+    ledger.now = target
+  }
+
+  function idOf(target: Target): string {
+    if ('id' in target) return target.id
+    return nthLast(target.of === 'running' ? model.running(ledger) : ledger.tasks, target.nth)?.record.id ?? 'nobody'
+  }
+
+  function withTask(target: Target, then: (task: ModelTask) => void): model.Status | undefined {
+    const task = model.find(ledger, idOf(target))
+    if (task?.record.status !== 'running') return undefined
+    transact(() => then(task))
+    return task.record.status
+  }
+
+  const performers: Performers = {
+    register: (action) =>
+      transact(
+        () => admit(action.fields, action.fields.id, { ...action, isLaunched: false, isForeground: false }).registered,
+      ),
+    launch: (action) => launch(action),
+    complete: (action) => withTask(action.task, (task) => complete(task, action.value)) === 'completed',
+    fail: (action) => withTask(action.task, (task) => fail(task, reasons[action.reason]!.told)) === 'failed',
+    cancel: (action) => {
+      const task = model.find(ledger, idOf(action.task))
+      return task !== undefined && cancel(task)
+    },
+    abort: (action) => abortSignal(controllerOf(action.controller), 'AbortError'),
+    reserve: (action) => reserve(action.ttlMs ?? 5000),
+    cancelReservation: (action) => {
+      const id = nthLast(reservations, action.reservation) ?? 'none'
+      return model.liveReservations(ledger).includes(id) && !isDisposed && ledger.reservations.delete(id)
+    },
+    setMax: (action) => change(() => (ledger.max = action.max)),
+    notify: (action) => change(() => model.notify(ledger, idOf(action.task))),
+    markAllNotified: () => model.pending(ledger).forEach(({ record }) => change(() => model.notify(ledger, record.id))),
+    remind: (action) => reminderText(model.pending(ledger, action.owner), model.running(ledger, action.owner).length),
+    lease: (action) => lease(action.owner, action.isExclusive ?? false)?.records,
+    leaseReminder: (action) => leaseReminder(action.owner ?? 'main', action.isExclusive ?? false),
+    acknowledge: (action) => {
+      const taken = nthLast(leases, action.lease)
+      if (!taken) return undefined
+      const isOut = ledger.leases.get(taken.lease.id) === taken.lease
+      change(() =>
+        isOut ? model.acknowledge(ledger, taken.lease) : model.acceptLate(ledger, taken.tasks, taken.lease.id),
+      )
+    },
+    release: (action) => {
+      const taken = nthLast(leases, action.lease)?.lease
+      if (taken) change(() => ledger.leases.has(taken.id) && model.release(ledger, taken))
+    },
+    read: (action) =>
+      change(() => {
+        const task = model.find(ledger, idOf(action.task))
+        if (task) task.isUnread = false
+      }),
+    releaseOwner: (action) => {
+      const { owner, to } = action
+      const kinds = [model.running(ledger, owner), model.pending(ledger, owner), model.leased(ledger, owner)]
+      change(() => model.releaseOwner(ledger, owner, to))
+      return kinds.flat().length
+    },
+    progress: (action) => progress(idOf(action.task), action.value),
+    append: (action) => {
+      const task = model.find(ledger, idOf(action.task))
+      if (task?.record.status !== 'running') return false
+      task.text += action.text
+      return true
+    },
+    readOutput: (action) => {
+      const text = model.find(ledger, idOf(action.task))?.text
+      const rest = text?.slice(action.cursor)
+      return text !== undefined && { text: rest, nextCursor: text.length, skippedBytes: 0, remainingBytes: 0 }
+    },
+    prefix: (action) => byPrefix(action.prefix),
+    on: (action) => {
+      const made = addSubscription(action.status, action.script, true)
+      made.isActive = !isDisposed
+      return undefined
+    },
+    subscribe: (action) => subscribe(action.stream, action.script),
+    listen: (action) => listen(controllerOf(action.controller), action.script),
+    unsubscribe: (action) => unsubscribe(nthLast(subscriptions.slice(baseSubscriptions.length), action.subscription)),
+    begin: (action) => withRun(action.run, begin),
+    say: (action) =>
+      withRun(action.run, ({ hasBegun, task }) => {
+        if (hasBegun && task.record.status === 'running') task.text += action.text
+      }),
+    return: (action) => withRun(action.run, (run) => finish(run, { type: 'returned', index: action.value })),
+    reject: (action) => withRun(action.run, (run) => finish(run, { type: 'threw', index: action.reason })),
+    abandon: (action) =>
+      withRun(action.run, (run) => {
+        if (run.isAborted && run.hasBegun && !run.outcome) settleLater(run, { type: 'abandoned' })
+      }),
+    wait: (action) => wait(action.tasks.map(idOf), action.mode, action.timeoutMs),
+    abortWait: (action) => abortWait(nthLast(waits, action.wait)),
+    bad: (action) => {
+      if (disposal && action.input.startsWith('reserve')) return null
+      const expected = badInputs[action.input]
+      if (expected !== false) throw new Refusal(expected)
+      return false
+    },
+    dispose: () => dispose(),
+    look: () => observeNow(),
+    throw: () => undefined,
+    advance: (action) => advance(action.ms),
+  }
+
+  function reserve(ttlMs: number): string | null {
+    if (disposal) {
+      reservations.push(null)
+      return null
+    }
+    const id = freshId('reservation', (taken) => model.liveReservations(ledger).includes(taken))
+    const hadRoom = model.hasRoom(ledger)
+    if (hadRoom) ledger.reservations.set(id, ledger.now + ttlMs)
+    const reserved = hadRoom && ttlMs > 0 ? id : null
+    transact(() => undefined)
+    reservations.push(reserved)
+    return reserved
+  }
+
+  function listen(controller: ModelledSignal, script: Script): void {
+    const made = addSubscription('abort', script, controller.isIsolated)
+    if (controller.isAborted) return
+    controller.listeners.push({
+      call: (reason) => {
+        if (made.isActive) call(made, 'abort-listener', undefined, () => ({ aborted: controller.name, reason }))
+      },
+    })
+  }
+
+  function withRun(n: number, then: (run: Run) => void): void {
+    const run = nthLast(runs, n)
+    if (run) then(run)
+  }
+
+  function progress(id: string, value: number): boolean {
+    const task = model.find(ledger, id)
+    if (task?.record.status !== 'running') return false
+    if (value === 3) {
+      report('progress', id)
+      return false
+    }
+    task.record = { ...task.record, progress: { progress: value } }
+    const { owner } = task.record
+    for (const to of subscriptions.filter((one) => one.to === 'progress' && one.isActive)) {
+      if (to.isActive) call(to, 'stream', undefined, () => ({ progress: { progress: value }, taskId: id, owner }))
+    }
+    return true
+  }
+
+  function byPrefix(prefix: string): unknown {
+    const exact = model.find(ledger, prefix)
+    if (exact) return { task: exact.record.id }
+    const matches = ledger.tasks.map(({ record }) => record.id).filter((id) => prefix !== '' && id.startsWith(prefix))
+    return matches.length === 0 ? {} : matches.length === 1 ? { task: matches[0] } : { candidates: matches }
+  }
+
+  function answerTo(action: TopAction): Answer {
+    try {
+      return { returned: perform(performers, action) }
+    } catch (error) {
+      if (error instanceof Refusal) return { threw: error.message }
+      throw error
+    }
+  }
+
+  function observe(): object {
+    const disposed = disposal && (disposal.runs.every(({ outcome }) => outcome) ? 'done' : 'begun')
+    return { ...observeNow(), waits: [...waitResults], disposed }
+  }
+
+  /** What can be seen from inside a callback. */
+  function observeNow(): object {
+    const ids = (tasks: ModelTask[]): string[] => tasks.map(({ record }) => record.id)
+    const owners = [undefined, ...OWNERS]
+    const pending = model.pending(ledger)
+    const running = model.running(ledger)
+    return {
+      tasks: ledger.tasks.map(({ record }) => record),
+      running: owners.map((owner) => ids(model.running(ledger, owner))),
+      pending: owners.map((owner) => ids(model.pending(ledger, owner))),
+      canLaunch: canLaunch(),
+      counts: {
+        max: ledger.max,
+        running: running.length,
+        slots: ledger.slots.length,
+        reservations: model.liveReservations(ledger).length,
+        owed: pending.length,
+        leased: model.leased(ledger).length,
+        retained: ledger.tasks.length,
+        seq: ledger.seq,
+      },
+      owed: countsOf(pending),
+      runningOf: countsOf(running),
+      timers: timers.length,
+    }
+  }
+
+  function canLaunch(): object {
+    if (disposal) return { allowed: false, reason: 'The task manager was disposed' }
+    return model.hasRoom(ledger) ? { allowed: true } : { allowed: false, reason: limitText(ledger.max) }
+  }
+
+  for (const action of baseSubscriptions) perform(performers, action)
+  return {
+    act(action) {
+      fuel = SCRIPT_FUEL
+      return answerTo(action)
+    },
+    async drain() {
+      for (let job = jobs.shift(); job; job = jobs.shift()) job()
+    },
+    observe,
+    takeLog() {
+      const taken = log
+      log = []
+      return taken
+    },
+  }
+}
+
+function isEnd(item: Told): item is Exclude<Told, { leaseEndedOf: string }> {
+  return 'transition' in item && item.transition.kind === 'status' && item.transition.to !== 'running'
+}
+
+/** How many tasks each owner has, in a fixed order. */
+function countsOf(tasks: readonly ModelTask[]): Record<string, number> {
+  const counts = OWNERS.map((owner) => [owner, tasks.filter(({ record }) => record.owner === owner).length] as const)
+  return Object.fromEntries(counts.filter(([, count]) => count > 0))
+}

@@ -1,0 +1,80 @@
+/**
+ * The registry against its model (A1 to A4, A7 to A9, and what A5 asks of the ledger): the same actions go to both, and
+ * after each of them everything that was answered, told and can be seen must be the same.
+ */
+import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import type { Subject } from '../support/subject.js'
+import {
+  forgetfulSettings,
+  ledgerActions,
+  namesakeActions,
+  obliviousSettings,
+  registrySettings,
+  topActions,
+  type RegistrySettings,
+  type TopAction,
+} from './actions.js'
+import type { Host } from './host.js'
+import { createModelledHost } from './modelled-host.js'
+import { createRealHost } from './real-host.js'
+
+/** When the clocks of these properties start. */
+const START = 1000
+
+/** Takes one action on both sides and compares everything. */
+async function step(model: Host, real: Host, action: TopAction): Promise<void> {
+  const expected: Record<string, unknown> = { answer: model.act(action) }
+  const actual: Record<string, unknown> = { answer: real.act(action) }
+  await model.drain()
+  await real.drain()
+  Object.assign(expected, { log: model.takeLog(), state: model.observe() })
+  Object.assign(actual, { log: real.takeLog(), state: real.observe() })
+  if (!isDeepStrictEqual(actual, expected)) {
+    for (const part of ['log', 'answer', 'state']) {
+      assert.deepStrictEqual(actual[part], expected[part], `after ${JSON.stringify(action)}`)
+    }
+  }
+}
+
+/** Takes actions on the model and the subject, one after the other; throws at the first difference. */
+export async function compare(
+  subject: Subject,
+  settings: RegistrySettings,
+  actions: readonly TopAction[],
+): Promise<void> {
+  const model = createModelledHost(settings, START)
+  const real = createRealHost(subject, settings, START)
+  for (const action of actions) await step(model, real, action)
+}
+
+const command = (action: TopAction): fc.AsyncCommand<Host, Host> => ({
+  check: () => true,
+  run: (model, real) => step(model, real, action),
+  toString: () => JSON.stringify(action),
+})
+
+/** Any sequence of actions, and a disposal at the end. */
+export const registryProperty = (subject: Subject) => modelled(subject, registrySettings, topActions)
+
+/** The same with few ids, which come back as soon as their tasks are forgotten while their runs still go on (A1, A4). */
+export const namesakeProperty = (subject: Subject) => modelled(subject, obliviousSettings, namesakeActions)
+
+/** The same with what is owed alone: leases of every kind, owners that go, messages that were cut (A5, A7). */
+export const ledgerProperty = (subject: Subject) => modelled(subject, forgetfulSettings, ledgerActions)
+
+function modelled(subject: Subject, of: fc.Arbitrary<RegistrySettings>, actions: fc.Arbitrary<TopAction>[]) {
+  const commands = fc.commands(
+    actions.map((each) => each.map(command)),
+    { maxCommands: 40, size: 'max' },
+  )
+  return fc.asyncProperty(of, commands, async (settings, all) => {
+    const model = createModelledHost(settings, START)
+    const real = createRealHost(subject, settings, START)
+    await fc.asyncModelRun(() => ({ model, real }), all)
+    await step(model, real, { do: 'dispose' })
+    // Nothing may come after the end (A9).
+    await step(model, real, { do: 'advance', ms: 100_000 })
+  })
+}

@@ -1,0 +1,187 @@
+/** The registry does what its model says; sequences that it once did otherwise have a name. */
+import { describe, expect, it } from 'vitest'
+import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import { createManualClock } from '../support/manual-clock.js'
+import { checkProperty } from '../support/property.js'
+import { createSubject } from '../support/subject.js'
+import { LONG_OUTPUT, type RegistrySettings, type TopAction } from './actions.js'
+import { compare, ledgerProperty, namesakeProperty, registryProperty } from './registry.property.js'
+
+describe('the registry, against its model', () => {
+  it('answers, tells and shows what the model does after every action (A1, A2, A3, A4, A7, A8, A9)', async () => {
+    await checkProperty('registry', registryProperty(createSubject()))
+  })
+
+  it('keeps apart tasks that bear one id after another, whatever their runs still do (A1, A4)', async () => {
+    await checkProperty('namesake', namesakeProperty(createSubject()))
+  })
+
+  it('owes each end to one owner until a message that carried it was accepted (A5, A6, A7)', async () => {
+    await checkProperty('ledger', ledgerProperty(createSubject()))
+  })
+})
+
+const register = (id: string, owner?: string, controller?: string): TopAction => ({
+  do: 'register',
+  fields: { id, ...(owner !== undefined && { owner }), ...(controller !== undefined && { controller }) },
+})
+const complete = (id: string, value = 0): TopAction => ({ do: 'complete', task: { id }, value })
+
+/** Compares the real manager with the model over these actions. */
+const behaves = (actions: readonly TopAction[], settings: Partial<RegistrySettings> = {}): Promise<void> =>
+  compare(createSubject(), { maxAsyncTasks: 1, notifyCancelled: false, graceMs: 5, ...settings }, actions)
+
+describe('sequences that went wrong once, or that a fault went through unseen', () => {
+  it('A2: what a subscriber of owed$ changes when it is told the first counts is told to it as well', () =>
+    behaves([
+      register('a'),
+      { do: 'subscribe', stream: 'owed', script: [{ do: 'complete', task: { id: 'a' }, value: 0 }] },
+    ]))
+
+  it('A2: a stream that a subscriber subscribes to while it is told the first counts ends after its own', () =>
+    behaves([
+      {
+        do: 'subscribe',
+        stream: 'owed',
+        script: [{ do: 'subscribe', stream: 'transitions', script: [] }],
+      },
+      { do: 'dispose' },
+    ]))
+
+  it('A9: an abort listener that was added before the registration can be taken back after it', () =>
+    behaves([
+      { do: 'listen', controller: 'c1', script: [] },
+      register('a', 'main', 'c1'),
+      { do: 'unsubscribe', subscription: 0 },
+      { do: 'cancel', task: { id: 'a' } },
+    ]))
+
+  it('lists the running tasks of an owner in the order of registration, those it inherited as well', () =>
+    behaves([register('a', 'sub'), register('b'), { do: 'releaseOwner', owner: 'sub', to: 'main' }]))
+
+  it('A3: a reservation that has expired is not counted any more, in an unlimited registry either', () =>
+    behaves(
+      [
+        { do: 'reserve', ttlMs: 5 },
+        { do: 'advance', ms: 5 },
+      ],
+      { maxAsyncTasks: -1 },
+    ))
+
+  it('A5: what an owner that went away had on its way is owed to nobody when it comes back, not even to a wait', () =>
+    behaves([
+      register('a'),
+      complete('a'),
+      { do: 'lease' },
+      register('b'),
+      { do: 'wait', tasks: [{ id: 'a' }, { id: 'b' }], mode: 'all' },
+      { do: 'releaseOwner', owner: 'main' },
+      { do: 'release', lease: 0 },
+      complete('b'),
+    ]))
+
+  it('A6: an exclusive lease whose tasks were all told of otherwise is still the only one of its owner', () =>
+    behaves([
+      register('a'),
+      complete('a'),
+      { do: 'lease', owner: 'main', isExclusive: true },
+      { do: 'notify', task: { id: 'a' } },
+      register('b'),
+      complete('b'),
+      { do: 'lease', owner: 'main', isExclusive: true },
+      { do: 'release', lease: 0 },
+      { do: 'lease', owner: 'main', isExclusive: true },
+    ]))
+
+  it('A7: a record is kept until it was read when it was told of while the message that cut it was being taken', () =>
+    behaves(
+      [
+        {
+          do: 'subscribe',
+          stream: 'transitions',
+          script: [{ do: 'markAllNotified' }, { do: 'notify', task: { id: 'a' } }],
+        },
+        { do: 'unsubscribe', subscription: 0 },
+        register('a'),
+        complete('a', LONG_OUTPUT),
+        { do: 'subscribe', stream: 'transitions', script: [{ do: 'notify', task: { id: 'a' } }] },
+        { do: 'leaseReminder' },
+        register('b'),
+        { do: 'cancel', task: { id: 'b' } },
+        register('c'),
+        { do: 'cancel', task: { id: 'c' } },
+        { do: 'setMax', max: 0 },
+        { do: 'read', task: { id: 'a' } },
+      ],
+      { maxAsyncTasks: 1 },
+    ))
+
+  it('A1: a call whose output ends the task while it is looked at ends nothing itself', () => {
+    const manager = new AsyncTaskManager({ clock: createManualClock() })
+    manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: '' })
+    const answers: boolean[] = []
+    const get = (): boolean => {
+      answers.push(manager.completeTask('a', { final_message: 'inner' }))
+      return true
+    }
+    answers.push(manager.completeTask('a', Object.defineProperty({}, 'x', { enumerable: true, get })))
+    expect(answers).toEqual([true, false])
+    expect(manager.getTask('a')).toMatchObject({ status: 'completed', output: { final_message: 'inner' } })
+  })
+
+  it('A2: a run that throws what throws when it is looked at fails its task and frees its slot', async () => {
+    const manager = new AsyncTaskManager({ clock: createManualClock(), maxAsyncTasks: 1 })
+    const get = (): never => {
+      throw new Error('do not look')
+    }
+    const reason = Object.defineProperties(new Error(), { message: { get }, name: { get } })
+    manager.launch({ id: 'a', subagentName: 'agent', goalPrompt: '' }, () => Promise.reject(reason))
+    await manager.waitFor(['a'])
+    expect(manager.getTask('a')?.error).toBe('The run failed with an object that cannot be shown.')
+    expect(manager.canLaunchAsync()).toEqual({ allowed: true })
+  })
+
+  it('shows the tasks of a wait as they stood when it was over, whatever its handlers did then', async () => {
+    const manager = new AsyncTaskManager({ clock: createManualClock() })
+    const input = { subagentName: 'agent', goalPrompt: '' }
+    manager.registerTask({ ...input, id: 'a' })
+    manager.registerTask({ ...input, id: 'b' })
+    const wait = manager.waitFor(['a', 'b'], { mode: 'any' })
+    manager.completeTask('a', {})
+    manager.transitions$.subscribe(({ to }) => to === 'delivered' && manager.cancelTask('b'))
+    const { settled, pending } = await wait
+    expect(settled.map(({ id, delivery }) => [id, delivery])).toEqual([['a', 'delivered']])
+    expect(pending.map(({ id, status }) => [id, status])).toEqual([['b', 'running']])
+    expect(manager.getTask('b')?.status).toBe('cancelled')
+  })
+
+  it('A2: an async handler, subscriber or abort listener that rejects is reported and harms nothing', async () => {
+    const reported: string[] = []
+    const onError = (error: unknown, { source }: { source: string }): unknown => {
+      if ((error as Error).message === source) reported.push(source)
+      return Promise.reject(new Error('onError'))
+    }
+    const manager = new AsyncTaskManager({ clock: createManualClock(), onError, inspect: reject('inspector') })
+    const abortController = new AbortController()
+    manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: '', abortController })
+    manager.onTaskCancelled(reject('handler'))
+    manager.settled$.subscribe(reject('stream'))
+    manager.actor.subscribe(reject('actor-observer'))
+    abortController.signal.addEventListener('abort', reject('abort-listener'))
+    manager.cancelTask('a')
+    for (let tick = 0; tick < 5; tick += 1) await Promise.resolve()
+    expect([...new Set(reported)].sort()).toEqual([
+      'abort-listener',
+      'actor-observer',
+      'handler',
+      'inspector',
+      'stream',
+    ])
+    await manager.dispose()
+  })
+})
+
+const reject =
+  (message: string): (() => unknown) =>
+  () =>
+    Promise.reject(new Error(message))

@@ -1,0 +1,310 @@
+/**
+ * What the registry must do, as the specification says it, in the plainest way: one list of tasks, looked through from end
+ * to end for every question. No actors, no indexes, no host code; `modelled-host.ts` adds who is told and when.
+ *
+ * It is longer than most files so that the rules of the ledger can be read in one place.
+ */
+
+export type Status = 'running' | 'completed' | 'failed' | 'cancelled'
+type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
+
+/** The fields of a record, `abortController` by its name. */
+export interface ModelRecord {
+  id: string
+  subagentName: string
+  goalPrompt: string
+  owner: string
+  status: Status
+  delivery: Delivery
+  launchedAt: number
+  seq: number
+  completedAt?: number
+  notifiedAt?: number
+  output?: object
+  error?: string
+  timeoutMs?: number
+  progress?: object
+  abortController?: string
+}
+
+export interface ModelTask {
+  /** Replaced, never changed, so that what was handed out stays as it was. */
+  record: Readonly<ModelRecord>
+  isLaunched: boolean
+  hasSlot: boolean
+  graceMs: number
+  isOverdue: boolean
+  lease: ModelLease | undefined
+  /** Waits that get its end before any reminder does. */
+  claims: ModelLease[]
+  isDisowned: boolean
+  isAccepted: boolean
+  isAnnounced: boolean
+  isUnread: boolean
+  isLong: boolean
+  text: string
+}
+
+export interface ModelLease {
+  id: string
+  exclusiveOwner: string | undefined
+  tasks: ModelTask[]
+}
+
+/** A change of one task. */
+interface ModelTransition {
+  kind: 'status' | 'delivery' | 'owner' | 'history'
+  seq: number
+  taskId: string
+  owner: string
+  from: string | null
+  to: string
+  at: number
+  record: Readonly<ModelRecord>
+  deliveryId?: string
+}
+
+export type Told = { transition: ModelTransition; task: ModelTask } | { leaseEndedOf: string }
+
+export interface Ledger {
+  now: number
+  max: number
+  readonly notifyCancelled: boolean
+  seq: number
+  /** The retained tasks, in the order of registration. */
+  tasks: ModelTask[]
+  /** Tasks that hold a slot; a cancelled launch holds its slot longer than its record lives. */
+  slots: ModelTask[]
+  /** When each expires. */
+  readonly reservations: Map<string, number>
+  readonly leases: Map<string, ModelLease>
+  /** What the host has yet to be told, in order. */
+  readonly outbox: Told[]
+}
+
+export function emptyLedger(max: number, notifyCancelled: boolean, now: number): Ledger {
+  return {
+    now,
+    max,
+    notifyCancelled,
+    seq: 0,
+    tasks: [],
+    slots: [],
+    reservations: new Map(),
+    leases: new Map(),
+    outbox: [],
+  }
+}
+
+// Questions
+
+export const find = (ledger: Ledger, id: string): ModelTask | undefined =>
+  ledger.tasks.find((task) => task.record.id === id)
+
+const isOf = (owner: string | undefined) => (task: ModelTask) => owner === undefined || task.record.owner === owner
+
+const bySeq = (a: ModelTask, b: ModelTask): number => a.record.seq - b.record.seq
+
+export const running = (ledger: Ledger, owner?: string): ModelTask[] =>
+  ledger.tasks.filter((task) => task.record.status === 'running').filter(isOf(owner))
+
+export const pending = (ledger: Ledger, owner?: string): ModelTask[] =>
+  ledger.tasks
+    .filter((task) => task.record.delivery === 'owed')
+    .filter(isOf(owner))
+    .sort(bySeq)
+
+export const leased = (ledger: Ledger, owner?: string): ModelTask[] =>
+  ledger.tasks.filter((task) => task.record.delivery === 'leased').filter(isOf(owner))
+
+/** An expired reservation is as if it had never been. */
+export function liveReservations(ledger: Ledger): string[] {
+  return [...ledger.reservations].filter(([, expiry]) => ledger.now < expiry).map(([id]) => id)
+}
+
+export const hasRoom = (ledger: Ledger): boolean =>
+  ledger.max === -1 || ledger.slots.length + liveReservations(ledger).length < ledger.max
+
+const historyLimit = (ledger: Ledger): number => (ledger.max === -1 ? 10 : 2 * ledger.max)
+
+const isOwed = ({ record }: ModelTask): boolean => record.delivery === 'owed' || record.delivery === 'leased'
+
+/** Ended, told, owing nothing, and read as far as anyone has to. */
+const isDroppable = (task: ModelTask): boolean =>
+  task.record.status !== 'running' && task.isAnnounced && !isOwed(task) && !task.isUnread
+
+// Changes
+
+function tell(
+  ledger: Ledger,
+  task: ModelTask,
+  change: Pick<ModelTransition, 'kind' | 'from' | 'to'>,
+  deliveryId?: string,
+) {
+  const { record } = task
+  const transition = {
+    ...change,
+    seq: change.kind === 'status' ? record.seq : ++ledger.seq,
+    taskId: record.id,
+    owner: record.owner,
+    at: ledger.now,
+    record,
+    ...(deliveryId !== undefined && { deliveryId }),
+  }
+  ledger.outbox.push({ transition, task })
+}
+
+export function admit(ledger: Ledger, task: ModelTask, isForeground: boolean, reservationId: string | undefined): void {
+  if (reservationId !== undefined) ledger.reservations.delete(reservationId)
+  task.record = { ...task.record, seq: ++ledger.seq }
+  ledger.tasks.push(task)
+  task.hasSlot = !isForeground
+  if (task.hasSlot) ledger.slots.push(task)
+  tell(ledger, task, { kind: 'status', from: null, to: 'running' })
+}
+
+export function releaseSlot(ledger: Ledger, task: ModelTask): void {
+  task.hasSlot = false
+  ledger.slots = ledger.slots.filter((other) => other !== task)
+}
+
+/** Ends a task that runs. */
+export function settle(
+  ledger: Ledger,
+  task: ModelTask,
+  end: { status: Status; output?: object; error?: string },
+): void {
+  const owes = !task.isDisowned && (end.status !== 'cancelled' || ledger.notifyCancelled)
+  const claim = owes ? task.claims.shift() : undefined
+  const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
+  task.record = { ...task.record, ...end, delivery, completedAt: ledger.now, seq: ++ledger.seq }
+  if (!task.isLaunched) releaseSlot(ledger, task)
+  tell(ledger, task, { kind: 'status', from: 'running', to: end.status })
+  if (claim) putIn(claim, task)
+  if (owes) tell(ledger, task, { kind: 'delivery', from: 'none', to: delivery }, claim?.id)
+}
+
+function putIn(lease: ModelLease, task: ModelTask): void {
+  task.lease = lease
+  lease.tasks.push(task)
+}
+
+function takeOut(task: ModelTask): void {
+  const { lease } = task
+  if (lease) lease.tasks = lease.tasks.filter((other) => other !== task)
+  task.lease = undefined
+}
+
+function setDelivery(ledger: Ledger, task: ModelTask, to: Delivery, deliveryId?: string): void {
+  const from = task.record.delivery
+  task.record = { ...task.record, delivery: to, ...(to === 'delivered' && { notifiedAt: ledger.now }) }
+  tell(ledger, task, { kind: 'delivery', from, to }, deliveryId)
+}
+
+function deliver(ledger: Ledger, task: ModelTask, deliveryId?: string): void {
+  if (!isOwed(task)) return
+  takeOut(task)
+  setDelivery(ledger, task, 'delivered', deliveryId)
+}
+
+const isDelivering = (ledger: Ledger, owner: string): boolean =>
+  [...ledger.leases.values()].some((lease) => lease.exclusiveOwner === owner)
+
+/** Takes what is owed into a lease; undefined when there is nothing, or another exclusive lease of the owner is out. */
+export function takeLease(ledger: Ledger, id: string, owner?: string, isExclusive = false): ModelLease | undefined {
+  const exclusiveOwner = isExclusive ? owner : undefined
+  if (exclusiveOwner !== undefined && isDelivering(ledger, exclusiveOwner)) return undefined
+  return leaseThese(ledger, { id, exclusiveOwner, tasks: [] }, pending(ledger, owner))
+}
+
+/** A wait takes what is owed of the tasks it awaits, and, before any reminder, what they owe when they end. */
+export function takeClaim(ledger: Ledger, id: string, awaited: readonly ModelTask[]): ModelLease | undefined {
+  const claimed = awaited.filter(({ record }) => record.status === 'running' || record.delivery === 'leased')
+  const owed = awaited.filter(({ record }) => record.delivery === 'owed').sort(bySeq)
+  const lease = leaseThese(ledger, { id, exclusiveOwner: undefined, tasks: [] }, owed, claimed.length > 0)
+  if (lease) for (const task of claimed) task.claims.push(lease)
+  return lease
+}
+
+function leaseThese(ledger: Ledger, lease: ModelLease, tasks: ModelTask[], even = false): ModelLease | undefined {
+  if (tasks.length === 0 && !even) return undefined
+  ledger.leases.set(lease.id, lease)
+  for (const task of tasks) {
+    putIn(lease, task)
+    setDelivery(ledger, task, 'leased', lease.id)
+  }
+  return lease
+}
+
+export function acknowledge(ledger: Ledger, lease: ModelLease): void {
+  for (const task of lease.tasks) deliver(ledger, task, lease.id)
+  endLease(ledger, lease)
+}
+
+export function release(ledger: Ledger, lease: ModelLease): void {
+  for (const task of lease.tasks) giveBack(ledger, task, lease)
+  endLease(ledger, lease)
+}
+
+function giveBack(ledger: Ledger, task: ModelTask, lease: ModelLease): void {
+  if (task.isAccepted) {
+    deliver(ledger, task, lease.id)
+    return
+  }
+  takeOut(task)
+  if (task.isDisowned) {
+    setDelivery(ledger, task, 'none', lease.id)
+    return
+  }
+  const claim = task.claims.shift()
+  if (!claim) {
+    setDelivery(ledger, task, 'owed', lease.id)
+    return
+  }
+  putIn(claim, task)
+  tell(ledger, task, { kind: 'delivery', from: 'leased', to: 'leased' }, claim.id)
+}
+
+function endLease(ledger: Ledger, lease: ModelLease): void {
+  ledger.leases.delete(lease.id)
+  for (const task of ledger.tasks) task.claims = task.claims.filter((claim) => claim !== lease)
+  if (lease.exclusiveOwner !== undefined) ledger.outbox.push({ leaseEndedOf: lease.exclusiveOwner })
+}
+
+/** A message whose lease had been returned was accepted after all. */
+export function acceptLate(ledger: Ledger, tasks: readonly ModelTask[], deliveryId: string): void {
+  for (const task of tasks) {
+    if (task.record.delivery === 'owed') deliver(ledger, task, deliveryId)
+    else task.isAccepted = true
+  }
+}
+
+export function notify(ledger: Ledger, id: string): void {
+  const task = find(ledger, id)
+  if (task) deliver(ledger, task)
+}
+
+/** @returns how many tasks it was about */
+export function releaseOwner(ledger: Ledger, owner: string, heir: string | undefined): number {
+  const all = [running(ledger, owner), pending(ledger, owner), leased(ledger, owner)] as const
+  if (heir === owner) return all.flat().length
+  for (const task of all.flat()) {
+    if (heir !== undefined) {
+      task.record = { ...task.record, owner: heir }
+      tell(ledger, task, { kind: 'owner', from: owner, to: heir })
+    } else if (task.record.delivery === 'owed') setDelivery(ledger, task, 'none')
+    else task.isDisowned = true
+  }
+  return all.flat().length
+}
+
+/** Drops the earliest ended records that owe nothing, until the history is within its limit (A7). */
+export function prune(ledger: Ledger): void {
+  for (;;) {
+    const ended = ledger.tasks.filter((task) => task.record.status !== 'running')
+    const [oldest] = ended.filter(isDroppable).sort(bySeq)
+    if (ended.length <= historyLimit(ledger) || !oldest) return
+    ledger.tasks = ledger.tasks.filter((task) => task !== oldest)
+    tell(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
+  }
+}

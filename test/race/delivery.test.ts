@@ -1,0 +1,134 @@
+/** Races of delivery (A5, A6, A9), and the races that were lost once. */
+import { describe, it } from 'vitest'
+import { checkProperty } from '../support/property.js'
+import { createSubject } from '../support/subject.js'
+import { delivery } from './delivery.property.js'
+import { runRace } from './race.js'
+import { schedulerOf } from './schedule.js'
+import type { RaceScript, TriggerScript } from './script.js'
+import { deliveryTiming } from './timing.property.js'
+
+describe('any race', () => {
+  it('A5, A6, A9: whatever races, every result arrives exactly once and nothing goes on after the end', async () => {
+    await checkProperty(delivery.name, delivery.create(createSubject()))
+  })
+
+  it('A6: deliveries start to the millisecond when they are due, and back off when they fail', async () => {
+    await checkProperty(deliveryTiming.name, deliveryTiming.create(createSubject()))
+  })
+})
+
+describe('races that were lost once', () => {
+  it('A6: the first value of a new Observable is an idle edge, even if the old one said the same last', async () => {
+    await race({
+      triggers: [{ kind: 'replaying' }],
+      steps: [
+        { do: 'update', trigger: 0, kind: 'live', isBusy: true },
+        { do: 'complete', nth: 0 },
+        { do: 'advance', ms: 0 },
+        { do: 'idle', host: 0 },
+      ],
+    })
+  })
+
+  it('A6: an Observable that has completed keeps its last value for a later subscription', async () => {
+    await race({
+      triggers: [{ kind: 'replaying' }],
+      steps: [
+        { do: 'end', host: 0 },
+        { do: 'resubscribe', trigger: 0 },
+        { do: 'complete', nth: 0 },
+      ],
+    })
+  })
+
+  it('A6: who unsubscribes and subscribes while it is asked whether it is busy is still served', async () => {
+    await race({
+      triggers: [{ isBusy: true }],
+      steps: [
+        { do: 'complete', nth: 0 },
+        { do: 'advance', ms: 0 },
+      ],
+      hooks: { busy: [{ do: 'resubscribe', trigger: 0 }] },
+    })
+  })
+
+  it('A6: a busy function that replaces an Observable during a delivery is asked again after it', async () => {
+    await race({
+      triggers: [{ kind: 'replaying' }],
+      steps: [
+        { do: 'complete', nth: 0 },
+        { do: 'advance', ms: 0 },
+      ],
+      turns: [
+        {
+          atOnce: [{ do: 'update away', trigger: 0, kind: 'asked', isBusy: true }],
+          meanwhile: [],
+          outcome: 'refuse',
+        },
+      ],
+    })
+  })
+
+  it('A9: who unsubscribes while it is asked whether it is busy is sent no message', async () => {
+    await race({
+      steps: [
+        { do: 'complete', nth: 0 },
+        { do: 'advance', ms: 0 },
+      ],
+      hooks: { busy: [{ do: 'unsubscribe', trigger: 0 }] },
+    })
+  })
+
+  it('A9: a delivery in flight that nobody is subscribed to leaves no timer after dispose', async () => {
+    await race({
+      triggers: [{ timeoutMs: 3000 }],
+      steps: [
+        { do: 'complete', nth: 0 },
+        { do: 'advance', ms: 0 },
+        { do: 'unsubscribe', trigger: 0 },
+        { do: 'dispose' },
+      ],
+      turns: [{ atOnce: [], meanwhile: [], outcome: 'hang' }],
+    })
+  })
+
+  it('A5: what a wait has returned is not owed again when the message that carries it too is refused', async () => {
+    await race({
+      steps: [
+        { do: 'complete', nth: 0 },
+        { do: 'remind', owner: 0 },
+        { do: 'wait', mode: 'all', nth: 0, ms: undefined },
+        { do: 'refuse', nth: 0 },
+      ],
+    })
+  })
+})
+
+interface Example extends Partial<Omit<RaceScript, 'triggers' | 'hooks' | 'actors'>> {
+  readonly triggers?: readonly Partial<TriggerScript>[]
+  readonly hooks?: Partial<RaceScript['hooks']>
+  readonly steps: RaceScript['actors'][number]
+}
+
+/** One actor, one task, and an idle agent that has to be asked, unless the example says otherwise. */
+async function race({ triggers = [{}], hooks, steps, ...rest }: Example): Promise<void> {
+  const script: RaceScript = {
+    notifyCancelled: false,
+    tasks: [0],
+    turns: [],
+    ...rest,
+    hooks: { busy: [], error: [], abort: [], handler: [], ...hooks },
+    actors: [steps],
+    triggers: triggers.map((trigger) => ({
+      owner: 0,
+      kind: 'asked',
+      isBusy: false,
+      isSubscribed: true,
+      coalesceMs: 0,
+      timeoutMs: undefined,
+      ...trigger,
+    })),
+  }
+  await runRace(createSubject(), script, schedulerOf(0))
+}

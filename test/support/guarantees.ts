@@ -1,0 +1,73 @@
+/**
+ * `npm run guarantees`: every promise in docs/guarantees.md names a test that exists, and every invariant has a row.
+ *
+ * Invariants are A1 to A10, which hold for the package as a whole, and those that the header comments of machines/
+ * number for themselves.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { readDefinedInvariants, readRows, readTestTitles, type TestTitles } from './promises.js'
+
+const page = 'docs/guarantees.md'
+const packageWide = Array.from({ length: 10 }, (_, index) => `A${index + 1}`)
+
+process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
+
+if (!existsSync(page)) {
+  console.error(`guarantees: ${page} does not exist`)
+  process.exit(1)
+}
+
+const problems: string[] = []
+const definedBy = invariantsWithTheirHome()
+const rows = readRows(readFileSync(page, 'utf8'))
+
+const titlesByFile = new Map<string, TestTitles>()
+const lineByInvariant = new Map<string, number>()
+for (const { invariant, line, tests, problems: unreadable } of rows) {
+  const say = (problem: string) => problems.push(`${page}:${line}: ${invariant} ${problem}`)
+  const earlier = lineByInvariant.get(invariant)
+  if (earlier === undefined) lineByInvariant.set(invariant, line)
+  else say(`has a row already, in line ${earlier}`)
+  if (!definedBy.has(invariant)) say('is defined nowhere: not one of A1 to A10, and in no header of machines/')
+  unreadable.forEach(say)
+  for (const { file, title } of tests) {
+    const problem = problemWithTest(file, title)
+    if (problem !== undefined) say(problem)
+  }
+}
+for (const [invariant, home] of definedBy) {
+  if (!lineByInvariant.has(invariant)) problems.push(`${page}: ${invariant} has no row; ${home} defines it`)
+}
+
+if (problems.length > 0) {
+  console.error(problems.join('\n'))
+  console.error(`guarantees: ${problems.length} problems`)
+  process.exitCode = 1
+} else {
+  const named = rows.reduce((sum, row) => sum + row.tests.length, 0)
+  console.log(`guarantees: ${rows.length} invariants, ${named} named tests, all there`)
+}
+
+function invariantsWithTheirHome(): Map<string, string> {
+  const homes = new Map(packageWide.map((invariant) => [invariant, 'the package']))
+  for (const name of readdirSync('machines').filter((file) => file.endsWith('.ts'))) {
+    const file = `machines/${name}`
+    for (const invariant of readDefinedInvariants(readFileSync(file, 'utf8'))) {
+      const home = homes.get(invariant)
+      // A header may say how its machine keeps a promise of the whole package: that is no second definition.
+      if (home === undefined) homes.set(invariant, file)
+      else if (home !== 'the package') problems.push(`${file}: defines ${invariant}, as ${home} does`)
+    }
+  }
+  return homes
+}
+
+function problemWithTest(file: string, title: string): string | undefined {
+  if (!existsSync(file)) return `names ${file}, which does not exist`
+  const titles = titlesByFile.get(file) ?? readTestTitles(readFileSync(file, 'utf8'), file)
+  titlesByFile.set(file, titles)
+  if (titles.running.has(title)) return undefined
+  if (titles.idle.has(title)) return `rests on a test that is skipped or expected to fail: ${file} › ${title}`
+  return `names a test that ${file} does not hold: ${title}`
+}

@@ -1,0 +1,15 @@
+/** A host that starts a program and exits while it runs: at the end of stdin. Arguments: those of the program. */
+import { processRunner } from '../../../src/runners/process-runner.js'
+
+const run = processRunner({ command: process.execPath, args: process.argv.slice(2) })
+void run(
+  { id: 'id', subagentName: 'name', goalPrompt: 'goal' },
+  {
+    signal: new AbortController().signal,
+    taskId: 'id',
+    owner: 'main',
+    append: () => undefined,
+    report: () => undefined,
+  },
+)
+process.stdin.on('end', () => process.exit(0)).resume()

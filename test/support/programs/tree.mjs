@@ -1,0 +1,30 @@
+/**
+ * A program that does what the test tells it over a connection, and may start another of its kind. It ends when the
+ * connection does, so that none outlives its test.
+ *
+ * Argument: JSON of { port, name, ignoresSigterm?, child?: { name, output: 'inherit' | 'ignore', detached?, … } }.
+ * It says "<name> <pid>" when it is there, and "SIGTERM" when it ignores one; it takes "print <hex>" and "exit <code>".
+ */
+import { Buffer } from 'node:buffer'
+import { spawn } from 'node:child_process'
+import { writeSync } from 'node:fs'
+import { connect } from 'node:net'
+import process from 'node:process'
+import { createInterface } from 'node:readline'
+
+const { port, name, ignoresSigterm, child } = JSON.parse(process.argv[2])
+
+const line = connect(port, '127.0.0.1', () => line.write(`${name} ${process.pid}\n`))
+line.on('close', () => process.exit(99))
+line.on('error', () => undefined)
+if (ignoresSigterm) process.on('SIGTERM', () => line.write('SIGTERM\n'))
+createInterface({ input: line }).on('line', (told) => {
+  const [verb, value] = told.split(' ')
+  if (verb === 'print') writeSync(1, Buffer.from(value, 'hex'))
+  if (verb === 'exit') process.exit(Number(value))
+})
+if (child) {
+  const stdio = ['ignore', child.output, child.output]
+  const spec = JSON.stringify({ port, ...child })
+  spawn(process.execPath, [process.argv[1], spec], { stdio, detached: child.detached === true })
+}

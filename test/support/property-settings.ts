@@ -1,0 +1,5 @@
+/** Setup of every test file: `it.prop` and bare `fc.assert` follow FC_NUM_RUNS and FC_SEED as `checkProperty` does. */
+import fc from 'fast-check'
+import { givenSeed, runs } from './property.js'
+
+fc.configureGlobal({ numRuns: runs, ...(givenSeed === undefined ? {} : { seed: givenSeed }) })

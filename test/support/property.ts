@@ -1,0 +1,71 @@
+/**
+ * Runs fast-check properties so that each says its seed and can be replayed.
+ *
+ * FC_NUM_RUNS  how many inputs every property tries; without it each property's own number, or 200
+ * FC_SEED      the seed; random without it
+ * FC_PATH      where in that seed's run the counterexample was; use it with `-t` and one property
+ * FC_VERBOSE   also says the seed of a property that holds; CI and FC_NUM_RUNS do so as well
+ */
+import fc from 'fast-check'
+
+const { env } = process
+
+/** How many inputs a property tries when it does not say so itself. */
+export const runs = positiveInteger('FC_NUM_RUNS') ?? 200
+
+/** The seed that the environment asks for; undefined when each property may choose its own. */
+export const givenSeed = integer('FC_SEED')
+
+const speaks = [env['FC_VERBOSE'], env['CI'], env['FC_NUM_RUNS']].some((value) => value !== undefined && value !== '')
+
+/**
+ * Parameters for a fast-check run: the environment's, else the caller's, else 200 runs with a random seed.
+ * The number of runs and the seed are always there.
+ *
+ * @public
+ */
+export function propertyParameters<T = unknown>(
+  overrides: fc.Parameters<T> = {},
+): fc.Parameters<T> & { numRuns: number; seed: number } {
+  const path = env['FC_PATH'] ?? overrides.path
+  return {
+    ...overrides,
+    numRuns: positiveInteger('FC_NUM_RUNS') ?? overrides.numRuns ?? runs,
+    seed: givenSeed ?? overrides.seed ?? Math.floor(Math.random() * 2 ** 31),
+    ...(path === undefined ? {} : { path }),
+  }
+}
+
+/**
+ * Checks a property, synchronous or not. When it fails, the error holds the seed, the path, the shrunk counterexample
+ * and the line that replays it.
+ */
+export async function checkProperty<T>(
+  name: string,
+  property: fc.IRawProperty<T>,
+  overrides?: fc.Parameters<T>,
+): Promise<void> {
+  const parameters = propertyParameters(overrides)
+  const details = await fc.check(property, parameters)
+  if (details.failed) {
+    const path = details.counterexamplePath === null ? '' : ` FC_PATH=${details.counterexamplePath}`
+    const replay = `replay: FC_SEED=${details.seed}${path} npx vitest run -t '<the test that checks it>'`
+    const report = (await fc.asyncDefaultReportMessage(details)) ?? 'Property failed'
+    throw new Error(`${name}\n${replay}\n${report}`, { cause: details.errorInstance })
+  }
+  if (speaks) console.info(`${name}: ${details.numRuns} runs, seed ${details.seed}`)
+}
+
+function integer(name: string): number | undefined {
+  const text = env[name]
+  if (text === undefined || text === '') return undefined
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new Error(`${name} must be an integer, not '${text}'`)
+  return value
+}
+
+function positiveInteger(name: string): number | undefined {
+  const value = integer(name)
+  if (value !== undefined && value < 1) throw new Error(`${name} must be at least 1, not ${value}`)
+  return value
+}

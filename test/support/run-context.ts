@@ -1,0 +1,44 @@
+/** The context of a run that a test starts itself, and what the run did with it. */
+import type { RunContext, RunInput } from '../../src/engine/runner.js'
+
+/** A context whose calls are kept. */
+export interface RecordedContext extends RunContext {
+  readonly controller: AbortController
+  /** What was reported, in order. */
+  readonly reported: unknown[]
+  /** Everything that was appended so far. */
+  output(): string
+  /** Resolves when the output holds this text. */
+  printed(text: string): Promise<void>
+}
+
+/** The input of a run, with a goal of its own if need be. */
+export function runInput(goalPrompt = 'goal'): RunInput {
+  return { id: 'agent-1', subagentName: 'agent', goalPrompt }
+}
+
+/** Makes a context whose `controller` aborts it. */
+export function createRunContext(): RecordedContext {
+  const controller = new AbortController()
+  const reported: unknown[] = []
+  const waiting: { readonly text: string; readonly resolve: () => void }[] = []
+  let output = ''
+  return {
+    controller,
+    signal: controller.signal,
+    taskId: 'agent-1',
+    owner: 'main',
+    reported,
+    output: () => output,
+    report: (progress) => void reported.push(progress),
+    append: (text) => {
+      output += text
+      for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()
+    },
+    printed: (text) =>
+      new Promise((resolve) => {
+        if (output.includes(text)) resolve()
+        else waiting.push({ text, resolve })
+      }),
+  }
+}

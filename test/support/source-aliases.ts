@@ -1,0 +1,19 @@
+/**
+ * Resolves `agent-tasks` and its subpaths to the sources they are built from, so that tests and the examples they run
+ * import the package by its name and need no build.
+ */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+type Manifest = { name: string; exports: Record<string, string | { default: string }> }
+
+/** One alias for each subpath export of package.json that is a built module. */
+export function sourceAliases(): { find: RegExp; replacement: string }[] {
+  const root = new URL('../../', import.meta.url)
+  const { name, exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as Manifest
+  return Object.entries(exports).flatMap(([subpath, target]) => {
+    if (typeof target === 'string') return []
+    const source = target.default.replace(/^\.\/dist\//, './').replace(/\.js$/, '.ts')
+    return [{ find: new RegExp(`^${name}${subpath.slice(1)}$`), replacement: fileURLToPath(new URL(source, root)) }]
+  })
+}

@@ -1,0 +1,60 @@
+/**
+ * What a property checks: how to build the manager, its reminders and its trigger. The tests build the real ones; the
+ * faults script builds broken ones, through public options and wrappers alone.
+ */
+import {
+  AsyncTaskAutoTrigger,
+  type AutoTriggerOptions,
+  type TriggerAgentTurn,
+} from '../../src/async-tasks/auto-trigger.js'
+import type { BusySource } from '../../src/async-tasks/busy.js'
+import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
+import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../src/async-tasks/reminder-service.js'
+
+export interface Subject {
+  createManager(options: AsyncTaskManagerOptions): AsyncTaskManager
+  createReminders(manager: AsyncTaskManager, options?: ReminderServiceOptions): AsyncTaskReminderService
+  createTrigger(
+    manager: AsyncTaskManager,
+    reminders: AsyncTaskReminderService,
+    isAgentBusy: BusySource,
+    triggerAgentTurn: TriggerAgentTurn,
+    options?: AutoTriggerOptions,
+  ): AsyncTaskAutoTrigger
+}
+
+/** Ways to break a subject. Each changes what the constructors are given, or what they gave. */
+export interface Sabotage {
+  managerOptions?(options: AsyncTaskManagerOptions): AsyncTaskManagerOptions
+  wrapManager?(manager: AsyncTaskManager): AsyncTaskManager
+  reminderOptions?(options: ReminderServiceOptions): ReminderServiceOptions
+  wrapReminders?(reminders: AsyncTaskReminderService, manager: AsyncTaskManager): AsyncTaskReminderService
+  triggerOptions?(options: AutoTriggerOptions, manager: AsyncTaskManager): AutoTriggerOptions
+  wrapBusy?(isAgentBusy: BusySource): BusySource
+  wrapTurn?(triggerAgentTurn: TriggerAgentTurn, manager: AsyncTaskManager): TriggerAgentTurn
+  wrapTrigger?(trigger: AsyncTaskAutoTrigger, manager: AsyncTaskManager): AsyncTaskAutoTrigger
+}
+
+/** The subject that a sabotage gives; without one, the real thing. */
+export function createSubject(sabotage: Sabotage = {}): Subject {
+  return {
+    createManager(options) {
+      const manager = new AsyncTaskManager(sabotage.managerOptions?.(options) ?? options)
+      return sabotage.wrapManager?.(manager) ?? manager
+    },
+    createReminders(manager, options = {}) {
+      const reminders = new AsyncTaskReminderService(manager, sabotage.reminderOptions?.(options) ?? options)
+      return sabotage.wrapReminders?.(reminders, manager) ?? reminders
+    },
+    createTrigger(manager, reminders, isAgentBusy, triggerAgentTurn, options = {}) {
+      const trigger = new AsyncTaskAutoTrigger(
+        manager,
+        reminders,
+        sabotage.wrapBusy?.(isAgentBusy) ?? isAgentBusy,
+        sabotage.wrapTurn?.(triggerAgentTurn, manager) ?? triggerAgentTurn,
+        sabotage.triggerOptions?.(options, manager) ?? options,
+      )
+      return sabotage.wrapTrigger?.(trigger, manager) ?? trigger
+    },
+  }
+}

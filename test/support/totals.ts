@@ -1,0 +1,29 @@
+/**
+ * Adds up the JSON reports of vitest that are named on the command line and prints one line: `N passed, N failed`, and
+ * `, N skipped` when there are any. A report that is missing counts as nothing: its run did not get that far.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+
+type Report = {
+  numPassedTests: number
+  numFailedTests: number
+  numPendingTests: number
+  numTodoTests: number
+  testResults: { status: string; assertionResults: { status: string }[] }[]
+}
+
+const totals = { passed: 0, failed: 0, skipped: 0 }
+for (const file of process.argv.slice(2).filter((name) => existsSync(name))) {
+  const report = JSON.parse(readFileSync(file, 'utf8')) as Report
+  // A file that does not load fails without any failed test.
+  const brokenFiles = report.testResults.filter(
+    ({ status, assertionResults }) =>
+      status === 'failed' && !assertionResults.some((assertion) => assertion.status === 'failed'),
+  )
+  totals.passed += report.numPassedTests
+  totals.failed += report.numFailedTests + brokenFiles.length
+  totals.skipped += report.numPendingTests + report.numTodoTests
+}
+
+const skipped = totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''
+console.log(`${totals.passed} passed, ${totals.failed} failed${skipped}`)

@@ -1,0 +1,35 @@
+/**
+ * `npm run verify`: everything that must hold before a commit lands. Runs the steps in order, says how long each took,
+ * and stops at the first that fails.
+ */
+import { spawnSync } from 'node:child_process'
+
+const steps = [
+  'format:check',
+  'lint',
+  'boundaries',
+  'types',
+  'unused',
+  'guarantees',
+  'test:coverage',
+  'faults',
+  'build',
+  'package',
+]
+
+const started = performance.now()
+for (const step of steps) {
+  console.log(`verify: ${step}`)
+  const begun = performance.now()
+  const { status, signal } = spawnSync('npm', ['run', '--silent', step], { stdio: 'inherit' })
+  if (status !== 0) {
+    console.error(`verify: ${step} FAILED after ${since(begun)} (${signal ?? `exit ${status ?? 'unknown'}`})`)
+    process.exit(1)
+  }
+  console.log(`verify: ${step} ok in ${since(begun)}`)
+}
+console.log(`verify: all ${steps.length} steps ok in ${since(started)}`)
+
+function since(begun: number): string {
+  return `${((performance.now() - begun) / 1000).toFixed(1)} s`
+}

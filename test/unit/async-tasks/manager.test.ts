@@ -1,0 +1,583 @@
+/** The manager's promises, one example each; `test/model` explores their combinations. */
+import { describe, expect, it, vi } from 'vitest'
+import {
+  AsyncTaskManager,
+  DisposedError,
+  InvalidInputError,
+  InvalidSettingError,
+  ReservationError,
+  TaskIdInUseError,
+  TaskLimitError,
+  type AsyncTaskManagerOptions,
+  type OnError,
+  type RegisterTaskInput,
+} from '../../../src/index.js'
+import { createManualClock } from '../../support/manual-clock.js'
+
+function setUp(options: AsyncTaskManagerOptions = {}) {
+  const clock = createManualClock(1_000)
+  const onError = vi.fn<OnError>()
+  const manager = new AsyncTaskManager({ clock, onError, ...options })
+  return { clock, manager, onError }
+}
+
+const input = (id: string, more: Partial<RegisterTaskInput> = {}): RegisterTaskInput => ({
+  id,
+  subagentName: 'helper',
+  goalPrompt: 'do it',
+  ...more,
+})
+
+describe('a task ends once', () => {
+  it('A1: the first end wins and the others answer false and change nothing', () => {
+    const { manager, clock } = setUp()
+    const ends: string[] = []
+    manager.settled$.subscribe((task) => ends.push(task.status))
+    manager.registerTask(input('a'))
+    clock.advance(5)
+
+    expect(manager.completeTask('a', { final_message: 'first' })).toBe(true)
+    const record = manager.getTask('a')
+    clock.advance(5)
+
+    expect(manager.failTask('a', 'late')).toBe(false)
+    expect(manager.cancelTask('a')).toBe(false)
+    expect(manager.completeTask('a', { final_message: 'second' })).toBe(false)
+    expect(manager.getTask('a')).toBe(record)
+    expect(record).toMatchObject({ status: 'completed', completedAt: 1_005, output: { final_message: 'first' } })
+    expect(ends).toEqual(['completed'])
+  })
+
+  it('A1: unknown ids answer false', () => {
+    const { manager } = setUp()
+    expect(manager.completeTask('nobody', {})).toBe(false)
+    expect(manager.failTask('nobody', 'x')).toBe(false)
+    expect(manager.cancelTask('nobody')).toBe(false)
+  })
+
+  it('A1: what a run does later does not settle another task of the same id', async () => {
+    const { manager } = setUp({ maxAsyncTasks: 0 })
+    let finishOld: (message: string) => void = () => undefined
+    manager.setMaxAsyncTasks(1)
+    manager.launch(
+      input('twin'),
+      () => new Promise((resolve) => (finishOld = (text) => resolve({ final_message: text }))),
+    )
+    await Promise.resolve()
+    manager.cancelTask('twin')
+    manager.setMaxAsyncTasks(0) // a history of none: the record goes, the id is free
+    expect(manager.getTask('twin')).toBeUndefined()
+    manager.registerTask(input('twin'))
+
+    finishOld('from the old run')
+    await new Promise((resolve) => setImmediate(resolve))
+
+    expect(manager.getTask('twin')?.status).toBe('running')
+  })
+
+  it('keeps the output as it came, even empty, and gives odd shapes words', () => {
+    const { manager } = setUp()
+    const shapes: [unknown, unknown][] = [
+      [{}, {}],
+      [
+        { emitted_vars: { a: [1, { b: null }] }, extra: 'kept' },
+        { emitted_vars: { a: [1, { b: null }] }, extra: 'kept' },
+      ],
+      [undefined, {}],
+      ['just text', { final_message: 'just text' }],
+      [[1, 2], { final_message: '[1,2]' }],
+      [
+        { big: 10n, when: new Date(0), fn: () => 1 },
+        { big: '10', when: '1970-01-01T00:00:00.000Z', fn: '[function]' },
+      ],
+    ]
+    shapes.forEach(([given, kept], index) => {
+      manager.registerTask(input(`shape-${index}`))
+      manager.completeTask(`shape-${index}`, given as never)
+      expect(manager.getTask(`shape-${index}`)?.output).toEqual(kept)
+    })
+    const circular: Record<string, unknown> = { final_message: 'x' }
+    circular['self'] = circular
+    manager.registerTask(input('circular'))
+    manager.completeTask('circular', circular)
+    expect(manager.getTask('circular')?.output).toEqual({ final_message: 'x', self: '[circular]' })
+  })
+})
+
+describe('the host is told', () => {
+  it('A2: state changes before its event, and a handler gets true answers', () => {
+    const { manager } = setUp()
+    const seen: unknown[] = []
+    manager.registerTask(input('a'))
+    manager.registerTask(input('b'))
+    manager.onTaskCompleted((task) => {
+      seen.push(`${task.id} ${String(manager.getTask(task.id)?.status)}`)
+      if (task.id === 'a') {
+        seen.push(manager.completeTask('b', {}), manager.getTask('b')?.status, manager.completeTask('b', {}))
+      }
+    })
+    manager.completeTask('a', {})
+    expect(seen).toEqual(['a completed', true, 'completed', false, 'b completed'])
+  })
+
+  it('A2: handlers run in transition order, each once, and one that throws stops nobody', () => {
+    const { manager, onError } = setUp()
+    const told: string[] = []
+    for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
+    manager.onTaskCompleted(() => {
+      throw new Error('bad handler')
+    })
+    manager.onTaskCompleted((task) => {
+      told.push(`first ${task.id}`)
+      if (task.id !== 'a') return
+      manager.failTask('c', 'no')
+      manager.completeTask('b', {})
+    })
+    manager.onTaskCompleted((task) => told.push(`second ${task.id}`))
+    manager.onTaskFailed((task) => told.push(`failed ${task.id}`))
+    expect(manager.completeTask('a', {})).toBe(true)
+    expect(told).toEqual(['first a', 'second a', 'failed c', 'first b', 'second b'])
+    expect(onError.mock.calls.map(([error, from]) => [String(error), from])).toEqual([
+      ['Error: bad handler', { source: 'handler', taskId: 'a' }],
+      ['Error: bad handler', { source: 'handler', taskId: 'b' }],
+    ])
+  })
+
+  it('A2: a stream subscriber that throws is reported and the rest go on', () => {
+    const { manager, onError } = setUp()
+    const seen: string[] = []
+    manager.settled$.subscribe(() => {
+      throw new Error('bad subscriber')
+    })
+    manager.settled$.subscribe((task) => seen.push(task.id))
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    expect(seen).toEqual(['a'])
+    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'bad subscriber' }), { source: 'stream' })
+  })
+
+  it('A2: an observer of the actor is told after the transition and may call any method', () => {
+    const { manager, onError } = setUp()
+    const answers: unknown[] = []
+    manager.registerTask(input('a'))
+    manager.registerTask(input('b'))
+    manager.actor.subscribe(() => {
+      if (manager.getTask('a')?.status !== 'completed' || answers.length > 0) return
+      answers.push(manager.completeTask('b', {}))
+      throw new Error('bad observer')
+    })
+    manager.completeTask('a', {})
+    expect(answers).toEqual([true])
+    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'bad observer' }), {
+      source: 'actor-observer',
+    })
+  })
+
+  it('A2: a handler still finds the record it is told about, although the history is full', () => {
+    const { manager } = setUp({ maxAsyncTasks: 0 })
+    const found: unknown[] = []
+    manager.onTaskCancelled((task) => found.push(manager.getTask(task.id)?.status))
+    manager.registerTask(input('a'))
+    manager.cancelTask('a')
+    expect(found).toEqual(['cancelled'])
+    expect(manager.getTask('a')).toBeUndefined()
+  })
+
+  it('A2: an abort listener may call the manager, and one that throws breaks nothing', () => {
+    const { manager, onError } = setUp()
+    const order: string[] = []
+    const abortController = new AbortController()
+    manager.registerTask(input('a', { abortController }))
+    manager.registerTask(input('b'))
+    manager.onTaskCancelled((task) => order.push(`cancelled ${task.id}`))
+    manager.onTaskCompleted((task) => order.push(`completed ${task.id}`))
+    abortController.signal.addEventListener('abort', () => {
+      order.push(`abort: a is ${String(manager.getTask('a')?.status)}, b ${String(manager.completeTask('b', {}))}`)
+      throw new Error('bad listener')
+    })
+    expect(manager.cancelTask('a')).toBe(true)
+    expect(order).toEqual(['abort: a is cancelled, b true', 'cancelled a', 'completed b'])
+    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'bad listener' }), {
+      source: 'abort-listener',
+    })
+  })
+
+  it('tells a subscriber only of what happens after it subscribed', () => {
+    const { manager } = setUp()
+    const late: string[] = []
+    manager.registerTask(input('a'))
+    manager.registerTask(input('b'))
+    manager.onTaskCompleted((task) => {
+      if (task.id !== 'a') return
+      manager.completeTask('b', {})
+      manager.onTaskCompleted((other) => late.push(other.id))
+      manager.settled$.subscribe((other) => late.push(other.id))
+    })
+    manager.completeTask('a', {})
+    expect(late).toEqual([])
+  })
+
+  it('replays the counts of owed and running per owner', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a', { owner: 'sub' }))
+    const running: unknown[] = []
+    const owed: unknown[] = []
+    manager.running$.subscribe((counts) => running.push(Object.fromEntries(counts)))
+    manager.owed$.subscribe((counts) => owed.push(Object.fromEntries(counts)))
+    manager.registerTask(input('b'))
+    manager.failTask('a', 'no')
+    expect(running).toEqual([{ sub: 1 }, { sub: 1, main: 1 }, { main: 1 }])
+    expect(owed).toEqual([{}, { sub: 1 }])
+  })
+})
+
+describe('slots', () => {
+  it('A3: a reservation holds its slot until it is used, cancelled or expires', () => {
+    const { manager, clock } = setUp({ maxAsyncTasks: 1 })
+    const reservation = manager.tryReserveAsyncSlot({ ttlMs: 100 })
+    expect(reservation).not.toBeNull()
+    expect(manager.canLaunchAsync()).toEqual({ allowed: false, reason: 'Max async tasks (1) reached' })
+    expect(manager.tryReserveAsyncSlot()).toBeNull()
+    clock.advance(100)
+    expect(manager.canLaunchAsync()).toEqual({ allowed: true })
+    expect(() => manager.registerTask(input('a'), reservation ?? '')).toThrow(ReservationError)
+    expect(manager.getAllTasks()).toEqual([])
+
+    const second = manager.tryReserveAsyncSlot() ?? ''
+    expect(manager.cancelReservation(second)).toBe(true)
+    expect(manager.cancelReservation(second)).toBe(false)
+    const third = manager.tryReserveAsyncSlot() ?? ''
+    expect(manager.registerTask(input('a'), third).status).toBe('running')
+    expect(() => manager.registerTask(input('b'), third)).toThrow(ReservationError)
+  })
+
+  it('A3: a launch at the limit throws, a plain registration may exceed it', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1 })
+    manager.registerTask(input('a'))
+    manager.registerTask(input('b'))
+    expect(() => manager.launch(input('c'), () => ({}))).toThrow(TaskLimitError)
+    expect(manager.getTask('c')).toBeUndefined()
+    expect(manager.actor.getSnapshot().value).toEqual({ open: 'draining' })
+    manager.completeTask('a', {})
+    expect(manager.canLaunchAsync().allowed).toBe(false)
+    manager.completeTask('b', {})
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+  })
+
+  it('A3: a cancelled launch holds its slot until its run has settled or its grace has passed', async () => {
+    const { manager, clock } = setUp({ maxAsyncTasks: 1, graceMs: 50 })
+    const settle = () => new Promise((resolve) => setImmediate(resolve))
+    manager.launch(input('deaf'), () => new Promise(() => undefined))
+    await settle()
+    manager.cancelTask('deaf')
+    expect(manager.getTask('deaf')?.status).toBe('cancelled')
+    expect(manager.canLaunchAsync().allowed).toBe(false)
+    clock.advance(50)
+    await settle()
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+
+    manager.launch(input('polite'), (_, { signal }) => {
+      return new Promise((resolve) => signal.addEventListener('abort', () => resolve({})))
+    })
+    await settle()
+    manager.cancelTask('polite')
+    expect(manager.canLaunchAsync().allowed).toBe(false)
+    await settle()
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('a run that was cancelled before it started never starts', async () => {
+    const { manager } = setUp()
+    const run = vi.fn(() => ({}))
+    const { id } = manager.launch(input('a'), run)
+    manager.cancelTask(id)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(run).not.toHaveBeenCalled()
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+  })
+
+  it.each([-2, 1.5, Number.NaN, Infinity, '5' as never])('refuses the limit %s and keeps the old one', (max) => {
+    const { manager } = setUp({ maxAsyncTasks: 3 })
+    expect(() => manager.setMaxAsyncTasks(max)).toThrow(InvalidSettingError)
+    expect(manager.getMaxAsyncTasks()).toBe(3)
+    expect(() => new AsyncTaskManager(max)).toThrow(InvalidSettingError)
+  })
+})
+
+describe('ids', () => {
+  it('A4: an id that a retained record holds is refused and nothing changes', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', { final_message: 'x' })
+    const before = manager.getAllTasks()
+    expect(() => manager.registerTask(input('a', { goalPrompt: 'other' }))).toThrow(TaskIdInUseError)
+    expect(() => manager.launch(input('a'), () => ({}))).toThrow(TaskIdInUseError)
+    expect(manager.getAllTasks()).toEqual(before)
+  })
+
+  it('A4: generated ids skip those in use, and a generator that only repeats is an error', () => {
+    const ids = ['x', 'x', 'y']
+    const { manager } = setUp({ createId: () => ids.shift() ?? 'y' })
+    expect(manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => ({})).id).toBe('x')
+    expect(manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => ({})).id).toBe('y')
+    expect(() => manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => ({}))).toThrow(/createId/)
+    expect(manager.getAllTasks()).toHaveLength(2)
+  })
+
+  it('finds by prefix: exact beats longer, empty matches nothing', () => {
+    const { manager } = setUp()
+    for (const id of ['res', 'res-1', 'res-2', 'other']) manager.registerTask(input(id))
+    expect(manager.getTaskByPrefix('')).toEqual({})
+    expect(manager.getTaskByPrefix('nope')).toEqual({})
+    expect(manager.getTaskByPrefix('res').task?.id).toBe('res')
+    expect(manager.getTaskByPrefix('res-').candidates?.map((task) => task.id)).toEqual(['res-1', 'res-2'])
+    expect(manager.getTaskByPrefix('oth').task?.id).toBe('other')
+  })
+
+  it.each([
+    [{ ...input('a'), id: '' }, 'input.id: got "", expected at least 1 character(s).'],
+    [{ ...input('a'), subagentName: 3 }, 'input.subagentName: got 3, expected a string.'],
+    [{ ...input('a'), abortController: {} }, 'input.abortController: got {}, expected an AbortController.'],
+    [{ ...input('a'), timeoutMs: -1 }, 'input.timeoutMs: got -1, expected at least 0.'],
+    [undefined, 'input: got undefined, expected an object.'],
+  ])('says which field of a registration is wrong', (bad, message) => {
+    const { manager } = setUp()
+    expect(() => manager.registerTask(bad as never)).toThrow(InvalidInputError)
+    expect(() => manager.registerTask(bad as never)).toThrow(message)
+    expect(manager.getAllTasks()).toEqual([])
+  })
+})
+
+describe('what is owed', () => {
+  it('A5: completed and failed tasks are owed, cancelled ones only if asked for', () => {
+    for (const notifyCancelled of [false, true]) {
+      const { manager } = setUp({ notifyCancelled })
+      for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
+      manager.failTask('b', 'no')
+      manager.cancelTask('c')
+      manager.completeTask('a', {})
+      const owed = manager.getPendingNotifications().map((task) => task.id)
+      expect(owed).toEqual(notifyCancelled ? ['b', 'c', 'a'] : ['b', 'a'])
+    }
+  })
+
+  it('A6: a leased entry is in no other lease until it is returned', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    const lease = manager.lease({ owner: 'main' })
+    expect(lease?.tasks.map((task) => task.id)).toEqual(['a'])
+    expect(manager.lease()).toBeUndefined()
+    expect(manager.getPendingNotifications()).toEqual([])
+    lease?.release()
+    expect(manager.lease()?.tasks).toHaveLength(1)
+  })
+
+  it('A6: an owner has one exclusive lease out at most', () => {
+    const { manager } = setUp()
+    for (const id of ['a', 'b']) manager.registerTask(input(id))
+    manager.completeTask('a', {})
+    const first = manager.lease({ owner: 'main', exclusive: true })
+    manager.completeTask('b', {})
+    expect(manager.lease({ owner: 'main', exclusive: true })).toBeUndefined()
+    first?.acknowledge()
+    expect(manager.lease({ owner: 'main', exclusive: true })?.tasks.map((task) => task.id)).toEqual(['b'])
+  })
+
+  it('A5: a late acceptance acknowledges what is still owed and what another lease gives back', () => {
+    const { manager } = setUp()
+    for (const id of ['a', 'b']) manager.registerTask(input(id))
+    manager.completeTask('a', {})
+    manager.completeTask('b', {})
+    const first = manager.lease({ owner: 'main' })
+    first?.release()
+    manager.markNotified('b')
+    const second = manager.lease({ owner: 'main' })
+    first?.acknowledge()
+    expect(manager.getTask('a')?.delivery).toBe('leased')
+    second?.release()
+    expect(manager.getTask('a')?.delivery).toBe('delivered')
+    expect(manager.getPendingNotifications()).toEqual([])
+  })
+
+  it('marks nothing for a task that runs', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.markNotified('a')
+    manager.completeTask('a', {})
+    expect(manager.getPendingNotifications()).toHaveLength(1)
+    manager.markNotified('a')
+    expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered', notifiedAt: 1_000 })
+  })
+
+  it('hands what an owner has to its heir, or to nobody', () => {
+    const { manager } = setUp()
+    for (const id of ['runs', 'owed', 'leased']) manager.registerTask(input(id, { owner: 'sub' }))
+    manager.completeTask('leased', {})
+    const lease = manager.lease({ owner: 'sub' })
+    manager.completeTask('owed', {})
+    expect(manager.releaseOwner('sub', { to: 'main' })).toBe(3)
+    manager.completeTask('runs', {})
+    lease?.release()
+    expect(manager.getPendingNotifications('main').map((task) => task.id)).toEqual(['leased', 'owed', 'runs'])
+    manager.releaseOwner('main')
+    expect(manager.getPendingNotifications()).toEqual([])
+    expect(manager.getAllTasks().map((task) => task.delivery)).toEqual(['none', 'none', 'none'])
+  })
+})
+
+describe('history', () => {
+  it('A7: what is owed is never pruned and is no barrier; acknowledging makes room', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1 }) // a history of two
+    for (const id of ['a', 'b', 'c', 'd']) manager.registerTask(input(id))
+    for (const id of ['a', 'b', 'c', 'd']) manager.completeTask(id, {})
+    expect(manager.getAllTasks()).toHaveLength(4)
+    manager.markNotified('b')
+    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['a', 'c', 'd'])
+    manager.markNotified('d')
+    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['a', 'c'])
+    manager.markNotified('a')
+    manager.setMaxAsyncTasks(0)
+    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['c'])
+  })
+
+  it('A7: the earliest to end goes first, although many end in one millisecond', () => {
+    const { manager } = setUp({ maxAsyncTasks: -1 }) // a history of ten
+    for (let i = 0; i < 12; i += 1) manager.registerTask(input(`t${i}`))
+    for (let i = 11; i >= 0; i -= 1) manager.cancelTask(`t${i}`)
+    expect(manager.getAllTasks().map((task) => task.id)).toEqual(Array.from({ length: 10 }, (_, i) => `t${i}`))
+  })
+})
+
+describe('records', () => {
+  it('A8: a record is a frozen snapshot, cut off from what the caller passed in', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    const vars = { list: [1] }
+    manager.completeTask('a', { emitted_vars: vars })
+    vars.list.push(2)
+    const record = manager.getTask('a')
+    expect(record?.output?.emitted_vars).toEqual({ list: [1] })
+    expect(Object.isFrozen(record)).toBe(true)
+    expect(Object.isFrozen(record?.output?.emitted_vars?.['list'])).toBe(true)
+    expect(() => Object.assign(record ?? {}, { status: 'running' })).toThrow(TypeError)
+    expect(() => manager.getAllTasks().push(record as never)).not.toThrow()
+    expect(manager.getAllTasks()).toHaveLength(1)
+  })
+
+  it('A8: aborting the registered controller cancels the task, before or after its registration', () => {
+    const { manager } = setUp()
+    const [before, after] = [new AbortController(), new AbortController()]
+    before.abort()
+    expect(manager.registerTask(input('before', { abortController: before })).status).toBe('running')
+    manager.registerTask(input('after', { abortController: after }))
+    after.abort()
+    expect(manager.getAllTasks().map((task) => task.status)).toEqual(['cancelled', 'cancelled'])
+  })
+})
+
+describe('deadlines', () => {
+  it('a task that outlives its deadline and its grace fails with a message that names the limit', () => {
+    const { manager, clock } = setUp({ graceMs: 50 })
+    const abortController = new AbortController()
+    manager.registerTask(input('a', { abortController, timeoutMs: 2_000 }))
+    clock.advance(1_999)
+    expect(abortController.signal.aborted).toBe(false)
+    clock.advance(1)
+    expect(abortController.signal.aborted).toBe(true)
+    expect(manager.getTask('a')?.status).toBe('running')
+    clock.advance(50)
+    expect(manager.getTask('a')).toMatchObject({
+      status: 'failed',
+      error: 'Task timed out: it did not end within its limit of 2 s.',
+    })
+    expect(clock.pending).toBe(0)
+  })
+
+  it('after its deadline a task fails or is cancelled, whatever it reports', () => {
+    const { manager, clock } = setUp({ graceMs: 50 })
+    for (const id of ['completes', 'fails', 'cancelled']) manager.registerTask(input(id, { timeoutMs: 10 }))
+    clock.advance(10)
+    expect(manager.completeTask('completes', {})).toBe(false)
+    expect(manager.failTask('fails', 'disk full')).toBe(true)
+    expect(manager.cancelTask('cancelled')).toBe(true)
+    expect(manager.getAllTasks().map((task) => [task.status, task.error])).toEqual([
+      ['failed', 'Task timed out: it did not end within its limit of 10 ms.'],
+      ['failed', 'Task timed out: it did not end within its limit of 10 ms. It then reported: disk full'],
+      ['cancelled', undefined],
+    ])
+  })
+
+  it('takes a deadline that is longer than the platform allows a timer to be', () => {
+    const { manager, clock } = setUp({ graceMs: 0 })
+    const days = 40 * 24 * 3_600_000
+    manager.registerTask(input('a', { timeoutMs: days }))
+    clock.advance(days - 1)
+    expect(manager.getTask('a')?.status).toBe('running')
+    clock.advance(1)
+    expect(manager.getTask('a')?.status).toBe('failed')
+  })
+})
+
+describe('disposal', () => {
+  it('A9: cancels what runs, completes the streams, calls nobody afterwards and leaves no timer', async () => {
+    const { manager, clock } = setUp({ graceMs: 20 })
+    const told: string[] = []
+    manager.onTaskCancelled((task) => told.push(`cancelled ${task.id}`))
+    manager.settled$.subscribe({ complete: () => told.push('complete') })
+    manager.registerTask(input('a', { timeoutMs: 1_000 }))
+    manager.launch(input('b'), () => new Promise(() => undefined))
+    await new Promise((resolve) => setImmediate(resolve))
+
+    const disposal = manager.dispose()
+    expect(told).toEqual(['cancelled a', 'cancelled b', 'complete'])
+    clock.advance(20)
+    await disposal
+    expect(manager.dispose()).toBe(disposal)
+
+    expect(() => manager.registerTask(input('c'))).toThrow(DisposedError)
+    expect(manager.tryReserveAsyncSlot()).toBeNull()
+    expect(manager.canLaunchAsync().allowed).toBe(false)
+    expect(manager.completeTask('a', {})).toBe(false)
+    expect(manager.getTask('a')?.status).toBe('cancelled')
+    manager.onTaskCancelled(() => told.push('too late'))
+    expect(told).toHaveLength(3)
+    expect(clock.pending).toBe(0)
+    expect(manager.actor.getSnapshot().status).toBe('done')
+  })
+})
+
+describe('restoring', () => {
+  it('owes what was owed or on its way, fails what ran, and goes on counting', () => {
+    const { manager } = setUp()
+    for (const id of ['told', 'leased', 'owed', 'ran']) manager.registerTask(input(id))
+    manager.completeTask('told', {})
+    manager.markNotified('told')
+    manager.completeTask('leased', { final_message: 'kept' })
+    manager.lease()
+    manager.failTask('owed', 'broken')
+    const journal = JSON.parse(JSON.stringify(manager.getAllTasks())) as never
+
+    const restored = AsyncTaskManager.restore(journal, { clock: createManualClock(9_000) })
+    expect(restored.getPendingNotifications().map((task) => [task.id, task.output ?? task.error])).toEqual([
+      ['leased', { final_message: 'kept' }],
+      ['owed', 'broken'],
+      ['ran', 'The process that ran this task ended before the task did.'],
+    ])
+    expect(restored.getTask('told')?.delivery).toBe('delivered')
+    const seqs = restored.getAllTasks().map((task) => task.seq)
+    expect(restored.registerTask(input('new')).seq).toBeGreaterThan(Math.max(...seqs))
+    expect(() => restored.registerTask(input('owed'))).toThrow(TaskIdInUseError)
+  })
+
+  it('refuses a malformed journal and says where', () => {
+    const record = { id: 'a', subagentName: 's', goalPrompt: 'g', status: 'running', launchedAt: 1 } as const
+    expect(() => AsyncTaskManager.restore([record, record])).toThrow(
+      'records[1].id: got "a", expected an id that no earlier record has.',
+    )
+    expect(() => AsyncTaskManager.restore([{ ...record, status: 'odd' as never }])).toThrow(
+      'records[0].status: got "odd"',
+    )
+  })
+})

@@ -1,0 +1,56 @@
+/** A wait whose result is worded for a model: nothing of it may be lost between the end and the answer. */
+import { describe, expect, it, vi } from 'vitest'
+import { coreOf } from '../../../src/async-tasks/core.js'
+import type { WordedWaitOptions } from '../../../src/async-tasks/waiting.js'
+import { setUpHost, settle } from '../tools/tool-host.js'
+
+describe('a worded wait', () => {
+  it('A7: is told of what ended before that is acknowledged and may be pruned', async () => {
+    const { manager, register } = setUpHost({ maxAsyncTasks: 0 })
+    register('a')
+    const seen: unknown[] = []
+    const options: WordedWaitOptions = {
+      onSettled: (ended) => {
+        seen.push(...ended.map(({ id }) => [id, manager.getTask(id)?.delivery]))
+        coreOf(manager).send({ type: 'text.cut', taskIds: ['a'] })
+      },
+    }
+    const waiting = manager.waitFor(['a'], options)
+    manager.completeTask('a', { final_message: 'done' })
+    expect((await waiting).settled).toMatchObject([{ id: 'a', delivery: 'delivered' }])
+    expect(seen).toEqual([['a', 'leased']])
+    expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered' })
+  })
+
+  it('A5: gives back what it could not word', async () => {
+    const { manager, register } = setUpHost()
+    register('a')
+    const options: WordedWaitOptions = {
+      onSettled: () => {
+        throw new Error('no words')
+      },
+    }
+    const waiting = manager.waitFor(['a'], options)
+    manager.completeTask('a', {})
+    await expect(waiting).rejects.toThrow('no words')
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+  })
+})
+
+describe('a wait', () => {
+  it('A5: that is aborted right after the end acknowledges nothing', async () => {
+    const { manager, register } = setUpHost()
+    register('a')
+    const controller = new AbortController()
+    const onSettled = vi.fn()
+    const options: WordedWaitOptions = { signal: controller.signal, onSettled }
+    const waiting = manager.waitFor(['a'], options)
+    const outcome = expect(waiting).rejects.toThrow('stop')
+    await settle()
+    manager.completeTask('a', {})
+    controller.abort(new Error('stop'))
+    await outcome
+    expect(onSettled).not.toHaveBeenCalled()
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+  })
+})

@@ -1,0 +1,61 @@
+/** Timers of any length. */
+import { describe, expect, it, vi } from 'vitest'
+import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout, systemClock } from '../../src/clock.js'
+import { createManualClock } from '../support/manual-clock.js'
+
+describe('long timers', () => {
+  it('fire once and on time, however long, and never ask the platform for more than it can do', () => {
+    const asked: number[] = []
+    const clock = createManualClock()
+    const counting = {
+      ...clock,
+      setTimeout: (run: () => void, ms: number) => {
+        asked.push(ms)
+        return clock.setTimeout(run, ms)
+      },
+    }
+    const run = vi.fn()
+    setLongTimeout(counting, run, 2 * MAX_TIMER_MS + 5)
+    clock.advance(2 * MAX_TIMER_MS + 4)
+    expect(run).not.toHaveBeenCalled()
+    clock.advance(1)
+    expect(run).toHaveBeenCalledOnce()
+    expect(Math.max(...asked)).toBeLessThanOrEqual(MAX_TIMER_MS)
+  })
+
+  it('can be taken back in any of their parts', () => {
+    const clock = createManualClock()
+    const run = vi.fn()
+    const timer = setLongTimeout(clock, run, 3 * MAX_TIMER_MS)
+    clock.advance(MAX_TIMER_MS + 1)
+    clearLongTimeout(clock, timer)
+    expect(clock.pending).toBe(0)
+    clock.advance(5 * MAX_TIMER_MS)
+    expect(run).not.toHaveBeenCalled()
+    clearLongTimeout(clock, undefined)
+  })
+
+  it('never fire when they are infinite', () => {
+    const clock = createManualClock()
+    setLongTimeout(clock, () => expect.fail(), Infinity)
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('the system clock', () => {
+  it('looks the globals up when it is called', () => {
+    vi.useFakeTimers({ now: 77 })
+    try {
+      const run = vi.fn()
+      const cleared = vi.fn()
+      systemClock.setTimeout(run, 10)
+      systemClock.clearTimeout(systemClock.setTimeout(cleared, 10))
+      vi.advanceTimersByTime(10)
+      expect(run).toHaveBeenCalledOnce()
+      expect(cleared).not.toHaveBeenCalled()
+      expect(systemClock.now()).toBe(87)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})

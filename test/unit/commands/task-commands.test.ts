@@ -1,0 +1,169 @@
+/** /tasks and /task: a person sees the background tasks and ends them. */
+import { describe, expect, it } from 'vitest'
+import { completeCommandLine, runCommandLine } from '../../../src/commands/command.js'
+import { createTaskCommands } from '../../../src/commands/task-commands.js'
+import { setUpHost } from '../tools/tool-host.js'
+
+function setUp(owner?: string) {
+  const host = setUpHost()
+  const commands = createTaskCommands({ ...host, ...(owner !== undefined && { owner }) })
+  return {
+    ...host,
+    commands,
+    run: (line: string) => runCommandLine(commands, line),
+    complete: (line: string) => completeCommandLine(commands, line),
+  }
+}
+
+describe.each(['/tasks', '/tasks list', '/task list', ' /tasks  list '])('%s', (line) => {
+  it('says so when there are no tasks', () => {
+    expect(setUp().run(line)).toEqual({ type: 'info', text: 'No async tasks.' })
+  })
+
+  it('shows each task on a line', () => {
+    const { clock, manager, register, run } = setUp()
+    register('researcher-a1', { subagentName: 'researcher', goalPrompt: 'x'.repeat(40) })
+    register('researcher-b2', { subagentName: 'researcher', goalPrompt: `${'x'.repeat(39)}😀` })
+    register('coder-0001', { subagentName: 'coder', goalPrompt: '  write\n\n  the\tcode ' })
+    register('tester-0001', { subagentName: 'tester' })
+    clock.advance(61_000)
+    manager.completeTask('researcher-b2', {})
+    manager.failTask('coder-0001', 'no')
+    manager.cancelTask('tester-0001')
+    clock.advance(3_000)
+    expect(run(line)).toEqual({
+      type: 'info',
+      text: [
+        `[RUNNING] [researcher-a] researcher (1m 4s) - ${'x'.repeat(40)}`,
+        `[DONE] [researcher-b] researcher (1m 1s) - ${'x'.repeat(39)}...`,
+        '[FAILED] [coder-00] coder (1m 1s) - write the code',
+        '[CANCELLED] [tester-0] tester (1m 1s) - do it',
+      ].join('\n'),
+    })
+  })
+
+  it('A5: acknowledges nothing', () => {
+    const { manager, register, run } = setUp()
+    register('a')
+    manager.completeTask('a', {})
+    run(line)
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+  })
+})
+
+describe('/task end', () => {
+  it.each(['/task end', '/task end   '])('without an id shows the usage (%j)', (line) => {
+    expect(setUp().run(line)).toEqual({ type: 'error', text: 'Usage: /task end <task_id>' })
+  })
+
+  it('cancels the task that the id or its start names', () => {
+    const { manager, register, run } = setUp()
+    const { abortController } = register('researcher-a1')
+    register('researcher-b2')
+    expect(run('/task end researcher-a')).toEqual({ type: 'info', text: 'Cancelled task: researcher-a1' })
+    expect(manager.getTask('researcher-a1')?.status).toBe('cancelled')
+    expect(abortController?.signal.aborted).toBe(true)
+    expect(manager.getTask('researcher-b2')?.status).toBe('running')
+  })
+
+  it('takes an exact id before a longer one', () => {
+    const { manager, register, run } = setUp()
+    register('task-10')
+    register('task-1')
+    expect(run('/task end task-1')?.text).toBe('Cancelled task: task-1')
+    expect(manager.getTask('task-10')?.status).toBe('running')
+  })
+
+  it('says so when no task fits', () => {
+    expect(setUp().run('/task end no body')).toEqual({ type: 'error', text: 'Task not found: no body' })
+  })
+
+  it('shows the candidates when several fit, and ends none', () => {
+    const { manager, register, run } = setUp()
+    register('researcher-a1', { subagentName: 'researcher' })
+    register('researcher-b2', { subagentName: 'reviewer' })
+    expect(run('/task end res')).toEqual({
+      type: 'error',
+      text: 'Ambiguous task ID. Did you mean:\n- researcher-a (researcher)\n- researcher-b (reviewer)',
+    })
+    expect(manager.getRunningTasks()).toHaveLength(2)
+  })
+
+  it('A1: says so when the task has ended, and changes nothing', () => {
+    const { manager, register, run } = setUp()
+    register('a')
+    manager.failTask('a', 'no')
+    const record = manager.getTask('a')
+    expect(run('/task end a')).toEqual({ type: 'error', text: 'Task a is already failed.' })
+    expect(manager.getTask('a')).toBe(record)
+  })
+
+  it('completes the ids of running tasks, as short as they can be but not shorter than what was typed', () => {
+    const { complete, manager, register } = setUp()
+    for (const id of ['researcher-a1', 'researcher-b2', 'coder-000001', 'done']) register(id)
+    manager.completeTask('done', {})
+    expect(complete('/task end ')).toEqual(['researcher-a', 'researcher-b', 'coder-00'])
+    expect(complete('/task end res')).toEqual(['researcher-a', 'researcher-b'])
+    expect(complete('/task end coder-0000')).toEqual(['coder-000001'])
+    expect(complete('/task end d')).toEqual([])
+    expect(complete('/task end esearcher')).toEqual([])
+  })
+})
+
+it('what a completion offers ends that very task', () => {
+  const { complete, manager, register, run } = setUp()
+  for (const id of ['task-1', 'task-10', 'task-100', 'researcher-a1', 'researcher-b2']) register(id)
+  for (const id of manager.getRunningTasks().map((task) => task.id)) {
+    const [offered = ''] = complete(`/task end ${id}`)
+    expect(run(`/task end ${offered}`)?.text).toBe(`Cancelled task: ${id}`)
+  }
+})
+
+it.each([
+  ['/task', 'Usage: /task list\nUsage: /task end <task_id>'],
+  ['/task stop a', 'Unknown subcommand: stop\nUsage: /task list\nUsage: /task end <task_id>'],
+  ['/tasks end a', 'Unknown subcommand: end\nUsage: /tasks [list]'],
+])('%s shows the usage', (line, text) => {
+  expect(setUp().run(line)).toEqual({ type: 'error', text })
+})
+
+it('subcommands are completed', () => {
+  const { complete } = setUp()
+  expect(complete('/task ')).toEqual(['list', 'end'])
+  expect(complete('/task e')).toEqual(['end'])
+  expect(complete('/tasks ')).toEqual(['list'])
+  expect(complete('/task list x')).toEqual([])
+})
+
+it("with an owner the commands see that owner's tasks alone", () => {
+  const { complete, manager, register, run } = setUp('sub')
+  register('main-00001')
+  register('sub-000001', { owner: 'sub' })
+  expect(run('/tasks')?.text).toBe('[RUNNING] [sub-0000] helper (0s) - do it')
+  expect(run('/task end main-00001')?.text).toBe('Task not found: main-00001')
+  expect(complete('/task end ')).toEqual(['sub-0000'])
+  expect(manager.getRunningTasks()).toHaveLength(2)
+})
+
+it('commands are data that any host can bind', () => {
+  const { commands, register } = setUp()
+  register('a')
+  expect(commands.map(({ name, subcommands }) => [name, subcommands?.map((sub) => sub.name)])).toEqual([
+    ['tasks', ['list']],
+    ['task', ['list', 'end']],
+  ])
+  for (const command of commands.flatMap((group) => [group, ...(group.subcommands ?? [])])) {
+    expect(command.description).toMatch(/^\w+/)
+  }
+  expect(commands[1]?.run('end a')).toEqual({ type: 'info', text: 'Cancelled task: a' })
+})
+
+it('a command without a manager says so', () => {
+  const commands = createTaskCommands({
+    getAsyncTaskManager: () => {
+      throw new Error('not configured')
+    },
+  })
+  expect(runCommandLine(commands, '/tasks')).toEqual({ type: 'error', text: 'list failed: not configured' })
+  expect(completeCommandLine(commands, '/task end ')).toEqual([])
+})

@@ -1,0 +1,195 @@
+/** Everything wired for one host: turns, auto-trigger, settings, and hosts that only poll or that push. */
+import { BehaviorSubject } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import {
+  createAgentTasks,
+  InvalidInputError,
+  InvalidSettingError,
+  runCommandLine,
+  type AgentTasksOptions,
+} from '../../../src/index.js'
+import { createManualClock } from '../../support/manual-clock.js'
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+function setUp(options: AgentTasksOptions = {}) {
+  const clock = createManualClock()
+  const tasks = createAgentTasks({ clock, onError: vi.fn(), ...options })
+  return { clock, tasks, manager: tasks.getAsyncTaskManager() }
+}
+
+const input = (id: string, owner?: string) => ({
+  id,
+  subagentName: 's',
+  goalPrompt: 'g',
+  ...(owner !== undefined && { owner }),
+})
+
+describe('turns of the host', () => {
+  it('A5: a turn that accepted its reminder acknowledges what it carried, and nothing that ended since', () => {
+    const { tasks, manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.registerTask(input('b'))
+    manager.completeTask('a', { final_message: 'result of a' })
+    const { systemInstruction, reminder } = tasks.beforeTurn()
+    expect(systemInstruction).toBe('[ASYNC TASKS: 2 total]\n[1] s - [DONE] (a...)\n[2] s - [RUNNING] (b...)')
+    expect(reminder?.text).toContain('result of a')
+    manager.completeTask('b', { final_message: 'result of b' })
+    tasks.afterTurn({ accepted: true })
+    expect(manager.getAllTasks().map((task) => task.delivery)).toEqual(['delivered', 'owed'])
+  })
+
+  it('A5: a turn that failed leaves everything owed', () => {
+    const { tasks, manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.failTask('a', 'broken')
+    tasks.beforeTurn()
+    expect(manager.getPendingNotifications()).toEqual([])
+    tasks.afterTurn({ accepted: false })
+    expect(manager.getPendingNotifications()).toHaveLength(1)
+    tasks.afterTurn({ accepted: true }) // there is no turn any more
+    expect(manager.getPendingNotifications()).toHaveLength(1)
+  })
+
+  it('A6: the next turn takes over a lease that was never ended', () => {
+    const { tasks, manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    const first = tasks.beforeTurn().reminder
+    const second = tasks.beforeTurn().reminder
+    expect(second?.taskIds).toEqual(['a'])
+    expect(second?.deliveryId).not.toBe(first?.deliveryId)
+    tasks.afterTurn(undefined, { accepted: true })
+    expect(manager.getPendingNotifications()).toEqual([])
+  })
+
+  it('keeps the turns of owners apart', () => {
+    const { tasks, manager } = setUp()
+    manager.registerTask(input('mine'))
+    manager.registerTask(input('theirs', 'sub'))
+    manager.completeTask('mine', {})
+    manager.completeTask('theirs', {})
+    expect(tasks.beforeTurn('sub').reminder?.taskIds).toEqual(['theirs'])
+    expect(tasks.beforeTurn().reminder?.taskIds).toEqual(['mine'])
+    tasks.afterTurn('sub', { accepted: true })
+    tasks.afterTurn({ accepted: false })
+    expect(manager.getPendingNotifications().map((task) => task.id)).toEqual(['mine'])
+  })
+
+  it('has nothing to say when there is nothing', () => {
+    expect(setUp().tasks.beforeTurn()).toEqual({ systemInstruction: '' })
+  })
+
+  it('refuses an outcome that says nothing', () => {
+    const { tasks } = setUp()
+    expect(() => tasks.afterTurn({} as never)).toThrow(InvalidInputError)
+    expect(() => tasks.afterTurn('main', undefined as never)).toThrow(
+      'outcome.accepted: got undefined, expected true or false.',
+    )
+  })
+})
+
+describe('hosts that say when they are busy', () => {
+  async function tellsAll(isPushing: boolean) {
+    const told: string[] = []
+    const busy$ = new BehaviorSubject(true)
+    const { tasks, manager, clock } = setUp({
+      isAgentBusy: isPushing ? busy$ : () => busy$.value,
+      triggerAgentTurn: (_text, { taskIds }) => {
+        told.push(...taskIds)
+      },
+    })
+    for (const id of ['busy', 'idle', 'later']) manager.registerTask(input(id))
+    manager.completeTask('busy', {})
+    clock.advance(5_000)
+    expect(told).toEqual([])
+    busy$.next(false)
+    clock.advance(1_000)
+    await settle()
+    manager.completeTask('idle', {})
+    clock.advance(1_000)
+    await settle()
+    busy$.next(true)
+    manager.failTask('later', 'no')
+    clock.advance(10_000)
+    expect(told).toEqual(['busy', 'idle'])
+    busy$.next(false)
+    clock.advance(1_000)
+    await settle()
+    expect(told).toEqual(['busy', 'idle', 'later'])
+    expect(manager.getPendingNotifications()).toEqual([])
+    await tasks.dispose()
+    expect(clock.pending).toBe(0)
+  }
+
+  it('A6: one that is only polled gets every completion, those while it was busy included', () => tellsAll(false))
+  it('A6: one that pushes gets every completion, those while it was busy included', () => tellsAll(true))
+
+  it('sets the auto-trigger up again by replacing its callbacks', async () => {
+    const told: string[] = []
+    const { tasks, manager, clock } = setUp()
+    const offFirst = tasks.setupAsyncTaskAutoTrigger(
+      () => true,
+      () => void told.push('first'),
+    )
+    const off = tasks.setupAsyncTaskAutoTrigger(
+      () => false,
+      () => void told.push('second'),
+    )
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(0)
+    await settle()
+    expect(told).toEqual(['second'])
+    off()
+    offFirst()
+    manager.registerTask(input('b'))
+    manager.completeTask('b', {})
+    clock.advance(60_000)
+    expect(told).toEqual(['second'])
+  })
+
+  it('wants both callbacks or neither', () => {
+    expect(() => createAgentTasks({ isAgentBusy: () => false })).toThrow('options.triggerAgentTurn: got undefined')
+    expect(() => createAgentTasks({ triggerAgentTurn: () => undefined })).toThrow('options.isAgentBusy: got undefined')
+  })
+})
+
+describe('tools, commands and settings', () => {
+  it('runs a subagent by its name, in place and in the background', async () => {
+    const { tasks, manager } = setUp({ subagents: { echo: ({ goalPrompt }) => ({ final_message: goalPrompt }) } })
+    const inPlace = await tasks.tools.task.execute({ subagent_name: 'echo', goal_prompt: 'hello' })
+    expect(inPlace.llmContent).toContain('"final_message": "hello"')
+    const launched = await tasks.tools.task.execute({ subagent_name: 'echo', goal_prompt: 'later', async: true })
+    const id = String(launched.metadata?.['agentId'])
+    expect(manager.getTask(id)?.status).toBe('running')
+    const waited = await tasks.tools.wait_for_async_tasks.execute({ task_ids: [id] })
+    expect(waited.llmContent).toContain('"final_message": "later"')
+    expect(manager.getPendingNotifications()).toEqual([])
+    expect((await tasks.tools.check_async_tasks.execute({})).llmContent).toContain('- Completed: 2')
+    expect(runCommandLine(tasks.commands, '/tasks')?.text).toContain('[DONE]')
+  })
+
+  it('knows no subagent that only the prototype has', async () => {
+    const { tasks } = setUp({ subagents: {} })
+    const result = await tasks.tools.task.execute({ subagent_name: 'toString', goal_prompt: 'x' })
+    expect(result.error?.type).toBe('parameter_validation')
+  })
+
+  it('reads settings from text, changes them, and keeps the old value when the new one is wrong', () => {
+    const { tasks, manager } = setUp({ settings: { 'task-max-async': '7' } })
+    expect(manager.getMaxAsyncTasks()).toBe(7)
+    tasks.setSetting('task-max-async', ' 2 ')
+    expect(tasks.getSetting('task-max-async')).toBe(2)
+    for (const bad of ['101', '-2', 'many', '', '1.5', Number.NaN]) {
+      expect(() => tasks.setSetting('task-max-async', bad)).toThrow(InvalidSettingError)
+    }
+    expect(() => tasks.setSetting('task-max-async', 101)).toThrow('an integer from -1 to 100 (-1: no limit)')
+    expect(() => tasks.setSetting('task-max-timeout-seconds', 0)).toThrow(InvalidSettingError)
+    expect(() => createAgentTasks({ settings: { 'task-max': 1 } as never })).toThrow(
+      'one of the settings task-max-async',
+    )
+    expect(tasks.getSetting('task-max-async')).toBe(2)
+    expect(tasks.getSetting('task-default-timeout-seconds')).toBe(900)
+  })
+})

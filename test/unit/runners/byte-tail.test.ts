@@ -1,0 +1,52 @@
+/** The end of an output: exactly the last bytes, whole characters, and the count of what is missing. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createByteTail, lastChars } from '../../../src/runners/byte-tail.js'
+import { checkProperty } from '../../support/property.js'
+
+describe('a byte tail', () => {
+  it('keeps the last bytes of any chunks, from the first whole character on', () => {
+    const chunk = fc.oneof(
+      fc.uint8Array({ maxLength: 12 }),
+      fc.string({ unit: 'binary', maxLength: 6 }).map((text) => new TextEncoder().encode(text)),
+      fc.integer({ min: 0, max: 9000 }).map((length) => new Uint8Array(length).fill(120)),
+    )
+    return checkProperty(
+      'a byte tail is the end of all that was pushed',
+      fc.property(fc.array(chunk, { maxLength: 12 }), fc.integer({ min: 1, max: 5000 }), (chunks, limit) => {
+        const tail = createByteTail(limit)
+        for (const each of chunks) tail.push(each)
+        const all = Buffer.concat(chunks)
+        let start = Math.max(0, all.length - limit)
+        if (start > 0) while (start < all.length && (all[start]! & 0xc0) === 0x80) start += 1
+        expect(tail.read()).toEqual({ text: new TextDecoder().decode(all.subarray(start)), droppedBytes: start })
+        expect(tail.hasDropped).toBe(all.length > limit)
+      }),
+    )
+  })
+
+  it('holds on to no chunk: whoever pushed one may use its memory again', () => {
+    const tail = createByteTail(10)
+    const chunk = Buffer.from('abc')
+    tail.push(chunk)
+    chunk.fill('x')
+    expect(tail.read()).toEqual({ text: 'abc', droppedBytes: 0 })
+  })
+
+  it('takes in many small chunks without copying what it keeps for each', () => {
+    // 20,000 copies of 8 MiB would take half a minute.
+    const tail = createByteTail(8 * 1024 * 1024)
+    tail.push(new Uint8Array(8 * 1024 * 1024).fill(120))
+    for (let index = 0; index < 20_000; index += 1) tail.push(Buffer.from('y'))
+    expect(tail.read().text.slice(-20_001)).toBe(`x${'y'.repeat(20_000)}`)
+  })
+})
+
+describe('lastChars', () => {
+  it('cuts at the start, and gives one unit less where it would split a pair', () => {
+    expect(lastChars('abc', 3)).toBe('abc')
+    expect(lastChars('abcd', 3)).toBe('bcd')
+    expect(lastChars('a😀b', 3)).toBe('😀b')
+    expect(lastChars('a😀b', 2)).toBe('b')
+  })
+})

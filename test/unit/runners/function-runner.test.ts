@@ -1,0 +1,54 @@
+/** A function as a run: what it returns is the output, what it throws is the failure. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import { functionRunner, type RunFunction } from '../../../src/runners/function-runner.js'
+import { createRunContext, runInput } from '../../support/run-context.js'
+
+const runOf = (fn: RunFunction) => functionRunner(fn)(runInput(), createRunContext())
+
+describe('a function runner', () => {
+  it('makes a text the final message, as it is', async () => {
+    expect(await runOf(() => ' text\n')).toEqual({ final_message: ' text\n' })
+    expect(await runOf(async () => '')).toEqual({ final_message: '' })
+  })
+
+  it('makes nothing an empty output, and keeps an object as it is', async () => {
+    expect(await runOf(() => undefined)).toEqual({})
+    const output = { emitted_vars: { a: 1 }, own: true }
+    expect(await runOf(async () => output)).toBe(output)
+  })
+
+  it('hands over the input and the context', async () => {
+    const [input, context] = [runInput(), createRunContext()]
+    await functionRunner((...given) => {
+      expect(given).toEqual([input, context])
+      expect(given[1].signal).toBe(context.signal)
+      return undefined
+    })(input, context)
+    expect.assertions(2)
+  })
+
+  it('rejects with what the function throws, also when it throws at once', async () => {
+    const broken = new Error('on purpose')
+    const throwing = (): never => {
+      throw broken
+    }
+    await expect(runOf(throwing)).rejects.toBe(broken)
+    await expect(runOf(async () => throwing())).rejects.toBe(broken)
+  })
+
+  it('refuses what is no function', () => {
+    expect(() => functionRunner('rm' as never)).toThrow('fn: got "rm", expected a function.')
+  })
+
+  it('A1: completes or fails the task it was launched for', async () => {
+    const manager = new AsyncTaskManager()
+    onTestFinished(() => manager.dispose())
+    const launch = (fn: RunFunction) =>
+      manager.launch({ subagentName: 'fn', goalPrompt: 'goal' }, functionRunner(fn)).id
+    const ids = [launch(({ goalPrompt }) => `did: ${goalPrompt}`), launch(() => Promise.reject(new Error('could not')))]
+    const { settled } = await manager.waitFor(ids)
+    expect(settled.map(({ status }) => status)).toEqual(['completed', 'failed'])
+    expect(settled).toMatchObject([{ output: { final_message: 'did: goal' } }, { error: 'could not' }])
+  })
+})

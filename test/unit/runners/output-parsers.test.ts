@@ -1,0 +1,47 @@
+/** What a program printed becomes an output, and nothing it printed is lost to the model. */
+import { describe, expect, it } from 'vitest'
+import { parseOutput, type OutputFormat } from '../../../src/runners/output-parsers.js'
+
+const parsed = (format: OutputFormat, text: string, droppedBytes = 0) => parseOutput(format, { text, droppedBytes })
+
+describe('JSON', () => {
+  it.each([
+    ['an output, with fields of its own', { final_message: 'm', cost: 1 }, { final_message: 'm', cost: 1 }],
+    ['an output with only variables', { emitted_vars: { a: [1] } }, { emitted_vars: { a: [1] } }],
+    ['an empty object', {}, {}],
+    ['an object with none of the fields of an output', { result: 'r' }, { emitted_vars: { result: 'r' } }],
+    ['an object whose fields have other types', { final_message: 5 }, { emitted_vars: { final_message: 5 } }],
+    ['an object with variables that are none', { emitted_vars: [1] }, { emitted_vars: { emitted_vars: [1] } }],
+    ['a text', ' text ', { final_message: ' text ' }],
+    ['a number', 5, { final_message: '5' }],
+    ['a truth value', false, { final_message: 'false' }],
+    ['an array', [1, { a: null }], { final_message: '[1,{"a":null}]' }],
+    ['null', null, {}],
+  ])('that is %s', (_what, value, expected) => {
+    expect(parsed('json', `\n${JSON.stringify(value, null, 2)}\n`)).toEqual(expected)
+    expect(parsed('json-last-line', `{"not": "this"}\n${JSON.stringify(value)}\r\n\n`)).toEqual(expected)
+  })
+
+  it('that is none is refused, with what was expected and what came', () => {
+    expect(() => parsed('json', '{"a":1}\n{"a":2}')).toThrow(
+      String.raw`expected its stdout to be one JSON value, got "{\"a\":1}\n{\"a\":2}"`,
+    )
+    expect(() => parsed('json', '')).toThrow('got ""')
+    expect(() => parsed('json-last-line', '{"a":1}\nbye\n')).toThrow(
+      'expected the last line of its stdout to be a JSON value, got "bye"',
+    )
+    expect(() => parsed('json', 'x'.repeat(1e6))).toThrow(/^.{20,200}$/)
+  })
+
+  it('of a last line that was cut is refused even if what is left of it could be read', () => {
+    expect(() => parsed('json-last-line', '345\n', 1)).toThrow('a last line that fits into maxOutputBytes')
+    expect(parsed('json-last-line', '12\n345\n', 1)).toEqual({ final_message: '345' })
+  })
+})
+
+describe('text', () => {
+  it('is the final message without the white space around it, and says what is missing', () => {
+    expect(parsed('text', '\n a b \n')).toEqual({ final_message: 'a b' })
+    expect(parsed('text', 'end\n', 7)).toEqual({ final_message: '[7 bytes are left out here]\nend' })
+  })
+})

@@ -1,0 +1,173 @@
+/** Nothing that a program has started outlives its run, and no run waits for ever for what got away. */
+import { spawn } from 'node:child_process'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { DRAIN_MS } from '../../../src/runners/supervision.js'
+import { isAlive, isReaped, until, type TreeProgram } from '../../support/lifelines.js'
+import { GRACE_MS, stagePrograms } from '../../support/program-stage.js'
+
+const stubborn: TreeProgram = { name: 'leader', ignoresSigterm: true }
+const stage = stagePrograms()
+const hex = (text: string): string => Buffer.from(text).toString('hex')
+
+describe('what a program has started', () => {
+  it('is ended with it, and killed with it when it ignores SIGTERM', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
+    const { outcome, abort, isSettled } = stage.start({ name: 'leader', child })
+    const [leader, grandchild] = await stage.programs('leader', 'child')
+    abort()
+    await leader.gone
+    await grandchild.heard('SIGTERM')
+    expect(isSettled()).toBe(false)
+    stage.clock.advance(GRACE_MS)
+    await grandchild.gone
+    expect(await outcome).toMatchObject({ name: 'AbortError', signal: 'SIGTERM' })
+    expect([leader.pid, grandchild.pid].map(isAlive)).toEqual([false, false])
+  })
+
+  it('has the rest of the grace to wind down after the program itself has ended', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
+    const { context, outcome, abort } = stage.start({ name: 'leader', child })
+    const [leader, grandchild] = await stage.programs('leader', 'child')
+    abort()
+    await until(() => isReaped(leader.pid))
+    await grandchild.heard('SIGTERM')
+    stage.clock.advance(GRACE_MS - 1)
+    grandchild.tell(`print ${hex('saved')}`)
+    await context.printed('saved')
+    grandchild.tell('exit 0')
+    expect(await outcome).toMatchObject({ name: 'AbortError' })
+  })
+
+  it('is killed when it holds the output open for long after the program has exited by itself', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
+    const { context, outcome, isSettled } = stage.start({ name: 'leader', child })
+    const [leader, grandchild] = await stage.programs('leader', 'child')
+    leader.tell('exit 0')
+    await until(() => stage.clock.pending === 1)
+    stage.clock.advance(DRAIN_MS - 1)
+    grandchild.tell(`print ${hex('alive')}`)
+    await context.printed('alive')
+    expect(isSettled()).toBe(false)
+    stage.clock.advance(1)
+    await grandchild.gone
+    expect(await outcome).toEqual({ final_message: 'alive' })
+  })
+
+  it('is heard until it closes the output, if it does so soon', async () => {
+    const { outcome } = stage.start({ name: 'leader', child: { name: 'child', output: 'inherit' } })
+    const [leader, grandchild] = await stage.programs('leader', 'child')
+    leader.tell('exit 0')
+    await until(() => stage.clock.pending === 1)
+    grandchild.tell(`print ${hex('late')}`)
+    grandchild.tell('exit 0')
+    expect(await outcome).toEqual({ final_message: 'late' })
+  })
+
+  it('is killed at the end of the program even if it does not hold the output', async () => {
+    const { outcome } = stage.start({
+      name: 'leader',
+      child: { name: 'child', ignoresSigterm: true, output: 'ignore' },
+    })
+    const [leader, grandchild] = await stage.programs('leader', 'child')
+    leader.tell('exit 0')
+    expect(await outcome).toEqual({ final_message: '' })
+    await grandchild.gone
+  })
+
+  it('does not hang the run when it has left the group and holds the output', async () => {
+    const child = { name: 'child', output: 'inherit', detached: true } as const
+    const { outcome, isSettled } = stage.start({ name: 'leader', child })
+    const [leader, escaped] = await stage.programs('leader', 'child')
+    leader.tell('exit 0')
+    await until(() => stage.clock.pending === 1)
+    stage.clock.advance(DRAIN_MS)
+    expect(stage.clock.pending).toBe(1)
+    expect(isSettled()).toBe(false)
+    stage.clock.advance(DRAIN_MS)
+    expect(await outcome).toEqual({ final_message: '' })
+    expect(isAlive(escaped.pid)).toBe(true)
+  })
+
+  it('does not hang an aborted run either', async () => {
+    const child = { name: 'child', output: 'inherit', detached: true } as const
+    const { outcome, abort } = stage.start({ ...stubborn, child })
+    const [leader] = await stage.programs('leader', 'child')
+    abort()
+    await leader.heard('SIGTERM')
+    stage.clock.advance(GRACE_MS)
+    await leader.gone
+    await until(() => stage.clock.pending === 1)
+    stage.clock.advance(DRAIN_MS)
+    expect(await outcome).toMatchObject({ name: 'AbortError', signal: 'SIGKILL' })
+  })
+
+  it('does not hang a run that is aborted after its group was killed', async () => {
+    const child = { name: 'child', output: 'inherit', detached: true } as const
+    const { outcome, abort } = stage.start({ name: 'leader', child })
+    const [leader] = await stage.programs('leader', 'child')
+    leader.tell('exit 0')
+    await until(() => stage.clock.pending === 1)
+    stage.clock.advance(DRAIN_MS)
+    abort()
+    stage.clock.advance(DRAIN_MS)
+    expect(await outcome).toMatchObject({ name: 'AbortError', exitCode: 0 })
+  })
+
+  it('is asked to stop when the abort comes after the program has exited', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
+    const { outcome, abort } = stage.start({ name: 'leader', child })
+    const [leader, grandchild] = await stage.programs('leader', 'child')
+    leader.tell('exit 0')
+    await until(() => stage.clock.pending === 1)
+    abort()
+    await grandchild.heard('SIGTERM')
+    expect(stage.clock.pending).toBe(1)
+    stage.clock.advance(GRACE_MS)
+    await grandchild.gone
+    expect(await outcome).toMatchObject({ name: 'AbortError', exitCode: 0 })
+  })
+})
+
+describe('this process', () => {
+  it('has one exit listener while programs run, and none afterwards', async () => {
+    const first = stage.start({ name: 'first' })
+    const second = stage.start({ name: 'second' })
+    const programs = await stage.programs('first', 'second')
+    expect(process.listenerCount('exit')).toBe(stage.exitListeners + 1)
+    programs[0].tell('exit 0')
+    await first.outcome
+    expect(process.listenerCount('exit')).toBe(stage.exitListeners + 1)
+    programs[1].tell('exit 0')
+    await second.outcome
+    expect(process.listenerCount('exit')).toBe(stage.exitListeners)
+  })
+
+  it('kills the groups of its programs when it exits before them', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
+    const script = new URL('../../support/programs/exiting-host.ts', import.meta.url).pathname
+    const args = ['--import', 'tsx', script, ...stage.argumentsOf({ ...stubborn, child })]
+    const host = spawn(process.execPath, args, { stdio: ['pipe', 'inherit', 'inherit'] })
+    const [leader, grandchild] = await stage.programs('leader', 'child')
+    host.stdin.end()
+    await Promise.all([leader.gone, grandchild.gone])
+  })
+})
+
+describe('where there are no process groups', () => {
+  it('only the program itself is signalled', async () => {
+    const { platform } = process
+    onTestFinished(() => {
+      Object.defineProperty(process, 'platform', { value: platform })
+      vi.resetModules()
+    })
+    Object.defineProperty(process, 'platform', { value: 'win32' })
+    vi.resetModules()
+    const { hasGroups, leadGroup } = await import('../../../src/runners/process-group.js')
+    expect(hasGroups).toBe(false)
+    const kill = vi.fn()
+    const group = leadGroup({ kill } as never)
+    group.signal('SIGTERM')
+    group.end()
+    expect(kill.mock.calls).toEqual([['SIGTERM'], ['SIGKILL']])
+  })
+})

@@ -1,0 +1,35 @@
+/** Substitution must carry any goal unchanged: it is text that a model wrote. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { substitute } from '../../../src/runners/substitution.js'
+import { checkProperty } from '../../support/property.js'
+
+const input = { id: 'id-1', subagentName: 'name-1', goalPrompt: 'goal-1' }
+
+describe('substitution', () => {
+  it.each([
+    ['{goal}', 'goal-1'],
+    ['{name} {id} {goal} {goal}', 'name-1 id-1 goal-1 goal-1'],
+    ['--goal={goal}', '--goal=goal-1'],
+    ['{{goal}}', '{goal-1}'],
+    ['{Goal} { goal } {owner} ${} {}', '{Goal} { goal } {owner} ${} {}'],
+    ['', ''],
+  ])('turns %j into %j', (argument, expected) => {
+    expect(substitute(argument, input)).toBe(expected)
+  })
+
+  it('puts in any text unchanged and never looks at it again', () => {
+    const pieces = fc.array(fc.constantFrom('{goal}', '{name}', '{id}', '$&', "$'", '$1', '$$', '{', '}', 'é😀', '\n'))
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      pieces.map((all) => all.join('')),
+    )
+    return checkProperty(
+      'substitution is a single pass',
+      fc.property(text, text, text, (goalPrompt, subagentName, id) => {
+        const given = { goalPrompt, subagentName, id }
+        expect(substitute('<{goal}|{name}|{id}>', given)).toBe(`<${goalPrompt}|${subagentName}|${id}>`)
+      }),
+    )
+  })
+})

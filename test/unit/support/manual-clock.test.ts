@@ -1,0 +1,92 @@
+/** The clock that tests own must itself be trusted: order, times, and what is left. */
+import { describe, expect, it } from 'vitest'
+import { MAX_TIMER_MS, setLongTimeout } from '../../../src/clock.js'
+import { createManualClock } from '../../support/manual-clock.js'
+
+describe('a manual clock', () => {
+  it('stands still until it is moved, and then shows the time it was moved to', () => {
+    const clock = createManualClock(1_000)
+    expect(clock.now()).toBe(1_000)
+    clock.advance(25)
+    expect(clock.now()).toBe(1_025)
+  })
+
+  it('runs what is due in order of due time and then of setting, each once and at its own time', () => {
+    const clock = createManualClock()
+    const ran: string[] = []
+    for (const [name, ms] of [
+      ['late', 30],
+      ['first', 10],
+      ['second', 10],
+      ['not yet', 31],
+    ] as const) {
+      clock.setTimeout(() => ran.push(`${name} at ${clock.now()}`), ms)
+    }
+    clock.advance(30)
+    clock.advance(0)
+    expect(ran).toEqual(['first at 10', 'second at 10', 'late at 30'])
+    expect(clock.pending).toBe(1)
+  })
+
+  it('runs timers that were set meanwhile when they are due in the same stretch', () => {
+    const clock = createManualClock()
+    const ran: number[] = []
+    const again = (): void => {
+      ran.push(clock.now())
+      clock.setTimeout(again, 10)
+    }
+    clock.setTimeout(again, 10)
+    clock.setTimeout(() => ran.push(-clock.now()), 15)
+    clock.advance(30)
+    expect(ran).toEqual([10, -15, 20, 30])
+    expect(clock.pending).toBe(1)
+  })
+
+  it('does not run a timer that was taken back, even by one that ran just before', () => {
+    const clock = createManualClock()
+    const second = clock.setTimeout(() => expect.unreachable(), 20)
+    clock.setTimeout(() => clock.clearTimeout(second), 10)
+    clock.clearTimeout(undefined)
+    expect(clock.pending).toBe(2)
+    clock.advance(100)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('goes on after a timer that threw', () => {
+    const clock = createManualClock()
+    clock.setTimeout(() => {
+      throw new Error('on purpose')
+    }, 1)
+    expect(() => clock.advance(5)).toThrow('on purpose')
+    expect(clock.pending).toBe(0)
+    clock.advance(5)
+    expect(clock.now()).toBe(6)
+  })
+
+  it('treats delays as the platform does: one that is too long fires at once', () => {
+    const clock = createManualClock()
+    let fired = 0
+    for (const ms of [MAX_TIMER_MS + 1, -5, NaN]) clock.setTimeout(() => (fired += 1), ms)
+    clock.setTimeout(() => expect.unreachable(), MAX_TIMER_MS)
+    clock.advance(0)
+    expect(fired).toBe(3)
+  })
+
+  it('carries a long timer to its end in one move', () => {
+    const clock = createManualClock()
+    const firedAt: number[] = []
+    setLongTimeout(clock, () => firedAt.push(clock.now()), 3 * MAX_TIMER_MS)
+    clock.advance(3 * MAX_TIMER_MS - 1)
+    expect(firedAt).toEqual([])
+    clock.advance(1)
+    expect(firedAt).toEqual([3 * MAX_TIMER_MS])
+  })
+
+  it('refuses to go back, and to run a timer that never lets time pass', () => {
+    const clock = createManualClock()
+    expect(() => clock.advance(-1)).toThrow(RangeError)
+    const forever = (): unknown => clock.setTimeout(forever, 0)
+    forever()
+    expect(() => clock.advance(0)).toThrow('without a delay')
+  })
+})

@@ -1,0 +1,77 @@
+/** The readers behind `npm run guarantees`: a promise must not pass because its row or its test was misread. */
+import { describe, expect, it } from 'vitest'
+import { readDefinedInvariants, readRows, readTestTitles } from '../../support/promises.js'
+
+describe('rows of the page', () => {
+  it('reads an invariant with its tests', () => {
+    const page = [
+      '| Invariant | Promise | Tests |',
+      '|---|---|---|',
+      '| A1 | ends once | `test/unit/a.test.ts` › A1: ends once<br>`test/model/b.test.ts` › A1: a \\| b |',
+    ]
+    expect(readRows(page.join('\n'))).toEqual([
+      {
+        invariant: 'A1',
+        line: 3,
+        tests: [
+          { file: 'test/unit/a.test.ts', title: 'A1: ends once' },
+          { file: 'test/model/b.test.ts', title: 'A1: a | b' },
+        ],
+        problems: [],
+      },
+    ])
+  })
+
+  it.each([
+    ['names no test', '| A1 | ends once | |'],
+    ['is not written as', '| A1 | ends once | `test/a.test.ts` - A1 |'],
+    ['has no promise', '| A1 | | `test/a.test.ts` › A1 |'],
+    ['has 2 cells', '| A1 | ends once |'],
+    ['has 4 cells', '| A1 | one | two | `test/a.test.ts` › A1 |'],
+  ])('says that a row %s', (problem, row) => {
+    expect(readRows(row)[0]?.problems.join()).toContain(problem)
+  })
+})
+
+describe('titles of a test file', () => {
+  it('finds plain, modified, parametrised and property tests', () => {
+    const source = `
+      describe('group', () => {
+        it('plain', f)
+        it.concurrent("it's quoted", f)
+        test.prop([a, b])('property', f)
+        it.each\`x\`(\`backticks\`, f)
+      })`
+    expect([...readTestTitles(source).running]).toEqual(['group', 'plain', "it's quoted", 'property', 'backticks'])
+  })
+
+  it('knows a registrar by the name that the file gave it', () => {
+    const source = `
+      import { it as property } from '@fast-check/vitest'
+      const raced = it.extend({ kit })
+      property.prop([a])('renamed', f)
+      raced('derived', f)`
+    expect([...readTestTitles(source).running]).toEqual(['renamed', 'derived'])
+  })
+
+  it('does not count a comment, another call, or a title that is computed', () => {
+    const source = "// it('comment', f)\nlog('call')\nexpect.it('no test')\nit(`computed ${x}`, f)"
+    expect(readTestTitles(source).running.size).toBe(0)
+  })
+
+  it('tells what does not run from what does', () => {
+    const source =
+      "it.skip('a', f)\ndescribe.skip('b', () => { it('c', f) })\nit.todo('d')\nit.fails('e', f)\nit('f', f)"
+    const { running, idle } = readTestTitles(source)
+    expect([...running]).toEqual(['f'])
+    expect([...idle]).toEqual(['a', 'b', 'c', 'd', 'e'])
+  })
+})
+
+describe('invariants of a machine', () => {
+  it('are the numbered lines of its header, and nothing further down', () => {
+    const source =
+      '/**\n * One task.\n *\n * T1  ends once\n *  T2: keeps A1\n *      T3 goes on\n */\n/**\n * T9 late\n */'
+    expect(readDefinedInvariants(source)).toEqual(['T1', 'T2', 'T3'])
+  })
+})

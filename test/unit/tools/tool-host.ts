@@ -1,0 +1,50 @@
+/** What the tests of tools and commands share: a manager with its own time and ids, and runs that end on command. */
+import { vi } from 'vitest'
+import type { OutputObject } from '../../../machines/records.js'
+import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/async-tasks/manager.js'
+import type { RunContext, Runner } from '../../../src/engine/runner.js'
+import { createManualClock } from '../../support/manual-clock.js'
+
+/** A manager whose clock starts at 2024-01-01T00:00:00Z and whose ids end in 1, 2, 3 … */
+export function setUpHost(options: AsyncTaskManagerOptions = {}) {
+  const clock = createManualClock(Date.UTC(2024, 0, 1))
+  const onError = vi.fn()
+  let last = 0
+  const manager = new AsyncTaskManager({ clock, onError, createId: (prefix) => `${prefix}-${++last}`, ...options })
+  const register = (id: string, more: { owner?: string; goalPrompt?: string; subagentName?: string } = {}) =>
+    manager.registerTask({
+      id,
+      subagentName: 'helper',
+      goalPrompt: 'do it',
+      abortController: new AbortController(),
+      ...more,
+    })
+  return { clock, manager, onError, register, getAsyncTaskManager: () => manager }
+}
+
+/** A promise and its ends. */
+export function deferred<T>() {
+  let resolve: (value: T) => void = () => undefined
+  let reject: (reason: unknown) => void = () => undefined
+  const promise = new Promise<T>((onResolve, onReject) => {
+    resolve = onResolve
+    reject = onReject
+  })
+  return { promise, resolve, reject }
+}
+
+/** A run that ends when the test says so, and ignores aborts. */
+export function controlledRun<Input>() {
+  const started = deferred<{ input: Input; context: RunContext }>()
+  const end = deferred<OutputObject>()
+  const run = vi.fn<Runner<Input>>((input, context) => {
+    started.resolve({ input, context })
+    return end.promise
+  })
+  return { run, started: started.promise, finish: end.resolve, fail: end.reject }
+}
+
+/** Lets everything that is ready to run do so. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
+}

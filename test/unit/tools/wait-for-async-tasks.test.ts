@@ -1,0 +1,312 @@
+/** wait_for_async_tasks blocks until tasks have ended, and what it returns is told once. */
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { coreOf } from '../../../src/async-tasks/core.js'
+import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
+import { InvalidSettingError } from '../../../src/errors.js'
+import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
+import {
+  createWaitForAsyncTasksTool,
+  WaitForAsyncTasksTool,
+  type WaitForAsyncTasksOptions,
+  type WaitForAsyncTasksParams,
+} from '../../../src/tools/wait-for-async-tasks.js'
+import { setUpHost, settle } from './tool-host.js'
+
+function setUp(options: Partial<WaitForAsyncTasksOptions> & { maxAsyncTasks?: number } = {}) {
+  const { maxAsyncTasks = 5, ...rest } = options
+  const host = setUpHost({ maxAsyncTasks })
+  const tool = createWaitForAsyncTasksTool({ getAsyncTaskManager: host.getAsyncTaskManager, ...rest })
+  const call = (input: WaitForAsyncTasksParams = {}, signal?: AbortSignal) => tool.execute(input, { signal })
+  return { ...host, call }
+}
+
+const completed = (id: string, message: string) =>
+  JSON.stringify({ agent_id: id, terminate_reason: undefined, emitted_vars: {}, final_message: message }, null, 2)
+
+describe('waiting', () => {
+  it('A5: for all returns every end in one message, which counts as told', async () => {
+    const { call, manager, register } = setUp()
+    coreOf(manager).notePusher('main')
+    register('a')
+    register('b')
+    const waiting = call()
+    manager.failTask('b', 'no network')
+    expect(manager.getPendingNotifications()).toEqual([])
+    await settle()
+    manager.completeTask('a', { final_message: 'done' })
+    expect(await waiting).toEqual({
+      llmContent: [
+        '2 of 2 async task(s) ended:',
+        completed('a', 'done'),
+        JSON.stringify({ agent_id: 'b', status: 'failed', error: 'no network' }, null, 2),
+      ].join('\n\n'),
+      returnDisplay: '2 of 2 async task(s) ended, 0 still running',
+      metadata: { settled: ['a', 'b'], pending: [] },
+    })
+    expect(manager.getAllTasks().map((task) => task.delivery)).toEqual(['delivered', 'delivered'])
+    expect(new AsyncTaskReminderService(manager).leaseReminder()).toBeUndefined()
+  })
+
+  it('for any returns at the first end, says what still runs and what to do', async () => {
+    const { call, clock, manager, register } = setUp()
+    register('researcher-a1', { subagentName: 'researcher' })
+    register('coder-b2', { subagentName: 'coder' })
+    const waiting = call({ mode: 'any' })
+    clock.advance(2_000)
+    manager.cancelTask('coder-b2')
+    const { llmContent, metadata } = await waiting
+    expect(llmContent.split('\n\n')).toEqual([
+      '1 of 2 async task(s) ended:',
+      JSON.stringify({ agent_id: 'coder-b2', status: 'cancelled' }, null, 2),
+      '1 async task(s) still running:\n- [research] researcher (2s)',
+      'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or go on with other work.',
+    ])
+    expect(metadata).toEqual({ settled: ['coder-b2'], pending: ['researcher-a1'] })
+  })
+
+  it('ends when the time is up, with what has ended by then', async () => {
+    const { call, clock, manager, register } = setUp()
+    register('a')
+    register('b')
+    const waiting = call({ timeout_seconds: 5 })
+    manager.completeTask('a', { final_message: 'done' })
+    clock.advance(5_000)
+    const { llmContent, error } = await waiting
+    expect(error).toBeUndefined()
+    expect(llmContent).toMatch(
+      /^1 of 2 async task\(s\) ended:\n\n\{[^]*\}\n\n1 async task\(s\) still running:\n- \[b\]/,
+    )
+    expect(clock.pending).toBe(0)
+  })
+
+  it('says so when nothing ended in time, 60 seconds unless it was told otherwise', async () => {
+    const { call, clock, register } = setUp()
+    register('a')
+    const waiting = call()
+    clock.advance(59_999)
+    expect(clock.pending).toBe(1)
+    clock.advance(1)
+    expect(clock.pending).toBe(0)
+    expect((await waiting).llmContent).toMatch(/^None of 1 async task\(s\) ended within 60 s\.\n\n1 async task\(s\)/)
+  })
+
+  it('is cut to its limit, and says so', async () => {
+    const { call, clock, register } = setUp()
+    register('a')
+    const waiting = call({ timeout_seconds: 601 })
+    clock.advance(600_000)
+    expect((await waiting).llmContent).toMatch(/timeout_seconds was cut to the limit of 600 \(asked: 601\)\.$/)
+  })
+
+  it('lasts as long as it may when that is less than the default', async () => {
+    const { call, clock, register } = setUp({ maxWaitSeconds: 5 })
+    register('a')
+    const waiting = call()
+    clock.advance(5_000)
+    const { llmContent } = await waiting
+    expect(llmContent).toContain('within 5 s.')
+    expect(llmContent).not.toContain('was cut')
+  })
+
+  it('for no time looks once', async () => {
+    const { call, clock, register } = setUp()
+    register('a')
+    const waiting = call({ timeout_seconds: 0 })
+    clock.advance(0)
+    expect((await waiting).metadata).toEqual({ settled: [], pending: ['a'] })
+  })
+
+  it('without ids is for what runs and for what ended and was not told', async () => {
+    const { call, manager, register } = setUp()
+    for (const id of ['told', 'owed', 'cancelled', 'running']) register(id)
+    manager.completeTask('told', {})
+    manager.markNotified('told')
+    manager.completeTask('owed', {})
+    manager.cancelTask('cancelled')
+    const { metadata } = await call({ mode: 'any', task_ids: [] })
+    expect(metadata).toEqual({ settled: ['owed'], pending: ['running'] })
+  })
+
+  it('says so when there is nothing to wait for', async () => {
+    const { call, manager, register } = setUp()
+    register('a')
+    manager.cancelTask('a')
+    expect(await call()).toEqual({
+      llmContent: 'Nothing to wait for: no async task is running.',
+      returnDisplay: 'Nothing to wait for: no async task is running.',
+      metadata: { settled: [], pending: [] },
+    })
+  })
+
+  it('takes prefixes, and each task once', async () => {
+    const { call, manager, register } = setUp()
+    register('researcher-a1')
+    register('other')
+    const waiting = call({ task_ids: ['res', 'researcher-a1', 'res'] })
+    manager.completeTask('researcher-a1', {})
+    expect((await waiting).metadata).toEqual({ settled: ['researcher-a1'], pending: [] })
+  })
+
+  it('returns again what was told before, to whoever names it', async () => {
+    const { call, manager, register } = setUp()
+    register('a')
+    manager.completeTask('a', { final_message: 'done' })
+    manager.markNotified('a')
+    expect((await call({ task_ids: ['a'] })).llmContent).toContain(completed('a', 'done'))
+  })
+
+  it('says which ids fit no task or several, and waits for the others', async () => {
+    const { call, manager, register } = setUp()
+    for (const id of ['task-1', 'task-2', 'other']) register(id)
+    const waiting = call({ task_ids: ['task', '', 'other', 'nobody'] })
+    manager.completeTask('other', {})
+    const { llmContent, error } = await waiting
+    expect(error).toBeUndefined()
+    expect(llmContent.split('\n\n').slice(2)).toEqual([
+      "Ambiguous task ID prefix 'task'. Candidates:\n- task-1... (helper)\n- task-2... (helper)",
+      "No async task found with ID or prefix ''.",
+      "No async task found with ID or prefix 'nobody'.",
+    ])
+  })
+
+  it('does not wait when no id fits', async () => {
+    const { call, register } = setUp()
+    register('a')
+    expect(await call({ task_ids: ['nobody', 'noone'] })).toMatchObject({
+      llmContent: "No async task found with ID or prefix 'nobody'.\nNo async task found with ID or prefix 'noone'.",
+      returnDisplay: "No async task found with ID or prefix 'nobody'.\nNo async task found with ID or prefix 'noone'.",
+      error: { type: 'parameter_validation', message: 'No such task' },
+    })
+  })
+
+  it('that goes wrong is an error, and nothing counts as told', async () => {
+    const { manager, register, getAsyncTaskManager } = setUpHost({
+      createId: () => {
+        throw new Error('no more ids')
+      },
+    })
+    register('a')
+    manager.completeTask('a', {})
+    const result = await createWaitForAsyncTasksTool({ getAsyncTaskManager }).execute({})
+    expect(result.error).toEqual({ type: 'execution_failed', message: 'wait_for_async_tasks failed: no more ids' })
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+  })
+
+  it("with an owner is for that owner's tasks alone", async () => {
+    const { call, manager, register } = setUp({ owner: 'sub' })
+    register('a')
+    register('b', { owner: 'sub' })
+    expect((await call({ task_ids: ['a'] })).error?.type).toBe('parameter_validation')
+    const waiting = call()
+    manager.completeTask('b', {})
+    expect((await waiting).metadata).toEqual({ settled: ['b'], pending: [] })
+  })
+
+  it.each([
+    [{ timeout_seconds: -1 }, 'params.timeout_seconds: got -1, expected at least 0.'],
+    [{ mode: 'some' }, 'params.mode: got "some", expected one of "any", "all".'],
+    [{ task_ids: 'a' }, 'params.task_ids: got "a", expected an array.'],
+    [{ ids: [] }, 'params.ids: got an empty array, expected no such field.'],
+  ])('refuses %j', async (input, message) => {
+    expect((await setUp().call(input as never)).error).toEqual({ type: 'parameter_validation', message })
+  })
+})
+
+describe('an aborted wait', () => {
+  it('A5: is an error and gives back what had ended', async () => {
+    const { call, clock, manager, register } = setUp()
+    register('a')
+    register('b')
+    const controller = new AbortController()
+    const waiting = call({}, controller.signal)
+    manager.completeTask('a', {})
+    expect(manager.getTask('a')?.delivery).toBe('leased')
+    controller.abort()
+    expect((await waiting).error).toEqual({
+      type: 'aborted',
+      message: 'The wait was aborted. The tasks go on, and what ended is still to be told.',
+    })
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+    expect(manager.getTask('b')?.status).toBe('running')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('does not begin when it was aborted before', async () => {
+    const { call, manager, register } = setUp()
+    register('a')
+    manager.completeTask('a', {})
+    expect((await call({ task_ids: ['a'] }, AbortSignal.abort())).error?.type).toBe('aborted')
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+  })
+})
+
+describe('a long result', () => {
+  it('A7: is cut, and its record stays until the rest was read', async () => {
+    const { call, manager, register, getAsyncTaskManager } = setUp({ maxMessageChars: 200, maxAsyncTasks: 0 })
+    register('long')
+    register('short')
+    manager.completeTask('long', { final_message: 'x'.repeat(1_000) })
+    manager.completeTask('short', {})
+    const { llmContent } = await call()
+    expect(llmContent).toContain('\n[Cut after 200 of ')
+    expect(manager.getAllTasks().map((task) => [task.id, task.delivery])).toEqual([['long', 'delivered']])
+
+    const notice = /Read the rest with check_async_tasks (\{.*\})\]/.exec(llmContent)?.[1] ?? ''
+    const rest = await createCheckAsyncTasksTool({ getAsyncTaskManager }).execute(JSON.parse(notice))
+    expect(rest.llmContent).toMatch(
+      /^Result of task long \(completed\), bytes 200 to \d+:\nx+"\n\}\n\[That is the end\.\]$/,
+    )
+    expect(manager.getAllTasks()).toEqual([])
+  })
+})
+
+it('A7: a result that is shown whole need not be kept because a reminder cut it', async () => {
+  const { call, manager, register } = setUp({ maxAsyncTasks: 0 })
+  register('a')
+  manager.completeTask('a', { final_message: 'x'.repeat(1_000) })
+  new AsyncTaskReminderService(manager, { maxMessageChars: 200 }).leaseReminder()?.acknowledge()
+  expect(manager.getAllTasks()).toHaveLength(1)
+  await call({ task_ids: ['a'] })
+  expect(manager.getAllTasks()).toEqual([])
+})
+
+it('A9: a wait ends when the manager is disposed', async () => {
+  const { call, manager, register } = setUp()
+  register('a')
+  const waiting = call()
+  await manager.dispose()
+  expect((await waiting).metadata).toEqual({ settled: ['a'], pending: [] })
+})
+
+describe("the class in the seeds' shape", () => {
+  it('is a drop-in', async () => {
+    const { getAsyncTaskManager, manager, register } = setUpHost()
+    const tool = new WaitForAsyncTasksTool({ getAsyncTaskManager })
+    expect([WaitForAsyncTasksTool.Name, tool.name, tool.kind]).toEqual([
+      'wait_for_async_tasks',
+      'wait_for_async_tasks',
+      'think',
+    ])
+    expect(tool.description).toContain('Wait until')
+    register('a')
+    const invocation = tool.build({ task_ids: ['a', 'b'], mode: 'any' })
+    expect(invocation.getDescription()).toBe("Wait for any of the async tasks 'a', 'b'")
+    expect(tool.build().getDescription()).toBe('Wait for all of the async tasks')
+    manager.completeTask('a', {})
+    expect((await invocation.execute(new AbortController().signal)).metadata).toMatchObject({ settled: ['a'] })
+  })
+})
+
+it('has a JSON schema that takes nothing else, and needs nothing', () => {
+  const schema = z.toJSONSchema(createWaitForAsyncTasksTool(setUpHost()).inputSchema)
+  expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
+  expect(schema.required).toBeUndefined()
+})
+
+it.each([{ maxWaitSeconds: 0 }, { maxWaitSeconds: Infinity }, { maxMessageChars: 1 }])(
+  'refuses the option %j',
+  (option) => {
+    expect(() => createWaitForAsyncTasksTool({ ...setUpHost(), ...option })).toThrow(InvalidSettingError)
+  },
+)
