@@ -1,0 +1,54 @@
+/** The subagents of the demo: real programs, found wherever Node, npm and git are. */
+import { fileURLToPath } from 'node:url'
+import {
+  processRunner,
+  type OutputObject,
+  type ProcessRunnerOptions,
+  type Runner,
+  type TaskProgress,
+} from 'agent-tasks'
+
+/** How long a program may take to stop after it was asked to, in ms. */
+const GRACE_MS = 800
+
+const program = (name: string): string => fileURLToPath(new URL(`./programs/${name}.mjs`, import.meta.url))
+
+/** Reads `progress 3/20`. */
+function readProgress(line: string): TaskProgress | undefined {
+  const match = /^progress (\d+)\/(\d+)$/.exec(line)
+  return match === null ? undefined : { progress: Number(match[1]), total: Number(match[2]) }
+}
+
+/** The last line says what came out; the others are progress. */
+const lastLine = (stdout: string): OutputObject => ({ final_message: stdout.trimEnd().split('\n').at(-1) ?? '' })
+
+function node(name: string, ...args: string[]): Runner {
+  const options: ProcessRunnerOptions = {
+    command: process.execPath,
+    args: [program(name), ...args],
+    progress: readProgress,
+    parse: lastLine,
+    graceMs: GRACE_MS,
+  }
+  return processRunner(options)
+}
+
+/** Every subagent by its name. `{goal}` is what the agent asked for. */
+export const subagents: Readonly<Record<string, Runner>> = {
+  historian: processRunner({
+    command: 'git',
+    args: ['log', '--numstat', '--format='],
+    parse: (stdout) => {
+      const added = stdout.split('\n').reduce((sum, line) => sum + (Number.parseInt(line, 10) || 0), 0)
+      return { final_message: `${added} lines were added in this history`, emitted_vars: { added: String(added) } }
+    },
+  }),
+  hasher: node('hash-files'),
+  mathematician: node('count-primes', '{goal}'),
+  clumsy: node('fail'),
+  sleeper: node('hang'),
+  stubborn: node('ignore-sigterm'),
+  twin: node('until', '{goal}'),
+  npm: processRunner({ command: 'npm', args: ['--version'] }),
+  git: processRunner({ command: 'git', args: ['--version'] }),
+}
