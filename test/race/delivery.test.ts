@@ -6,15 +6,10 @@ import { delivery } from './delivery.property.js'
 import { runRace } from './race.js'
 import { schedulerOf } from './schedule.js'
 import type { RaceScript, TriggerScript } from './script.js'
-import { deliveryTiming } from './timing.property.js'
 
 describe('any race', () => {
   it('A5, A6, A9: whatever races, every result arrives exactly once and nothing goes on after the end', async () => {
     await checkProperty(delivery.name, delivery.create(createSubject()))
-  })
-
-  it('A6: deliveries start to the millisecond when they are due, and back off when they fail', async () => {
-    await checkProperty(deliveryTiming.name, deliveryTiming.create(createSubject()))
   })
 })
 

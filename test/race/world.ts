@@ -1,35 +1,17 @@
 /**
- * The world that a race takes place in: a manager with its triggers, hosts, turns, waits and reminders, whose every step
- * and callback is noted in a ledger. It is longer than most files because every step of a script has its few lines here.
+ * The world that a race takes place in: a manager with its triggers and their hosts, whose every callback is noted in a
+ * ledger, and the turns that they start.
  */
 import type { Scheduler } from 'fast-check'
-import type { AsyncTaskAutoTrigger, TriggerAgentTurn, TurnDelivery } from '../../src/async-tasks/auto-trigger.js'
+import type { TriggerAgentTurn, TurnDelivery } from '../../src/async-tasks/auto-trigger.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { AsyncTaskReminderService, LeasedReminder } from '../../src/async-tasks/reminder-service.js'
+import type { AsyncTaskReminderService } from '../../src/async-tasks/reminder-service.js'
+import { createPacedClock } from '../support/paced-clock.js'
 import type { Subject } from '../support/subject.js'
 import { FakeHost } from './host.js'
-import { Ledger, type Message, type TaskState } from './ledger.js'
-import { createPacedClock } from '../support/paced-clock.js'
+import { Ledger, type Message } from './ledger.js'
 import { describeStep, OWNERS, type Hooks, type RaceScript, type Step, type TurnScript } from './script.js'
-
-export interface RacingTrigger {
-  readonly name: string
-  readonly owner: string
-  readonly timeoutMs: number | undefined
-  readonly trigger: AsyncTaskAutoTrigger
-  host: FakeHost
-  /** What ends each of its subscriptions. */
-  readonly subscriptions: (() => void)[]
-  /** Whether callbacks may come: from the first `subscribe` until the last unsubscribe has returned. */
-  isHeard: boolean
-  /** How many refused and expired deliveries `onError` has yet to be told of; negative if it was told of more. */
-  unreported: number
-}
-
-interface Reminded {
-  readonly message: Message
-  readonly lease: LeasedReminder
-}
+import { performStep, type RacingTrigger, type Reminded, type Stage } from './steps.js'
 
 /** Ends a turn that hangs. */
 type Finish = () => void
@@ -39,10 +21,13 @@ const ACCEPTED: TurnScript = { atOnce: [], meanwhile: [], outcome: 'accept at on
 /** The longest time between two attempts of a delivery. */
 export const RETRY_MAX_MS = 8000
 
-export class World {
+export class World implements Stage {
   readonly ledger: Ledger
   readonly clock = createPacedClock(1_000_000)
   readonly manager: AsyncTaskManager
+  readonly reminders: AsyncTaskReminderService
+  /** Takes back every handler and stream of the host. */
+  readonly stopListening: () => void
   readonly triggers: readonly RacingTrigger[]
   readonly reminded: Reminded[] = []
   readonly aborters: AbortController[] = []
@@ -56,9 +41,7 @@ export class World {
   readonly #script: RaceScript
   readonly #scheduler: Scheduler
   readonly #onRest: () => void
-  readonly #reminders: AsyncTaskReminderService
   readonly #hookSteps: { [Name in keyof Hooks]: Step[] }
-  readonly #stopListening: () => void
   #isListening = true
   #turns = 0
   #names = 0
@@ -78,8 +61,8 @@ export class World {
       createId: (prefix) => `${prefix}-${(this.#names += 1)}`,
       onError: (error, from) => this.ledger.check(false, () => `A2: ${from.source} reported ${String(error)}`),
     })
-    this.#reminders = subject.createReminders(this.manager)
-    this.#stopListening = this.#listen()
+    this.reminders = subject.createReminders(this.manager)
+    this.stopListening = this.#listen()
     this.triggers = script.triggers.map((trigger, index) => this.#createTrigger(subject, trigger, index))
     script.tasks.forEach((owner) => this.take({ do: 'register', owner }))
     script.triggers.forEach(({ isSubscribed }, trigger) => {
@@ -113,6 +96,7 @@ export class World {
     return () => {
       subscriptions.forEach((stop) => stop())
       stream.unsubscribe()
+      this.#isListening = false
     }
   }
 
@@ -129,8 +113,8 @@ export class World {
     const { kind, isBusy, coalesceMs, timeoutMs } = script
     const name = `trigger ${index}`
     const owner = OWNERS[script.owner] ?? 'main'
-    const [host, turn] = this.#createCallbacks(index, kind, isBusy)
-    const trigger = subject.createTrigger(this.manager, this.#reminders, host.source, turn, {
+    const [host, turn] = this.createCallbacks(index, kind, isBusy)
+    const trigger = subject.createTrigger(this.manager, this.reminders, host.source, turn, {
       owner,
       coalesceMs,
       retry: { initialMs: 1000, maxMs: RETRY_MAX_MS },
@@ -146,7 +130,7 @@ export class World {
   }
 
   /** What one `updateCallbacks` passes: a call of what it replaced is a call after the end. */
-  #createCallbacks(
+  createCallbacks(
     index: number,
     kind: RaceScript['triggers'][number]['kind'],
     isBusy: boolean,
@@ -256,216 +240,9 @@ export class World {
   take(step: Step): void {
     if (this.isDisposed || this.isDisposing) return
     try {
-      this.#perform(step)
+      performStep(this, step)
     } catch (error) {
       this.ledger.check(false, () => `'${describeStep(step)}' threw ${String(error)}`)
     }
   }
-
-  #perform(step: Step): void {
-    switch (step.do) {
-      case 'register': {
-        this.#register(OWNERS[step.owner] ?? 'main')
-        return
-      }
-      case 'complete': {
-        this.#end(pick(this.ledger.running(), step.nth), 'completed')
-        return
-      }
-      case 'fail': {
-        this.#end(pick(this.ledger.running(), step.nth), 'failed')
-        return
-      }
-      case 'cancel': {
-        this.#end(pick(this.ledger.running(), step.nth), 'cancelled')
-        return
-      }
-      case 'end all': {
-        this.ledger.running().forEach((id, index) => this.#end(id, index % 2 === 0 ? 'completed' : 'failed'))
-        return
-      }
-      case 'busy':
-        return pick(this.triggers, step.host)?.host.set(true)
-      case 'idle': {
-        const racing = pick(this.triggers, step.host)
-        racing?.host.set(false)
-        if (racing?.host.kind === 'telling') racing.trigger.notifyIdle()
-        return
-      }
-      case 'notify idle':
-        return pick(this.triggers, step.host)?.trigger.notifyIdle()
-      case 'break':
-        return pick(this.triggers, step.host)?.host.break()
-      case 'end':
-        return pick(this.triggers, step.host)?.host.end()
-      case 'subscribe': {
-        this.#subscribe(pick(this.triggers, step.trigger))
-        return
-      }
-      case 'unsubscribe': {
-        this.#unsubscribe(pick(this.triggers, step.trigger))
-        return
-      }
-      case 'resubscribe':
-        this.#unsubscribe(pick(this.triggers, step.trigger))
-        {
-          this.#subscribe(pick(this.triggers, step.trigger))
-          return
-        }
-      case 'update': {
-        this.#update(step.trigger % this.triggers.length, step.kind, step.isBusy)
-        return
-      }
-      case 'update away':
-        this.#unsubscribe(pick(this.triggers, step.trigger))
-        this.#update(step.trigger % this.triggers.length, step.kind, step.isBusy)
-        {
-          this.#subscribe(pick(this.triggers, step.trigger))
-          return
-        }
-      case 'remind': {
-        this.#remind(OWNERS[step.owner] ?? 'main', false)
-        return
-      }
-      case 'remind alone': {
-        this.#remind(OWNERS[step.owner] ?? 'main', true)
-        return
-      }
-      case 'accept': {
-        this.#accept(pick(this.reminded, step.nth))
-        return
-      }
-      case 'refuse': {
-        this.#refuse(pick(this.reminded, step.nth))
-        return
-      }
-      case 'mark notified': {
-        this.#markNotified(pick([...this.ledger.tasks.keys()], step.nth))
-        return
-      }
-      case 'wait': {
-        this.#wait(step)
-        return
-      }
-      case 'abort wait':
-        return pick(this.aborters, step.nth)?.abort()
-      case 'release owner': {
-        this.#releaseOwner(
-          OWNERS[step.owner] ?? 'main',
-          step.to === undefined ? undefined : (OWNERS[step.to] ?? 'main'),
-        )
-        return
-      }
-      case 'stop listening':
-        this.#stopListening()
-        this.#isListening = false
-        return
-      case 'dispose':
-        this.isDisposing = true
-        for (const id of this.ledger.running()) this.ledger.end(id, 'cancelled')
-        void this.manager.dispose()
-        this.isDisposed = true
-        return
-      case 'advance':
-        throw new Error('time passes only between the callbacks')
-    }
-  }
-
-  #register(owner: string): void {
-    const id = `task-${this.ledger.tasks.size + 1}`
-    this.ledger.register(id, owner)
-    this.manager.registerTask({ id, owner, subagentName: 'racer', goalPrompt: 'race' })
-  }
-
-  #end(id: string | undefined, state: Exclude<TaskState, 'running'>): void {
-    if (id === undefined) return
-    const isGranted = this.ledger.end(id, state)
-    const isDone =
-      state === 'completed'
-        ? this.manager.completeTask(id, { final_message: 'done' })
-        : state === 'failed'
-          ? this.manager.failTask(id, 'no luck')
-          : this.manager.cancelTask(id)
-    this.ledger.check(isDone === isGranted, () => `A1: ${id} ${isDone ? 'could' : 'could not'} be ${state}`)
-  }
-
-  #subscribe(racing: RacingTrigger | undefined): void {
-    if (racing === undefined) return
-    racing.isHeard = true
-    racing.subscriptions.push(racing.trigger.subscribe())
-  }
-
-  #unsubscribe(racing: RacingTrigger | undefined): void {
-    const unsubscribe = racing?.subscriptions.shift()
-    if (racing === undefined || unsubscribe === undefined) return
-    unsubscribe()
-    racing.isHeard = racing.subscriptions.length > 0
-    if (!racing.isHeard) racing.unreported = 0
-  }
-
-  #update(index: number, kind: FakeHost['kind'], isBusy: boolean): void {
-    const racing = this.triggers[index]!
-    const [host, turn] = this.#createCallbacks(index, kind, isBusy)
-    racing.host = host
-    racing.trigger.updateCallbacks(host.source, turn)
-  }
-
-  #remind(owner: string, isExclusive: boolean): void {
-    const expected = isExclusive && this.ledger.exclusives(owner).length > 0 ? [] : this.ledger.owed(owner)
-    const lease = this.#reminders.leaseReminder({ owner, exclusive: isExclusive })
-    if (lease === undefined) {
-      this.ledger.check(expected.length === 0, () => `A5: a reminder of ${owner} lacks ${expected.join()}`)
-      return
-    }
-    const name = `reminder ${this.reminded.length + 1}`
-    const message = this.ledger.open({ name, isExclusive, owner, taskIds: lease.taskIds }, lease.text)
-    this.reminded.push({ lease, message })
-  }
-
-  #accept(reminded: Reminded | undefined): void {
-    if (reminded === undefined) return
-    this.ledger.accept(reminded.message)
-    reminded.lease.acknowledge()
-  }
-
-  #refuse(reminded: Reminded | undefined): void {
-    if (reminded === undefined) return
-    reminded.message.isOpen = false
-    reminded.lease.release()
-  }
-
-  #markNotified(id: string | undefined): void {
-    if (id === undefined) return
-    this.ledger.acceptTasks([id])
-    this.#reminders.markNotified([id])
-  }
-
-  #wait(step: Extract<Step, { do: 'wait' }>): void {
-    const ids = [...this.ledger.tasks.keys()]
-      .filter((id) => this.manager.getTask(id) !== undefined)
-      .slice(-1 - step.nth)
-    const aborter = new AbortController()
-    this.aborters.push(aborter)
-    const deadline = step.ms === undefined ? undefined : this.clock.now() + step.ms
-    const wait = this.ledger.wait(ids, step.mode, deadline)
-    const options = { mode: step.mode, signal: aborter.signal, ...(step.ms !== undefined && { timeoutMs: step.ms }) }
-    this.manager.waitFor(ids, options).then(
-      ({ settled }) =>
-        this.ledger.endWait(
-          wait,
-          settled.map(({ id }) => id),
-        ),
-      () => this.ledger.endWait(wait, []),
-    )
-  }
-
-  #releaseOwner(owner: string, heir: string | undefined): void {
-    this.ledger.releaseOwner(owner, heir)
-    this.manager.releaseOwner(owner, heir === undefined ? {} : { to: heir })
-  }
-}
-
-/** The nth of what is there, counted on from the start. */
-function pick<T>(items: readonly T[], nth: number): T | undefined {
-  return items[nth % items.length]
 }

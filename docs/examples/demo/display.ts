@@ -28,7 +28,7 @@ function createTable(manager: AsyncTaskManager, startedAt: number): Display {
   const seen = new Map<string, AsyncTaskInfo>()
   const draw = (): void => {
     for (const task of manager.getAllTasks()) seen.set(task.id, task)
-    const width = Math.max(40, process.stdout.columns)
+    const width = process.stdout.columns || 80
     logUpdate([...seen.values()].map((task) => row(task, Date.now()).slice(0, width)).join('\n'))
   }
   const timer = setInterval(draw, 100)

@@ -1,0 +1,233 @@
+/** What each step of a script does, and what the ledger is told of it before the manager is. */
+import type { AsyncTaskAutoTrigger, TriggerAgentTurn } from '../../src/async-tasks/auto-trigger.js'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskReminderService, LeasedReminder } from '../../src/async-tasks/reminder-service.js'
+import type { Clock } from '../../src/clock.js'
+import type { FakeHost } from './host.js'
+import type { Ledger, Message, TaskState } from './ledger.js'
+import { OWNERS, type HostKind, type Step } from './script.js'
+
+/** A trigger, and what the test knows of it. */
+export interface RacingTrigger {
+  readonly name: string
+  readonly owner: string
+  readonly timeoutMs: number | undefined
+  readonly trigger: AsyncTaskAutoTrigger
+  host: FakeHost
+  /** What ends each of its subscriptions. */
+  readonly subscriptions: (() => void)[]
+  /** Whether callbacks may come: from the first `subscribe` until the last unsubscribe has returned. */
+  isHeard: boolean
+  /** How many refused and expired deliveries `onError` has yet to be told of; negative if it was told of more. */
+  unreported: number
+}
+
+/** A reminder that the host has asked for. */
+export interface Reminded {
+  readonly message: Message
+  readonly lease: LeasedReminder
+}
+
+/** What the steps act on. */
+export interface Stage {
+  readonly ledger: Ledger
+  readonly clock: Pick<Clock, 'now'>
+  readonly manager: AsyncTaskManager
+  readonly reminders: AsyncTaskReminderService
+  readonly triggers: readonly RacingTrigger[]
+  readonly reminded: Reminded[]
+  readonly aborters: AbortController[]
+  isDisposing: boolean
+  isDisposed: boolean
+  createCallbacks(index: number, kind: HostKind, isBusy: boolean): [FakeHost, TriggerAgentTurn]
+  stopListening(): void
+}
+
+/** Takes a step here and now. */
+export function performStep(stage: Stage, step: Step): void {
+  const { ledger, manager, triggers, reminded } = stage
+  switch (step.do) {
+    case 'register':
+      register(stage, ownerOf(step.owner))
+      break
+    case 'complete':
+      end(stage, pick(ledger.running(), step.nth), 'completed')
+      break
+    case 'fail':
+      end(stage, pick(ledger.running(), step.nth), 'failed')
+      break
+    case 'cancel':
+      end(stage, pick(ledger.running(), step.nth), 'cancelled')
+      break
+    case 'end all':
+      for (const [index, id] of ledger.running().entries()) end(stage, id, index % 2 === 0 ? 'completed' : 'failed')
+      break
+    case 'busy':
+      pick(triggers, step.host)?.host.set(true)
+      break
+    case 'idle': {
+      const racing = pick(triggers, step.host)
+      racing?.host.set(false)
+      if (racing?.host.kind === 'telling') racing.trigger.notifyIdle()
+      break
+    }
+    case 'notify idle':
+      pick(triggers, step.host)?.trigger.notifyIdle()
+      break
+    case 'break':
+      pick(triggers, step.host)?.host.break()
+      break
+    case 'end':
+      pick(triggers, step.host)?.host.end()
+      break
+    case 'subscribe':
+      subscribe(pick(triggers, step.trigger))
+      break
+    case 'unsubscribe':
+      unsubscribe(pick(triggers, step.trigger))
+      break
+    case 'resubscribe':
+      unsubscribe(pick(triggers, step.trigger))
+      subscribe(pick(triggers, step.trigger))
+      break
+    case 'update':
+      update(stage, step)
+      break
+    case 'update away':
+      unsubscribe(pick(triggers, step.trigger))
+      update(stage, step)
+      subscribe(pick(triggers, step.trigger))
+      break
+    case 'remind':
+      remind(stage, ownerOf(step.owner), false)
+      break
+    case 'remind alone':
+      remind(stage, ownerOf(step.owner), true)
+      break
+    case 'accept':
+      accept(stage, pick(reminded, step.nth))
+      break
+    case 'refuse':
+      refuse(pick(reminded, step.nth))
+      break
+    case 'mark notified':
+      markNotified(stage, pick([...ledger.tasks.keys()], step.nth))
+      break
+    case 'wait':
+      wait(stage, step)
+      break
+    case 'abort wait':
+      pick(stage.aborters, step.nth)?.abort()
+      break
+    case 'release owner': {
+      const heir = step.to === undefined ? undefined : ownerOf(step.to)
+      ledger.releaseOwner(ownerOf(step.owner), heir)
+      manager.releaseOwner(ownerOf(step.owner), heir === undefined ? {} : { to: heir })
+      break
+    }
+    case 'stop listening':
+      stage.stopListening()
+      break
+    case 'dispose':
+      stage.isDisposing = true
+      for (const id of ledger.running()) ledger.end(id, 'cancelled')
+      void manager.dispose()
+      stage.isDisposed = true
+      break
+    case 'advance':
+      throw new Error('time passes only between the callbacks')
+  }
+}
+
+function register({ ledger, manager }: Stage, owner: string): void {
+  const id = `task-${ledger.tasks.size + 1}`
+  ledger.register(id, owner)
+  manager.registerTask({ id, owner, subagentName: 'racer', goalPrompt: 'race' })
+}
+
+function end({ ledger, manager }: Stage, id: string | undefined, state: Exclude<TaskState, 'running'>): void {
+  if (id === undefined) return
+  const isGranted = ledger.end(id, state)
+  const isDone =
+    state === 'completed'
+      ? manager.completeTask(id, { final_message: 'done' })
+      : state === 'failed'
+        ? manager.failTask(id, 'no luck')
+        : manager.cancelTask(id)
+  ledger.check(isDone === isGranted, () => `A1: ${id} ${isDone ? 'could' : 'could not'} be ${state}`)
+}
+
+function subscribe(racing: RacingTrigger | undefined): void {
+  if (racing === undefined) return
+  racing.isHeard = true
+  racing.subscriptions.push(racing.trigger.subscribe())
+}
+
+function unsubscribe(racing: RacingTrigger | undefined): void {
+  const unsubscribe = racing?.subscriptions.shift()
+  if (racing === undefined || unsubscribe === undefined) return
+  unsubscribe()
+  racing.isHeard = racing.subscriptions.length > 0
+  if (!racing.isHeard) racing.unreported = 0
+}
+
+function update(stage: Stage, step: { trigger: number; kind: HostKind; isBusy: boolean }): void {
+  const index = step.trigger % stage.triggers.length
+  const racing = stage.triggers[index]
+  if (racing === undefined) return
+  const [host, turn] = stage.createCallbacks(index, step.kind, step.isBusy)
+  racing.host = host
+  racing.trigger.updateCallbacks(host.source, turn)
+}
+
+function remind({ ledger, reminders, reminded }: Stage, owner: string, isExclusive: boolean): void {
+  const expected = isExclusive && ledger.exclusives(owner).length > 0 ? [] : ledger.owed(owner)
+  const lease = reminders.leaseReminder({ owner, exclusive: isExclusive })
+  if (lease === undefined) {
+    ledger.check(expected.length === 0, () => `A5: a reminder of ${owner} lacks ${expected.join()}`)
+    return
+  }
+  const name = `reminder ${reminded.length + 1}`
+  reminded.push({ lease, message: ledger.open({ name, isExclusive, owner, taskIds: lease.taskIds }, lease.text) })
+}
+
+function accept({ ledger }: Stage, one: Reminded | undefined): void {
+  if (one === undefined) return
+  ledger.accept(one.message)
+  one.lease.acknowledge()
+}
+
+function refuse(one: Reminded | undefined): void {
+  if (one === undefined) return
+  one.message.isOpen = false
+  one.lease.release()
+}
+
+function markNotified({ ledger, reminders }: Stage, id: string | undefined): void {
+  if (id === undefined) return
+  ledger.acceptTasks([id])
+  reminders.markNotified([id])
+}
+
+function wait({ ledger, manager, clock, aborters }: Stage, step: Extract<Step, { do: 'wait' }>): void {
+  const { nth, mode, ms } = step
+  const known = [...ledger.tasks.keys()].filter((id) => manager.getTask(id) !== undefined)
+  const ids = known.slice(-1 - nth)
+  const aborter = new AbortController()
+  aborters.push(aborter)
+  const noted = ledger.wait(ids, mode, ms === undefined ? undefined : clock.now() + ms)
+  const options = { mode, signal: aborter.signal, ...(ms !== undefined && { timeoutMs: ms }) }
+  manager.waitFor(ids, options).then(
+    ({ settled }) => ledger.endWait(noted, idsOf(settled)),
+    () => ledger.endWait(noted, []),
+  )
+}
+
+const idsOf = (tasks: readonly { id: string }[]): string[] => tasks.map(({ id }) => id)
+
+const ownerOf = (number: number): string => OWNERS[number] ?? 'main'
+
+/** The nth of what is there, counted on from the start. */
+function pick<T>(items: readonly T[], nth: number): T | undefined {
+  return items[nth % items.length]
+}

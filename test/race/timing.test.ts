@@ -1,0 +1,9 @@
+/** When deliveries start (A6): the trigger against a model of its timing. */
+import { it } from 'vitest'
+import { checkProperty } from '../support/property.js'
+import { createSubject } from '../support/subject.js'
+import { deliveryTiming } from './timing.property.js'
+
+it('A6: deliveries start to the millisecond when they are due, share what ends together, and back off', async () => {
+  await checkProperty(deliveryTiming.name, deliveryTiming.create(createSubject()))
+})

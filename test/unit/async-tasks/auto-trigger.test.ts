@@ -1,0 +1,586 @@
+/** The auto-trigger's promises, one example each; `test/race` lets them race. */
+import { BehaviorSubject, Observable } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { coreOf } from '../../../src/async-tasks/core.js'
+import { InvalidSettingError } from '../../../src/errors.js'
+import { setUpTrigger } from './trigger-host.js'
+
+describe('a delivery', () => {
+  it('A5: brings what was owed before the subscription, and acknowledges it when the turn resolves', async () => {
+    const { clock, complete, createTrigger, turns, deliveryOf, manager } = setUpTrigger()
+    complete('a')
+    createTrigger().subscribe()
+    expect(turns).toHaveLength(0)
+    await clock.advance(0)
+    expect(turns).toMatchObject([{ taskIds: ['a'], text: expect.stringContaining('"agent_id": "a"') as string }])
+    expect(deliveryOf('a')).toBe('leased')
+    turns[0]!.accept()
+    await clock.advance(0)
+    expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered', notifiedAt: 1_000 })
+    await clock.advance(60_000)
+    expect(turns).toHaveLength(1)
+  })
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('no'))],
+    [
+      'throws',
+      () => {
+        throw new Error('no')
+      },
+    ],
+  ])('A5: a turn that %s leaves its tasks owed, is reported and tried again', async (_, turn) => {
+    const { clock, complete, createTrigger, deliveryOf, onError } = setUpTrigger({ turn })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    expect(deliveryOf('a')).toBe('owed')
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error('no'),
+      expect.objectContaining({ source: 'delivery', owner: 'main', deliveryId: expect.any(String) as string }),
+    )
+    await clock.advance(999)
+    expect(onError).toHaveBeenCalledTimes(1)
+    await clock.advance(1)
+    expect(onError).toHaveBeenCalledTimes(2)
+  })
+
+  it.each([
+    ['nothing', () => undefined],
+    ['a value that is no promise', () => 'accepted' as unknown as undefined],
+    ['a thenable', () => ({ then: (resolve: () => void) => resolve() }) as unknown as Promise<void>],
+  ])('A5: a turn that returns %s has accepted its message', async (_, turn) => {
+    const { clock, complete, createTrigger, deliveryOf } = setUpTrigger({ turn })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    expect(deliveryOf('a')).toBe('delivered')
+  })
+
+  it('A5: the reminder that a turn asks for while it is in flight carries only what ended since', async () => {
+    const { clock, complete, createTrigger, turns, reminders } = setUpTrigger()
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    complete('b')
+    const next = reminders.leaseReminder()
+    expect(next?.taskIds).toEqual(['b'])
+    expect(reminders.leaseReminder()).toBeUndefined()
+    turns[0]!.accept()
+    next?.acknowledge()
+    await clock.advance(60_000)
+    expect(turns).toHaveLength(1)
+  })
+
+  it('A6: what ends in one tick shares a message', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger()
+    createTrigger().subscribe()
+    await clock.advance(0)
+    complete('a')
+    complete('b')
+    await clock.advance(0)
+    expect(turns).toMatchObject([{ taskIds: ['a', 'b'] }])
+  })
+
+  it('A6: waits coalesceMs after each end for more, but no longer than maxWaitMs in all', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ coalesceMs: 100, maxWaitMs: 250 })
+    createTrigger().subscribe()
+    await clock.advance(300)
+    for (const id of ['a', 'b', 'c', 'd']) {
+      complete(id)
+      await clock.advance(80)
+    }
+    expect(turns).toMatchObject([{ at: 1_550, taskIds: ['a', 'b', 'c', 'd'] }])
+  })
+
+  it('A6: a longer coalesceMs than the longest wait by default is kept to', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ coalesceMs: 9_000 })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(20_000)
+    expect(turns).toMatchObject([{ at: 10_000 }])
+  })
+
+  it('A6: what ends during a delivery gets the next one', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger()
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    complete('b')
+    await clock.advance(5_000)
+    expect(turns).toHaveLength(1)
+    turns[0]!.accept()
+    await clock.advance(0)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['b'] }])
+  })
+
+  it('A6: backs off up to the most, joins new ends to the retry, and starts over after a success', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ retry: { initialMs: 100, maxMs: 300 } })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    for (const wait of [100, 200, 300, 300]) {
+      turns.at(-1)!.refuse()
+      const count = turns.length
+      await clock.advance(wait - 1)
+      expect(turns).toHaveLength(count)
+      await clock.advance(1)
+      expect(turns).toHaveLength(count + 1)
+    }
+    turns.at(-1)!.refuse()
+    await clock.advance(50)
+    complete('b')
+    await clock.advance(249)
+    expect(turns).toHaveLength(5)
+    await clock.advance(1)
+    expect(turns.at(-1)!.taskIds).toEqual(['a', 'b'])
+    turns.at(-1)!.accept()
+    complete('c')
+    await clock.advance(0)
+    turns.at(-1)!.refuse()
+    await clock.advance(100)
+    expect(turns.map(({ taskIds }) => taskIds).slice(-2)).toEqual([['c'], ['c']])
+  })
+
+  it('A6: an idle edge fires the retry', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger()
+    complete('a')
+    const trigger = createTrigger()
+    trigger.subscribe()
+    await clock.advance(0)
+    turns[0]!.refuse()
+    await clock.advance(10)
+    expect(turns).toHaveLength(1)
+    trigger.notifyIdle()
+    await clock.advance(0)
+    expect(turns).toHaveLength(2)
+  })
+
+  it('is tried again when its reminder cannot be had', async () => {
+    const { clock, complete, createTrigger, turns, onError } = setUpTrigger({
+      reminders: (reminders) => {
+        const leaseReminder = vi.fn(reminders.leaseReminder.bind(reminders))
+        return {
+          leaseReminder: leaseReminder.mockImplementationOnce(() => {
+            throw new Error('no words')
+          }),
+        }
+      },
+    })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    expect(onError).toHaveBeenCalledExactlyOnceWith(new Error('no words'), { source: 'delivery', owner: 'main' })
+    await clock.advance(1_000)
+    expect(turns).toHaveLength(1)
+  })
+
+  it('changes nothing when onError throws', async () => {
+    const onError = vi.fn(() => {
+      throw new Error('onError is broken')
+    })
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ onError })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    turns[0]!.refuse()
+    await clock.advance(1_000)
+    expect(onError).toHaveBeenCalledTimes(1)
+    expect(turns).toHaveLength(2)
+  })
+})
+
+describe('a delivery that takes too long', () => {
+  async function setUpExpired() {
+    const host = setUpTrigger({ deliveryTimeoutMs: 3_000 })
+    host.complete('a')
+    host.createTrigger().subscribe()
+    await host.clock.advance(0)
+    await host.clock.advance(2_999)
+    expect(host.turns[0]!.signal.aborted).toBe(false)
+    await host.clock.advance(1)
+    return host
+  }
+
+  it('A5: is given up: its signal aborts, its tasks are owed again, onError is told', async () => {
+    const { turns, deliveryOf, onError } = await setUpExpired()
+    expect(turns[0]!.signal.reason).toMatchObject({ name: 'TimeoutError' })
+    expect(deliveryOf('a')).toBe('owed')
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ message: expect.stringContaining('3000 ms') as string }),
+      { source: 'delivery-timeout', owner: 'main' },
+    )
+  })
+
+  it('A5: that is accepted late is acknowledged, and not tried again', async () => {
+    const { clock, turns, deliveryOf } = await setUpExpired()
+    turns[0]!.accept()
+    await clock.advance(60_000)
+    expect(deliveryOf('a')).toBe('delivered')
+    expect(turns).toHaveLength(1)
+  })
+
+  it('A5: that is refused late changes nothing, and is not reported again', async () => {
+    const { clock, turns, deliveryOf, onError } = await setUpExpired()
+    await clock.advance(1_000)
+    turns[0]!.refuse(new Error('late'))
+    await clock.advance(0)
+    expect(deliveryOf('a')).toBe('leased')
+    expect(turns).toHaveLength(2)
+    expect(onError).toHaveBeenCalledTimes(1)
+  })
+
+  it('A5: that is accepted while it is tried again needs no other acceptance', async () => {
+    const { clock, turns, deliveryOf } = await setUpExpired()
+    await clock.advance(1_000)
+    turns[0]!.accept()
+    await clock.advance(0)
+    turns[1]!.refuse()
+    await clock.advance(60_000)
+    expect(deliveryOf('a')).toBe('delivered')
+    expect(turns).toHaveLength(2)
+  })
+
+  it('A2: is reported outside the transition: onError may register tasks and subscribe', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    const onError = vi.fn(() => {
+      host.register('b')
+      host.createTrigger({ owner: 'sub' }).subscribe()
+    })
+    const host = setUpTrigger({ deliveryTimeoutMs: 3_000, onError })
+    host.complete('a')
+    host.createTrigger().subscribe()
+    await host.clock.advance(3_000)
+    expect(onError).toHaveBeenCalledTimes(1)
+    expect(host.manager.getTask('b')?.status).toBe('running')
+    // XState warns of actors that are made inside an action.
+    expect(warn).not.toHaveBeenCalled()
+    warn.mockRestore()
+  })
+
+  it('A2: reports an abort listener that throws', async () => {
+    const { clock, complete, createTrigger, onError } = setUpTrigger({
+      deliveryTimeoutMs: 3_000,
+      turn: (_, { signal }) => {
+        signal.addEventListener('abort', () => {
+          throw new Error('listener is broken')
+        })
+        return new Promise(() => undefined)
+      },
+    })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(3_000)
+    expect(onError).toHaveBeenCalledWith(
+      new Error('listener is broken'),
+      expect.objectContaining({ source: 'abort-listener' }),
+    )
+  })
+})
+
+describe('a busy agent', () => {
+  it('A6: whose host has only a function is asked every pollMs, and only while something is owed', async () => {
+    const isAgentBusy = vi.fn(() => true)
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy, pollMs: 200 })
+    createTrigger().subscribe()
+    await clock.advance(10_000)
+    expect(isAgentBusy).not.toHaveBeenCalled()
+    expect(clock.pending).toBe(0)
+    complete('a')
+    await clock.advance(1_000)
+    expect(isAgentBusy).toHaveBeenCalledTimes(6)
+    complete('b')
+    isAgentBusy.mockReturnValue(false)
+    await clock.advance(200)
+    expect(turns).toMatchObject([{ taskIds: ['a', 'b'] }])
+  })
+
+  it('A6: is brought what it is owed at once when its host says that it is idle', async () => {
+    const isAgentBusy = vi.fn(() => true)
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy })
+    const trigger = createTrigger()
+    trigger.subscribe()
+    complete('a')
+    await clock.advance(500)
+    isAgentBusy.mockReturnValue(false)
+    trigger.notifyIdle()
+    await clock.advance(0)
+    expect(turns).toHaveLength(1)
+  })
+
+  it('A6: whose host is an Observable is not polled, and is brought what it is owed when it becomes idle', async () => {
+    const busy$ = new BehaviorSubject(true)
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy: busy$ })
+    createTrigger().subscribe()
+    complete('a')
+    await clock.advance(100_000)
+    expect(turns).toHaveLength(0)
+    expect(clock.pending).toBe(0)
+    busy$.next(false)
+    await clock.advance(0)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }])
+  })
+
+  it('A6: is not brought more because its function throws, and that is reported', async () => {
+    const isAgentBusy = vi.fn((): boolean => {
+      throw new Error('cannot tell')
+    })
+    const { clock, complete, createTrigger, turns, onError } = setUpTrigger({ isAgentBusy })
+    createTrigger().subscribe()
+    complete('a')
+    await clock.advance(0)
+    expect(turns).toHaveLength(0)
+    expect(onError).toHaveBeenCalledExactlyOnceWith(new Error('cannot tell'), { source: 'busy', owner: 'main' })
+    isAgentBusy.mockReturnValue(false)
+    await clock.advance(1_000)
+    expect(turns).toHaveLength(1)
+  })
+})
+
+describe('several triggers', () => {
+  it('A6: of one owner have one delivery in flight, and the other takes over when the first fails', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger()
+    complete('a')
+    const unsubscribe = createTrigger().subscribe()
+    createTrigger().subscribe()
+    await clock.advance(0)
+    expect(turns).toHaveLength(1)
+    complete('b')
+    await clock.advance(0)
+    expect(turns).toHaveLength(1)
+    unsubscribe()
+    turns[0]!.refuse()
+    await clock.advance(0)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['a', 'b'] }])
+  })
+
+  it('A6: of different owners do not wait for each other, and bring each their own', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger()
+    createTrigger().subscribe()
+    createTrigger({ owner: 'sub' }).subscribe()
+    complete('a')
+    complete('b', 'sub')
+    await clock.advance(0)
+    expect(turns.map(({ taskIds }) => taskIds)).toEqual(expect.arrayContaining([['a'], ['b']]))
+    expect(turns).toHaveLength(2)
+  })
+
+  it('A6: the heir is brought what another owner was owed', async () => {
+    const { clock, complete, createTrigger, turns, manager } = setUpTrigger()
+    complete('b', 'sub')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    expect(turns).toHaveLength(0)
+    manager.releaseOwner('sub', { to: 'main' })
+    await clock.advance(0)
+    expect(turns).toMatchObject([{ taskIds: ['b'] }])
+  })
+})
+
+describe('a subscription', () => {
+  it('A9: that ended calls nobody any more, and ending it again does nothing', async () => {
+    const isAgentBusy = vi.fn(() => true)
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy })
+    const trigger = createTrigger()
+    const unsubscribe = trigger.subscribe()
+    trigger.subscribe()
+    unsubscribe()
+    unsubscribe()
+    complete('a')
+    await clock.advance(0)
+    expect(isAgentBusy).toHaveBeenCalledTimes(1)
+
+    const ended = createTrigger({ owner: 'sub' }).subscribe()
+    complete('b', 'sub')
+    await clock.advance(0)
+    expect(isAgentBusy).toHaveBeenCalledTimes(2)
+    ended()
+    isAgentBusy.mockReturnValue(false)
+    await clock.advance(10_000)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }])
+  })
+
+  it('A9: that ended lets a delivery in flight be acknowledged, and reports nothing', async () => {
+    const { clock, complete, createTrigger, turns, deliveryOf, onError } = setUpTrigger()
+    complete('a')
+    const trigger = createTrigger()
+    const unsubscribe = trigger.subscribe()
+    await clock.advance(0)
+    complete('b')
+    unsubscribe()
+    turns[0]!.accept()
+    await clock.advance(60_000)
+    expect([deliveryOf('a'), deliveryOf('b')]).toEqual(['delivered', 'owed'])
+
+    const again = trigger.subscribe()
+    await clock.advance(0)
+    again()
+    turns[1]!.refuse(new Error('no'))
+    await clock.advance(60_000)
+    expect(deliveryOf('b')).toBe('owed')
+    expect(onError).not.toHaveBeenCalled()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A6: that is taken up again looks at what is owed, and goes on with the delivery in flight', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger()
+    complete('a')
+    const trigger = createTrigger()
+    trigger.subscribe()()
+    await clock.advance(0)
+    expect(turns).toHaveLength(0)
+    const unsubscribe = trigger.subscribe()
+    await clock.advance(0)
+    unsubscribe()
+    complete('b')
+    trigger.subscribe()
+    await clock.advance(5_000)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }])
+    turns[0]!.accept()
+    await clock.advance(0)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['b'] }])
+  })
+
+  it('makes its owner one that is told: what it looks up itself is owed all the same', () => {
+    const { complete, createTrigger, deliveryOf, manager } = setUpTrigger()
+    complete('a')
+    complete('b')
+    const unsubscribe = createTrigger().subscribe()
+    coreOf(manager).acknowledgePulled(['a'])
+    expect(deliveryOf('a')).toBe('owed')
+    unsubscribe()
+    coreOf(manager).acknowledgePulled(['b'])
+    expect(deliveryOf('b')).toBe('delivered')
+  })
+
+  it('A6: new callbacks replace the old ones, and what is owed is looked at again', async () => {
+    const busy$ = new BehaviorSubject(true)
+    const { clock, complete, createTrigger, turns, startTurn } = setUpTrigger({ isAgentBusy: busy$ })
+    const trigger = createTrigger()
+    trigger.subscribe()
+    complete('a')
+    await clock.advance(5_000)
+    const turn = vi.fn(startTurn)
+    trigger.updateCallbacks(() => false, turn)
+    await clock.advance(0)
+    expect(turn).toHaveBeenCalledTimes(1)
+    expect(turns).toHaveLength(1)
+    expect(busy$.observed).toBe(false)
+  })
+
+  it('A6: a function that replaces an Observable is asked until its agent is idle', async () => {
+    const isAgentBusy = vi.fn(() => true)
+    const { clock, complete, createTrigger, turns, startTurn } = setUpTrigger({
+      isAgentBusy: new BehaviorSubject(false),
+    })
+    const trigger = createTrigger()
+    const unsubscribe = trigger.subscribe()
+    complete('a')
+    await clock.advance(0)
+    unsubscribe()
+    trigger.updateCallbacks(isAgentBusy, startTurn)
+    trigger.subscribe()
+    complete('b')
+    turns[0]!.accept()
+    await clock.advance(0)
+    isAgentBusy.mockReturnValue(false)
+    await clock.advance(1_000)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['b'] }])
+  })
+})
+
+describe('dispose', () => {
+  it('A9: aborts the delivery in flight, stops every timer, and no late outcome changes anything', async () => {
+    const { clock, complete, createTrigger, turns, deliveryOf, manager, onError } = setUpTrigger({
+      deliveryTimeoutMs: 9_000,
+    })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    await manager.dispose()
+    expect(turns[0]!.signal.aborted).toBe(true)
+    expect(clock.pending).toBe(0)
+    const before = deliveryOf('a')
+    turns[0]!.accept()
+    await clock.advance(60_000)
+    expect(deliveryOf('a')).toBe(before)
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('A9: ends a delivery in flight that nobody is subscribed to any more', async () => {
+    const { clock, complete, createTrigger, turns, manager } = setUpTrigger({ deliveryTimeoutMs: 9_000 })
+    complete('a')
+    const unsubscribe = createTrigger().subscribe()
+    await clock.advance(0)
+    unsubscribe()
+    await manager.dispose()
+    expect(turns[0]!.signal.aborted).toBe(true)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A9: leaves a trigger that can be subscribed to and told things, to no effect', async () => {
+    const isAgentBusy = vi.fn(() => false)
+    const { clock, complete, createTrigger, turns, manager, startTurn } = setUpTrigger({ isAgentBusy })
+    complete('a')
+    const trigger = createTrigger()
+    await manager.dispose()
+    const unsubscribe = trigger.subscribe()
+    trigger.notifyIdle()
+    trigger.updateCallbacks(isAgentBusy, startTurn)
+    await clock.advance(60_000)
+    unsubscribe()
+    expect(turns).toHaveLength(0)
+    expect(isAgentBusy).not.toHaveBeenCalled()
+  })
+
+  it('A9: who subscribes while everything is disposed is not listened to', async () => {
+    let listeners = 0
+    const busy$ = new Observable<boolean>(() => {
+      listeners += 1
+      return () => (listeners -= 1)
+    })
+    const { clock, complete, createTrigger, manager } = setUpTrigger({
+      turn: (_, { signal }) => {
+        signal.addEventListener('abort', () => late.subscribe())
+        return new Promise(() => undefined)
+      },
+    })
+    const late = createTrigger({ owner: 'sub' })
+    late.updateCallbacks(busy$, () => undefined)
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(0)
+    await manager.dispose()
+    expect(listeners).toBe(0)
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('options', () => {
+  it.each([
+    ['coalesceMs', { coalesceMs: -1 }],
+    ['coalesceMs', { coalesceMs: Number.NaN }],
+    ['maxWaitMs', { maxWaitMs: -1 }],
+    ['retry.initialMs', { retry: { initialMs: 0 } }],
+    ['retry.maxMs', { retry: { maxMs: Infinity } }],
+    ['deliveryTimeoutMs', { deliveryTimeoutMs: 0 }],
+    ['pollMs', { pollMs: 0 }],
+  ])('a %s out of its range is refused by name', (name, options) => {
+    const { createTrigger } = setUpTrigger()
+    expect(() => createTrigger(options)).toThrow(InvalidSettingError)
+    expect(() => createTrigger(options)).toThrow(name)
+  })
+
+  it('may be at the least of their ranges', () => {
+    const { createTrigger } = setUpTrigger()
+    expect(() =>
+      createTrigger({
+        coalesceMs: 0,
+        maxWaitMs: 0,
+        retry: { initialMs: 1, maxMs: 1 },
+        deliveryTimeoutMs: 1,
+        pollMs: 1,
+      }),
+    ).not.toThrow()
+  })
+})

@@ -1,0 +1,137 @@
+/** How a trigger knows that its agent is busy: from a function that it asks, or an Observable that says so. */
+import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
+import { describe, expect, it, vi } from 'vitest'
+import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'
+import type { OnError } from '../../../src/async-tasks/report.js'
+
+function watch(source: BusySource) {
+  const report = vi.fn<OnError>()
+  const busy = new BusyWatch(source, report, 'main')
+  const onIdle = vi.fn()
+  const subscription = busy.idle$.subscribe(onIdle)
+  return { busy, report, onIdle, subscription }
+}
+
+describe('a function', () => {
+  it('is asked every time, and has to be polled', () => {
+    const isAgentBusy = vi.fn(() => true)
+    const { busy, onIdle } = watch(isAgentBusy)
+    expect(isAgentBusy).not.toHaveBeenCalled()
+    expect(busy.isPolled).toBe(true)
+    expect(busy.isBusy()).toBe(true)
+    isAgentBusy.mockReturnValue(false)
+    expect(busy.isBusy()).toBe(false)
+    expect(isAgentBusy).toHaveBeenCalledTimes(2)
+    expect(onIdle).not.toHaveBeenCalled()
+  })
+
+  it('counts as busy when it throws, and is reported', () => {
+    const { busy, report } = watch(() => {
+      throw new Error('cannot tell')
+    })
+    expect(busy.isBusy()).toBe(true)
+    expect(report).toHaveBeenCalledExactlyOnceWith(new Error('cannot tell'), { source: 'busy', owner: 'main' })
+  })
+})
+
+describe('an Observable', () => {
+  it('means busy until its first value, and is not polled', () => {
+    const busy$ = new Subject<boolean>()
+    const { busy, onIdle } = watch(busy$)
+    expect(busy.isPolled).toBe(false)
+    expect(busy.isBusy()).toBe(true)
+    busy$.next(false)
+    expect(busy.isBusy()).toBe(false)
+    expect(onIdle).toHaveBeenCalledTimes(1)
+  })
+
+  it('makes an idle edge when it becomes idle, not whenever it says so', () => {
+    const busy$ = new BehaviorSubject(true)
+    const { busy, onIdle } = watch(busy$)
+    busy$.next(true)
+    expect(onIdle).not.toHaveBeenCalled()
+    busy$.next(false)
+    busy$.next(false)
+    expect(onIdle).toHaveBeenCalledTimes(1)
+    busy$.next(true)
+    expect(busy.isBusy()).toBe(true)
+    busy$.next(false)
+    expect(onIdle).toHaveBeenCalledTimes(2)
+  })
+
+  it('keeps its last value when it completes', () => {
+    const busy$ = new BehaviorSubject(false)
+    const { busy, onIdle } = watch(busy$)
+    busy$.complete()
+    expect(busy.isBusy()).toBe(false)
+    busy.idle$.subscribe(onIdle)
+    expect(busy.isBusy()).toBe(false)
+
+    const busyToTheEnd = watch(concat(of(false), of(true)))
+    expect(busyToTheEnd.busy.isBusy()).toBe(true)
+  })
+
+  it('counts as idle after an error, which is reported once', () => {
+    const { busy, report, onIdle } = watch(
+      concat(
+        of(true),
+        throwError(() => new Error('lost')),
+      ),
+    )
+    expect(busy.isBusy()).toBe(false)
+    expect(onIdle).toHaveBeenCalledTimes(1)
+    busy.idle$.subscribe()
+    expect(report).toHaveBeenCalledExactlyOnceWith(new Error('lost'), { source: 'busy', owner: 'main' })
+  })
+
+  it('that throws when it is subscribed to counts as idle', () => {
+    const { busy, report } = watch(
+      new Observable<boolean>(() => {
+        throw new Error('no subscription')
+      }),
+    )
+    expect(busy.isBusy()).toBe(false)
+    expect(report).toHaveBeenCalledTimes(1)
+  })
+
+  it('is listened to only as long as its watch is, and means busy again when it is taken up', () => {
+    const busy$ = new Subject<boolean>()
+    const { busy, subscription } = watch(busy$)
+    busy$.next(false)
+    subscription.unsubscribe()
+    expect(busy$.observed).toBe(false)
+    busy.idle$.subscribe()
+    expect(busy$.observed).toBe(true)
+    expect(busy.isBusy()).toBe(true)
+  })
+})
+
+describe('a source that replaces another', () => {
+  it('means busy until its first value, which is an idle edge even if the other said the same last', () => {
+    const { busy, onIdle } = watch(new BehaviorSubject(false))
+    expect(onIdle).toHaveBeenCalledTimes(1)
+    const next$ = new Subject<boolean>()
+    busy.source = next$
+    expect(busy.isBusy()).toBe(true)
+    next$.next(false)
+    expect(onIdle).toHaveBeenCalledTimes(2)
+  })
+
+  it('is the only one that is listened to', () => {
+    const old$ = new BehaviorSubject(true)
+    const { busy, onIdle } = watch(old$)
+    busy.source = NEVER
+    expect(old$.observed).toBe(false)
+    old$.next(false)
+    expect(onIdle).not.toHaveBeenCalled()
+    busy.source = () => false
+    expect(busy.isPolled).toBe(true)
+    expect(busy.isBusy()).toBe(false)
+  })
+
+  it('is listened to although the other has completed', () => {
+    const { busy } = watch(of(false))
+    busy.source = new BehaviorSubject(true)
+    expect(busy.isBusy()).toBe(true)
+  })
+})

@@ -1,0 +1,228 @@
+/** What the model reads about its background tasks (seed 003): the exact texts, and what taking one does. */
+import { describe, expect, it } from 'vitest'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../../src/async-tasks/reminder-service.js'
+import { InvalidSettingError } from '../../../src/errors.js'
+import { createManualClock } from '../../support/manual-clock.js'
+
+function setUp(options?: ReminderServiceOptions) {
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock: createManualClock(1_000) })
+  const reminders = new AsyncTaskReminderService(manager, options)
+  const register = (id: string, owner = 'main'): void => {
+    manager.registerTask({ id, owner, subagentName: 'researcher', goalPrompt: 'search' })
+  }
+  const complete = (id: string, output = {}, owner?: string): void => {
+    register(id, owner)
+    manager.completeTask(id, output)
+  }
+  return { manager, reminders, register, complete }
+}
+
+describe('the status summary', () => {
+  it('is empty without tasks', () => {
+    const { reminders } = setUp()
+    expect(reminders.generateStatusSummary()).toBe('')
+  })
+
+  it('lists every task with its status and the start of its id', () => {
+    const { manager, reminders, register } = setUp()
+    for (const id of ['aaaaaaaa1', 'bbbbbbbb2', 'cccccccc3', 'dddddddd4']) register(id)
+    manager.completeTask('bbbbbbbb2', {})
+    manager.failTask('cccccccc3', 'no luck')
+    manager.cancelTask('dddddddd4')
+    expect(reminders.generateStatusSummary()).toBe(
+      [
+        '[ASYNC TASKS: 4 total]',
+        '[1] researcher - [RUNNING] (aaaaaaaa...)',
+        '[2] researcher - [DONE] (bbbbbbbb...)',
+        '[3] researcher - [FAILED] (cccccccc...)',
+        '[4] researcher - [CANCELLED] (dddddddd...)',
+      ].join('\n'),
+    )
+  })
+
+  it('shows as much of an id as tells it from all others, also from those of other owners', () => {
+    const { reminders, register } = setUp()
+    register('researcher-a1')
+    register('researcher-b2', 'sub')
+    expect(reminders.generateStatusSummary('sub')).toBe(
+      '[ASYNC TASKS: 1 total]\n[1] researcher - [RUNNING] (researcher-b...)',
+    )
+    expect(reminders.generateStatusSummary('nobody')).toBe('')
+  })
+})
+
+describe('the reminder', () => {
+  it('is empty when nothing is owed and nothing runs', () => {
+    const { manager, reminders, complete } = setUp()
+    expect(reminders.generateReminder()).toBe('')
+    complete('a')
+    manager.markNotified('a')
+    expect(reminders.generateReminder()).toBe('')
+  })
+
+  it('has the text of what is owed in the order in which it ended, and how many tasks run', () => {
+    const { manager, reminders, register, complete } = setUp()
+    register('a')
+    complete('b', { terminate_reason: 'GOAL', emitted_vars: { found: 3 }, final_message: 'three', extra: true })
+    manager.failTask('a', 'no luck')
+    register('c')
+    expect(reminders.generateReminder()).toBe(
+      [
+        '---',
+        'System Note: Async Task Status',
+        '',
+        '2 async task(s) completed:',
+        '',
+        '{',
+        '  "agent_id": "b",',
+        '  "terminate_reason": "GOAL",',
+        '  "emitted_vars": {',
+        '    "found": 3',
+        '  },',
+        '  "final_message": "three"',
+        '}',
+        '',
+        '{',
+        '  "agent_id": "a",',
+        '  "status": "failed",',
+        '  "error": "no luck"',
+        '}',
+        '',
+        '1 async task(s) still running.',
+        '---',
+      ].join('\n'),
+    )
+  })
+
+  it('says only how many run when nothing is owed', () => {
+    const { reminders, register } = setUp()
+    register('a')
+    expect(reminders.generateReminder()).toBe(
+      '---\nSystem Note: Async Task Status\n\n1 async task(s) still running.\n---',
+    )
+  })
+
+  it('speaks of one owner if it is given one, of all otherwise', () => {
+    const { reminders, register, complete } = setUp()
+    complete('a', {}, 'sub')
+    register('b')
+    expect(reminders.generateReminder('main')).not.toContain('completed')
+    expect(reminders.generateReminder('sub')).not.toContain('running')
+    expect(reminders.generateReminder()).toMatch(/1 async task\(s\) completed:[^]*1 async task\(s\) still running\./)
+  })
+
+  it('A5: takes nothing and marks nothing', () => {
+    const { manager, reminders, complete } = setUp()
+    complete('a')
+    expect(reminders.generateReminder()).toBe(reminders.generateReminder())
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+  })
+})
+
+describe('a notification', () => {
+  it('has the fields of a synchronous result, and a final message only if there is one', () => {
+    const { manager, reminders, complete } = setUp()
+    complete('a')
+    expect(JSON.parse(reminders.formatCompletionNotification(manager.getTask('a')!))).toEqual({
+      agent_id: 'a',
+      emitted_vars: {},
+    })
+  })
+
+  it('says that a task was cancelled, and nothing of one that runs', () => {
+    const { manager, reminders, register } = setUp()
+    register('a')
+    expect(reminders.formatCompletionNotification(manager.getTask('a')!)).toBe('')
+    manager.cancelTask('a')
+    expect(JSON.parse(reminders.formatCompletionNotification(manager.getTask('a')!))).toEqual({
+      agent_id: 'a',
+      status: 'cancelled',
+    })
+  })
+})
+
+describe('a leased reminder', () => {
+  it('A6: holds exactly the tasks whose text it has, until it is accepted or refused', () => {
+    const { manager, reminders, complete } = setUp()
+    complete('a')
+    const expected = reminders.generateReminder('main')
+    const first = reminders.leaseReminder()
+    complete('b')
+    expect(first).toMatchObject({ taskIds: ['a'], text: expected, deliveryId: expect.any(String) as string })
+    expect(reminders.generateReminder()).not.toContain('"a"')
+    const second = reminders.leaseReminder()
+    expect(second?.taskIds).toEqual(['b'])
+    first?.acknowledge()
+    second?.release()
+    expect(manager.getPendingNotifications()).toMatchObject([{ id: 'b' }])
+    expect(Object.isFrozen(first)).toBe(true)
+    expect(Object.isFrozen(first?.taskIds)).toBe(true)
+  })
+
+  it('is none when nothing is owed to the owner, even if tasks run', () => {
+    const { reminders, register, complete } = setUp()
+    register('a')
+    complete('b', {}, 'sub')
+    expect(reminders.leaseReminder()).toBeUndefined()
+    expect(reminders.leaseReminder({ owner: 'sub' })?.text).not.toContain('running')
+  })
+
+  it('A6: is refused while another exclusive one of its owner is out', () => {
+    const { reminders, complete } = setUp()
+    complete('a')
+    const first = reminders.leaseReminder({ exclusive: true })
+    complete('b')
+    expect(reminders.leaseReminder({ exclusive: true })).toBeUndefined()
+    first?.acknowledge()
+    expect(reminders.leaseReminder({ exclusive: true })?.taskIds).toEqual(['b'])
+  })
+
+  it('A7: keeps the record of what it cut until the rest was read', () => {
+    const { manager, reminders, complete } = setUp({ maxMessageChars: 200 })
+    manager.setMaxAsyncTasks(0)
+    complete('long', { final_message: 'x'.repeat(1_000) })
+    complete('short', { final_message: 'x' })
+    const lease = reminders.leaseReminder()
+    expect(lease?.text).toContain('[Cut after 200 of ')
+    expect(lease?.text).toContain('"task_id":"long","action":"output"')
+    expect(lease?.text).toContain('"final_message": "x"\n}')
+    lease?.acknowledge()
+    expect(manager.getAllTasks()).toMatchObject([{ id: 'long', delivery: 'delivered' }])
+  })
+
+  it('cuts only what is longer than maxMessageChars, which is 20000 by default', () => {
+    const { reminders, complete } = setUp()
+    complete('a', { final_message: 'x'.repeat(19_000) })
+    expect(reminders.generateReminder()).not.toContain('[Cut after')
+    complete('b', { final_message: 'x'.repeat(20_000) })
+    expect(reminders.generateReminder()).toContain('[Cut after 20000 of ')
+  })
+})
+
+describe('marking as told', () => {
+  it('marks the tasks that are named, or all that are owed', () => {
+    const { manager, reminders, complete } = setUp()
+    for (const id of ['a', 'b', 'c']) complete(id)
+    reminders.markNotified(['a', 'nobody'])
+    expect(manager.getPendingNotifications()).toMatchObject([{ id: 'b' }, { id: 'c' }])
+    expect(reminders.hasPendingNotifications()).toBe(true)
+    reminders.markAllNotified()
+    expect(manager.getPendingNotifications()).toEqual([])
+    expect(reminders.hasPendingNotifications()).toBe(false)
+  })
+
+  it('says whether an owner has something owed', () => {
+    const { reminders, complete } = setUp()
+    complete('a', {}, 'sub')
+    expect(reminders.hasPendingNotifications('sub')).toBe(true)
+    expect(reminders.hasPendingNotifications('main')).toBe(false)
+  })
+})
+
+it('refuses a maxMessageChars that is no integer of at least 200', () => {
+  for (const maxMessageChars of [199, 200.5, Number.NaN]) {
+    expect(() => setUp({ maxMessageChars })).toThrow(InvalidSettingError)
+  }
+  expect(() => setUp({ maxMessageChars: 200 })).not.toThrow()
+})
