@@ -45,7 +45,7 @@ interface DeliveryContext {
 export type DeliveryReport =
   | { readonly type: 'delivery.accepted' }
   | { readonly type: 'delivery.refused' }
-  /** There was nothing left to send. */
+  /** There was nothing to send; if something is owed all the same, that is a failure. */
   | { readonly type: 'delivery.emptied' }
 
 export type DeliveryEvent =
@@ -167,7 +167,10 @@ export const deliveryMachine = setup({
         attended: {
           on: {
             'delivery.accepted': { target: '#delivery.holding', actions: 'forgetFailures' },
-            'delivery.emptied': '#delivery.holding',
+            'delivery.emptied': [
+              { guard: 'isNothingOwed', target: '#delivery.dormant' },
+              { target: '#delivery.backingOff', actions: 'countFailure' },
+            ],
             'delivery.refused': { target: '#delivery.backingOff', actions: 'countFailure' },
             'delivery.expired': { target: '#delivery.backingOff', actions: ['countFailure', 'reportExpiry'] },
             'trigger.detach': 'unattended',

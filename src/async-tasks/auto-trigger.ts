@@ -187,11 +187,8 @@ export class AsyncTaskAutoTrigger {
     return this.#core.told$.pipe(
       map((item): DeliveryEvent | undefined => {
         if (item.type === 'lease.ended') return item.owner === this.#owner ? { type: 'lease.ended' } : undefined
-        const { transition } = item
-        if (transition.owner !== this.#owner || transition.record.delivery !== 'owed') return undefined
-        return transition.kind === 'delivery' || transition.kind === 'owner'
-          ? { type: 'delivery.requested' }
-          : undefined
+        const { owner, record } = item.transition
+        return owner === this.#owner && record.delivery === 'owed' ? { type: 'delivery.requested' } : undefined
       }),
       filter((event) => event !== undefined),
     )

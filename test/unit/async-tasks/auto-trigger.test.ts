@@ -93,6 +93,19 @@ describe('a delivery', () => {
     expect(turns).toMatchObject([{ at: 1_550, taskIds: ['a', 'b', 'c', 'd'] }])
   })
 
+  it('A6: what concerns another owner, or is told of meanwhile, makes nobody wait longer', async () => {
+    const { clock, complete, createTrigger, turns, manager } = setUpTrigger({ coalesceMs: 100 })
+    createTrigger().subscribe()
+    await clock.advance(100)
+    complete('a')
+    complete('b')
+    await clock.advance(80)
+    complete('c', 'sub')
+    manager.markNotified('b')
+    await clock.advance(20)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }])
+  })
+
   it('A6: a longer coalesceMs than the longest wait by default is kept to', async () => {
     const { clock, complete, createTrigger, turns } = setUpTrigger({ coalesceMs: 9_000 })
     complete('a')
@@ -173,6 +186,18 @@ describe('a delivery', () => {
     expect(onError).toHaveBeenCalledExactlyOnceWith(new Error('no words'), { source: 'delivery', owner: 'main' })
     await clock.advance(1_000)
     expect(turns).toHaveLength(1)
+  })
+
+  it('is tried again, but not at once, when its reminder has nothing to say', async () => {
+    const leaseReminder = vi.fn(() => undefined)
+    const { clock, complete, createTrigger, onError } = setUpTrigger({ reminders: () => ({ leaseReminder }) })
+    complete('a')
+    createTrigger().subscribe()
+    await clock.advance(2_999)
+    expect(leaseReminder).toHaveBeenCalledTimes(2)
+    await clock.advance(1)
+    expect(leaseReminder).toHaveBeenCalledTimes(3)
+    expect(onError).not.toHaveBeenCalled()
   })
 
   it('changes nothing when onError throws', async () => {
@@ -441,6 +466,22 @@ describe('a subscription', () => {
     expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['b'] }])
   })
 
+  it('A6: that is taken up again while a delivery is in flight backs off when that is refused', async () => {
+    const { clock, complete, createTrigger, turns, onError } = setUpTrigger()
+    complete('a')
+    const trigger = createTrigger()
+    const unsubscribe = trigger.subscribe()
+    await clock.advance(0)
+    unsubscribe()
+    trigger.subscribe()
+    turns[0]!.refuse()
+    await clock.advance(999)
+    expect(onError).toHaveBeenCalledTimes(1)
+    expect(turns).toHaveLength(1)
+    await clock.advance(1)
+    expect(turns).toHaveLength(2)
+  })
+
   it('makes its owner one that is told: what it looks up itself is owed all the same', () => {
     const { complete, createTrigger, deliveryOf, manager } = setUpTrigger()
     complete('a')
@@ -558,17 +599,18 @@ describe('dispose', () => {
 
 describe('options', () => {
   it.each([
-    ['coalesceMs', { coalesceMs: -1 }],
-    ['coalesceMs', { coalesceMs: Number.NaN }],
-    ['maxWaitMs', { maxWaitMs: -1 }],
-    ['retry.initialMs', { retry: { initialMs: 0 } }],
-    ['retry.maxMs', { retry: { maxMs: Infinity } }],
-    ['deliveryTimeoutMs', { deliveryTimeoutMs: 0 }],
-    ['pollMs', { pollMs: 0 }],
-  ])('a %s out of its range is refused by name', (name, options) => {
+    ['coalesceMs', 0, { coalesceMs: -1 }],
+    ['coalesceMs', 0, { coalesceMs: Number.NaN }],
+    ['maxWaitMs', 0, { maxWaitMs: -1 }],
+    ['retry.initialMs', 1, { retry: { initialMs: 0 } }],
+    ['retry.maxMs', 1, { retry: { maxMs: Infinity } }],
+    ['deliveryTimeoutMs', 1, { deliveryTimeoutMs: 0 }],
+    ['pollMs', 1, { pollMs: 0 }],
+  ])('a %s that is not at least %d is refused by name', (name, least, options) => {
     const { createTrigger } = setUpTrigger()
     expect(() => createTrigger(options)).toThrow(InvalidSettingError)
     expect(() => createTrigger(options)).toThrow(name)
+    expect(() => createTrigger(options)).toThrow(`a number of milliseconds >= ${least}`)
   })
 
   it('may be at the least of their ranges', () => {

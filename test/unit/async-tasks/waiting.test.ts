@@ -82,6 +82,14 @@ describe('waiting for tasks', () => {
     expect([deliveryOf('a'), deliveryOf('b')]).toEqual(['delivered', 'owed'])
   })
 
+  it('sets no timer when its time is not limited', async () => {
+    const { manager, clock } = setUp('a')
+    const wait = manager.waitFor(['a'])
+    expect(clock.pending).toBe(0)
+    manager.completeTask('a', {})
+    await wait
+  })
+
   it('leaves no timer and no listener when it is over', async () => {
     const { manager, clock } = setUp('a')
     const { signal } = new AbortController()

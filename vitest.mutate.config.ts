@@ -1,0 +1,11 @@
+// `npm run mutate`: the tests that could notice a change in what Stryker changes, without those that start programs.
+import { defineConfig } from 'vitest/config'
+import base from './vitest.config.js'
+
+export default defineConfig({
+  ...base,
+  test: {
+    ...base.test,
+    include: ['test/unit/{async-tasks,machines,host}/**/*.test.ts', 'test/{model,race}/**/*.test.ts'],
+  },
+})
