@@ -24,4 +24,17 @@ export type {
   DeliverySnapshot,
   DeliveryTiming,
 } from './delivery.js'
+export { commandTaskMachine } from './command-task.js'
+export type {
+  CommandFailure,
+  CommandTaskEnd,
+  CommandTaskEvent,
+  CommandTaskMachine,
+  CommandTaskRef,
+  CommandTaskSnapshot,
+} from './command-task.js'
+export { laneMachine } from './lane.js'
+export type { LaneEvent, LaneMachine, LaneRef, LaneSnapshot, LaneWork } from './lane.js'
+export { instanceMachine } from './instance.js'
+export type { InstanceEvent, InstanceMachine, InstanceRef, InstanceSnapshot, InstanceTiming } from './instance.js'
 export type * from './records.js'

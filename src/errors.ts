@@ -87,3 +87,44 @@ export class DisposedError extends AgentTasksError {
     super('DISPOSED', 'The task manager was disposed: it takes no new tasks.')
   }
 }
+
+/**
+ * An instance cannot be used: it did not start (`INSTANCE_START_FAILED`), is gone (`INSTANCE_DISCONNECTED`), is not known
+ * (`INSTANCE_UNKNOWN`), or its id is taken (`INSTANCE_ID_IN_USE`).
+ */
+export class InstanceError extends AgentTasksError {
+  override readonly name = 'InstanceError'
+  readonly instanceId: string
+
+  constructor(code: InstanceErrorCode, instanceId: string, message: string, options?: ErrorOptions) {
+    super(code, message, options)
+    this.instanceId = instanceId
+  }
+}
+
+export type InstanceErrorCode =
+  'INSTANCE_START_FAILED' | 'INSTANCE_DISCONNECTED' | 'INSTANCE_UNKNOWN' | 'INSTANCE_ID_IN_USE'
+
+/** A tool answered with an error of its protocol; code and message are the tool's own. */
+export class ToolCallError extends AgentTasksError {
+  override readonly name = 'ToolCallError'
+  /** The JSON-RPC number, when the code is one. */
+  readonly number: number | undefined
+  /** What the tool said besides, if anything. */
+  readonly data: unknown
+
+  constructor(code: string | number, message: string, data?: unknown) {
+    super(String(code), message)
+    this.number = typeof code === 'number' ? code : undefined
+    this.data = data
+  }
+}
+
+/** What came over a connection is not what its protocol allows. */
+export class ProtocolError extends AgentTasksError {
+  override readonly name = 'ProtocolError'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('PROTOCOL_ERROR', message, options)
+  }
+}

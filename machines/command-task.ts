@@ -1,0 +1,92 @@
+/**
+ * One command task: queued until its lane takes it, then one command after the other.
+ *
+ * C1  A task ends in exactly one of completed, failed, cancelled; whatever arrives later changes nothing.
+ * C2  Commands go in order; the first that fails ends the task.
+ * C3  A task that is still queued can be cancelled or lose its instance, and then never runs.
+ */
+import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+
+/** What a command or an instance reports when it fails. */
+export interface CommandFailure {
+  readonly code: string
+  readonly message: string
+}
+
+/** How a task ended. */
+export interface CommandTaskEnd {
+  readonly status: 'completed' | 'failed' | 'cancelled'
+  readonly error?: CommandFailure
+}
+
+export type CommandTaskEvent =
+  | { readonly type: 'task.start' }
+  | { readonly type: 'task.cancel'; readonly error: CommandFailure }
+  | { readonly type: 'command.succeeded' }
+  | { readonly type: 'command.failed'; readonly error: CommandFailure }
+  | { readonly type: 'instance.lost'; readonly error: CommandFailure }
+
+interface CommandTaskContext {
+  readonly totalCommands: number
+  /** The command that runs, or runs next. */
+  readonly index: number
+  readonly end: CommandTaskEnd | undefined
+}
+
+const COMPLETED: CommandTaskEnd = { status: 'completed' }
+
+const errorOf = (event: CommandTaskEvent): Pick<CommandTaskEnd, 'error'> =>
+  'error' in event ? { error: event.error } : {}
+
+export const commandTaskMachine = setup({
+  types: {
+    context: {} as CommandTaskContext,
+    events: {} as CommandTaskEvent,
+    input: {} as { readonly totalCommands: number },
+    output: {} as CommandTaskEnd,
+  },
+  guards: {
+    isLastCommand: ({ context }) => context.index + 1 >= context.totalCommands,
+  },
+  actions: {
+    advance: assign({ index: ({ context }) => context.index + 1 }),
+    keepSuccess: assign({ end: COMPLETED }),
+    keepFailure: assign({ end: ({ event }): CommandTaskEnd => ({ status: 'failed', ...errorOf(event) }) }),
+    keepCancellation: assign({ end: ({ event }): CommandTaskEnd => ({ status: 'cancelled', ...errorOf(event) }) }),
+  },
+}).createMachine({
+  id: 'commandTask',
+  description: 'A list of commands for one instance.',
+  context: ({ input }) => ({ totalCommands: input.totalCommands, index: 0, end: undefined }),
+  initial: 'queued',
+  states: {
+    queued: {
+      description: 'Waits in its lane for the tasks before it.',
+      on: {
+        'task.start': 'running',
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation' },
+        'instance.lost': { target: 'failed', actions: 'keepFailure' },
+      },
+    },
+    running: {
+      description: 'Its commands run, one at a time.',
+      on: {
+        'command.succeeded': [
+          { guard: 'isLastCommand', target: 'completed', actions: 'keepSuccess' },
+          { actions: 'advance' },
+        ],
+        'command.failed': { target: 'failed', actions: 'keepFailure' },
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation' },
+        'instance.lost': { target: 'failed', actions: 'keepFailure' },
+      },
+    },
+    completed: { type: 'final', description: 'Every command succeeded.' },
+    failed: { type: 'final', description: 'A command failed or took too long, or the instance was lost.' },
+    cancelled: { type: 'final', description: 'Someone called it off.' },
+  },
+  output: ({ context }) => context.end ?? COMPLETED,
+})
+
+export type CommandTaskMachine = typeof commandTaskMachine
+export type CommandTaskRef = ActorRefFrom<CommandTaskMachine>
+export type CommandTaskSnapshot = SnapshotFrom<CommandTaskMachine>

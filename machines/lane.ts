@@ -1,0 +1,82 @@
+/**
+ * One instance's lane: it runs the commands of its tasks one at a time, in the order in which the tasks were submitted.
+ *
+ * L1  At most one call is in flight, also across the loss and the return of the instance.
+ * L2  Tasks are taken in the order of their submission.
+ * L3  After a call that was given up, the next starts when that call has settled or its grace has passed.
+ * L4  A call that takes longer than its command may is given up.
+ *
+ * The chart is pure: starting a call, and what its time-out means, are the host's. An engine reports a call that was given up as
+ * settled when its grace has passed, so the chart needs no timer for that.
+ */
+import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+
+/** Where a lane finds its work. */
+export interface LaneWork {
+  /** Whether a command can be started. */
+  hasNext(): boolean
+  /** How long the present command may take, in ms. */
+  timeoutMs(): number
+}
+
+export type LaneEvent =
+  /** A task was put in the lane. */
+  | { readonly type: 'lane.wake' }
+  /** The call in flight has settled, or was abandoned. */
+  | { readonly type: 'call.settled' }
+  /** The task of the call in flight has ended: by cancellation, or because its instance was lost. */
+  | { readonly type: 'call.abort' }
+
+function mustProvide(name: string): never {
+  throw new Error(`lane: the host must provide the action ${name}`)
+}
+
+export const laneMachine = setup({
+  types: {
+    context: {} as { readonly instanceId: string; readonly work: LaneWork },
+    events: {} as LaneEvent,
+    input: {} as { readonly instanceId: string; readonly work: LaneWork },
+  },
+  delays: {
+    commandTimeout: ({ context }) => context.work.timeoutMs(),
+  },
+  guards: {
+    hasNext: ({ context }) => context.work.hasNext(),
+  },
+  actions: {
+    startCall: () => mustProvide('startCall'),
+    abortCall: () => mustProvide('abortCall'),
+    timeOutCall: () => mustProvide('timeOutCall'),
+  },
+}).createMachine({
+  id: 'lane',
+  description: "One instance's queue, and its only worker.",
+  context: ({ input }) => input,
+  initial: 'idle',
+  states: {
+    idle: {
+      description: 'Nothing is queued and nothing runs.',
+      on: { 'lane.wake': { guard: 'hasNext', target: 'calling' } },
+    },
+    calling: {
+      description: 'One command is in flight.',
+      entry: 'startCall',
+      after: { commandTimeout: { target: 'releasing', actions: 'timeOutCall' } },
+      on: {
+        'call.settled': [{ guard: 'hasNext', target: 'calling', reenter: true }, { target: 'idle' }],
+        'call.abort': 'releasing',
+      },
+    },
+    releasing: {
+      description: 'The call was given up; until it has settled, or its grace has passed, nothing else starts.',
+      entry: 'abortCall',
+      on: {
+        'call.settled': [{ guard: 'hasNext', target: 'calling' }, { target: 'idle' }],
+      },
+    },
+  },
+})
+
+export type LaneMachine = typeof laneMachine
+export type LaneRef = ActorRefFrom<LaneMachine>
+export type LaneSnapshot = SnapshotFrom<LaneMachine>

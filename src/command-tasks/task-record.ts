@@ -1,0 +1,120 @@
+/** A task as it is kept and handed out, and what its changes tell. Every change makes a new frozen record (S2). */
+import type { CommandTaskEnd } from '../../machines/command-task.js'
+import type {
+  Task,
+  TaskCommand,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskSummary,
+} from '../protocol/command-tasks.js'
+
+const freezeTask = (task: Task): Task => Object.freeze(task)
+
+/** Changes one command of a task. */
+export function withCommand(task: Task, index: number, change: Partial<TaskCommand>): Task {
+  const commands = task.commands.map((command, at) =>
+    at === index ? Object.freeze({ ...command, ...change }) : command,
+  )
+  return freezeTask({ ...task, commands: Object.freeze(commands) as TaskCommand[] })
+}
+
+/** The task has been taken from its lane. */
+export function startedTask(task: Task, at: number): Task {
+  return freezeTask({ ...task, status: 'running', startedAt: at })
+}
+
+/**
+ * The task has ended: whatever had not been told of a command by then is skipped, the command in flight included, unless it is what
+ * failed.
+ */
+export function endedTask(task: Task, end: CommandTaskEnd, at: number): Task {
+  const commands = task.commands.map((command) =>
+    command.status === 'pending' || command.status === 'running'
+      ? Object.freeze({
+          ...command,
+          status: 'skipped' as const,
+          ...(command.status === 'running' && { completedAt: at }),
+        })
+      : command,
+  )
+  const failed = task.commands.find((command) => command.status === 'error')
+  const error = end.error && { ...end.error, ...(failed && { commandId: failed.id }) }
+  return freezeTask({
+    ...task,
+    status: end.status,
+    completedAt: at,
+    commands: Object.freeze(commands) as TaskCommand[],
+    ...(error && { error: Object.freeze(error) }),
+  })
+}
+
+/** What is told when a command starts, reports or ends. */
+export function progressMessage(
+  task: Task,
+  index: number,
+  at: number,
+  more: Partial<TaskProgressMessage> = {},
+): TaskProgressMessage {
+  const command = task.commands[index]
+  if (command === undefined) throw new RangeError(`task ${task.id} has no command ${index}`)
+  const { id: commandId, status, tool_name, intention, result, error } = command
+  return Object.freeze({
+    type: 'task_progress',
+    taskId: task.id,
+    instanceId: task.instanceId,
+    commandId,
+    commandIndex: index,
+    totalCommands: task.commands.length,
+    status,
+    timestamp: at,
+    tool_name,
+    intention,
+    ...(result !== undefined && { result }),
+    ...(error !== undefined && { error }),
+    ...more,
+  })
+}
+
+/** What is told once, at the end. */
+export function completeMessage(task: Task): TaskCompleteMessage {
+  const { id: taskId, instanceId, commands, startedAt, completedAt = 0, error } = task
+  if (task.status === 'queued' || task.status === 'running') throw new RangeError(`task ${taskId} has not ended`)
+  const failedCommandIndex = commands.findIndex((command) => command.status === 'error')
+  return Object.freeze({
+    type: 'task_complete',
+    taskId,
+    instanceId,
+    status: task.status,
+    timestamp: completedAt,
+    summary: Object.freeze({
+      totalCommands: commands.length,
+      successfulCommands: commands.filter((command) => command.status === 'success').length,
+      ...(failedCommandIndex !== -1 && { failedCommandIndex }),
+      duration: startedAt === undefined ? 0 : Math.max(0, completedAt - startedAt),
+    }),
+    ...(error !== undefined && { error }),
+    results: commands.map(({ id: commandId, status, result, error: failure }) => ({
+      commandId,
+      status,
+      ...(result !== undefined && { result }),
+      ...(failure !== undefined && { error: failure }),
+    })),
+  })
+}
+
+export function summaryOf(task: Task): TaskSummary {
+  const { id, name, intention, status, instanceId, currentCommandIndex, createdAt, startedAt, completedAt, commands } =
+    task
+  return {
+    id,
+    name,
+    intention,
+    status,
+    instanceId,
+    currentCommandIndex,
+    totalCommands: commands.length,
+    createdAt,
+    ...(startedAt !== undefined && { startedAt }),
+    ...(completedAt !== undefined && { completedAt }),
+  }
+}

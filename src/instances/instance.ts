@@ -1,0 +1,68 @@
+/** What can run commands: the port that in-process functions, MCP servers and remote workers are brought behind. */
+import type { InstanceTiming } from '../../machines/instance.js'
+import type { ToolContent } from '../protocol/tool-calls.js'
+
+/** A tool that an instance offers. */
+export interface ToolDescription {
+  readonly name: string
+  readonly description?: string | undefined
+  /** JSON Schema of its arguments. */
+  readonly inputSchema?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** What a tool returned, in MCP's words. */
+export interface ToolCallResult {
+  readonly content: readonly ToolContent[]
+  readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
+  /** The tool reports a failure of its own. */
+  readonly isError?: boolean | undefined
+  readonly [field: string]: unknown
+}
+
+/** How far a call has come, in MCP's words. */
+export interface CallProgress {
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
+}
+
+/** One call of a tool. */
+export interface ToolCall {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly taskId?: string
+  readonly commandId?: string
+  /** Aborts when the call is given up; the instance tells whoever runs it. */
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: CallProgress) => void
+}
+
+/** What runs commands. Every kind passes one shared suite of tests. */
+export interface Instance {
+  readonly id: string
+  readonly kind: 'local' | 'mcp' | 'websocket'
+  /** Whether tasks name this instance in the arguments of their commands (seed 004; remote workers only). */
+  readonly passesInstanceId?: boolean
+  /** What it can do. */
+  listTools(): Promise<readonly ToolDescription[]>
+  /**
+   * Calls a tool. Rejects with an `InstanceError` when the connection is lost, a `ToolCallError` with the tool's own code for a JSON-RPC error.
+   */
+  callTool(call: ToolCall): Promise<ToolCallResult>
+  /** Calls `onLost` once if the connection ends by itself. */
+  onLost(onLost: (reason: string) => void): void
+  /** Only for an instance whose connection comes and goes; without it, it is connected when it is made, until it is lost. */
+  readonly connection?: InstanceConnection
+  /** Answers that came when nobody waited for them, and were dropped. */
+  readonly lateAnswers?: number
+  /** Ends the connection; resolves when nothing of it is left. */
+  close(): Promise<void>
+}
+
+/** A connection that is opened later, can be taken over, and must show signs of life. */
+export interface InstanceConnection {
+  readonly timing: InstanceTiming
+  onEvent(listener: (event: 'connection.opened' | 'connection.alive' | 'connection.takenOver') => void): void
+  /** Fails every call of the connection that is gone, at once. */
+  failCalls(reason: string): void
+}

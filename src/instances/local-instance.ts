@@ -1,0 +1,114 @@
+/** An instance made of functions of this process. */
+import type { z } from 'zod'
+import { systemClock, type Clock } from '../clock.js'
+import { InstanceError, ToolCallError } from '../errors.js'
+import { describeIssue } from '../protocol/parse.js'
+import { preview } from '../protocol/preview.js'
+import { JSON_RPC } from '../protocol/tool-calls.js'
+import { createCallsInFlight } from './calls-in-flight.js'
+import { createDelay } from './delay.js'
+import type { CallProgress, Instance, ToolCall, ToolCallResult, ToolDescription } from './instance.js'
+import { jsonSchemaOf } from './json-schema.js'
+import { failedResult, failureResult, toToolCallResult } from './tool-result.js'
+
+/** The circumstances of one call. */
+export interface LocalToolContext {
+  /** Aborts when the command is cancelled, takes too long, or the instance is disconnected. A listener that throws harms nothing. */
+  readonly signal: AbortSignal
+  /** Says how far the call has come: a number, or MCP's `{ progress, total?, message? }`. Ignored once the call has ended. */
+  readonly progress: (progress: number | CallProgress) => void
+  readonly taskId?: string | undefined
+  readonly commandId?: string | undefined
+}
+
+/**
+ * A function that commands can name: the neutral tool of this package, or anything of its shape. What it returns is put in MCP `content`,
+ * unless it already is; what it throws becomes an `isError` result.
+ */
+export interface LocalTool<Input extends z.ZodType = z.ZodType> {
+  readonly name: string
+  readonly description?: string
+  readonly inputSchema?: Input
+  // A method, so that a tool with a narrower input fits a list of tools.
+  execute(input: z.output<Input>, context: LocalToolContext): unknown
+}
+
+export interface LocalInstanceOptions {
+  readonly id: string
+  readonly tools: readonly LocalTool[]
+  /** How long `close` waits for calls that were aborted, in ms. Default 2000. */
+  readonly closeGraceMs?: number
+  readonly clock?: Clock
+  /** Told of exceptions in abort listeners of tools. Default: `console.error`. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** Types one tool by its schema. */
+export function localTool<Input extends z.ZodType>(tool: LocalTool<Input>): LocalTool {
+  return tool
+}
+
+/**
+ * Makes an instance of functions.
+ * @throws InstanceError when two tools have one name
+ */
+export function localInstance(options: LocalInstanceOptions): Instance {
+  const { id, closeGraceMs = 2000, clock = systemClock } = options
+  const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
+  if (tools.size < options.tools.length) {
+    throw new InstanceError('INSTANCE_START_FAILED', id, `Instance ${preview(id)} has two tools of one name.`)
+  }
+  const calls = createCallsInFlight(id, options.onError)
+  return {
+    id,
+    kind: 'local',
+    listTools: () => Promise.resolve(Array.from(tools.values(), describeTool)),
+    callTool: (call) =>
+      calls.run(call, async (signal) => {
+        const tool = tools.get(call.name)
+        if (tool === undefined) throw new ToolCallError(JSON_RPC.unknownTool, `Unknown tool: ${call.name}`)
+        return executeTool(tool, call, signal)
+      }),
+    onLost: () => undefined,
+    close: async () => {
+      calls.end('The instance was closed.')
+      const grace = createDelay(clock, closeGraceMs)
+      await Promise.race([calls.settled(), grace.passed])
+      grace.cancel()
+    },
+  }
+}
+
+async function executeTool(tool: LocalTool, call: ToolCall, signal: AbortSignal): Promise<ToolCallResult> {
+  const parsed = await tool.inputSchema?.safeParseAsync(call.arguments)
+  if (parsed?.success === false) {
+    const { field, received, expected } = describeIssue(parsed.error, call.arguments, 'arguments')
+    return failedResult('INVALID_ARGUMENTS', `${field}: got ${preview(received)}, expected ${expected}.`)
+  }
+  let isOver = false
+  try {
+    const value: unknown = await tool.execute(parsed === undefined ? call.arguments : parsed.data, {
+      signal,
+      progress: (progress) => {
+        if (!isOver && !signal.aborted) call.onProgress(typeof progress === 'number' ? { progress } : progress)
+      },
+      taskId: call.taskId,
+      commandId: call.commandId,
+    })
+    return toToolCallResult(value)
+  } catch (error) {
+    // A tool that speaks JSON-RPC itself keeps its number.
+    if (signal.aborted || error instanceof ToolCallError) throw error
+    return failureResult(error)
+  } finally {
+    isOver = true
+  }
+}
+
+function describeTool({ name, description, inputSchema }: LocalTool): ToolDescription {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(inputSchema !== undefined && { inputSchema: jsonSchemaOf(inputSchema) }),
+  }
+}

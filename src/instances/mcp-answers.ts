@@ -1,0 +1,109 @@
+/**
+ * Watches which `tools/call` requests of an MCP connection were answered. The official client forgets a request when it is cancelled,
+ * but a lane must know when a server that goes on all the same is done.
+ * It also hands progress on as it comes: the client puts it off, and drops it when the answer comes in the same breath.
+ */
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { callProgressSchema, toolCallResultSchema } from '../protocol/tool-calls.js'
+import type { CallProgress, ToolCallResult } from './instance.js'
+
+/** What became of a request. */
+export type Answer =
+  | { readonly type: 'result'; readonly result: ToolCallResult }
+  | { readonly type: 'error' }
+  /** The stream that was to carry the answer has ended without one. */
+  | { readonly type: 'none' }
+
+interface ExpectedAnswer {
+  readonly arrived: Promise<Answer>
+  /** Nobody waits any more. */
+  release(): void
+}
+
+export interface Answers {
+  /** Must be called before the request is sent; the request is recognised by its arguments object. */
+  expect(args: object, onProgress: (progress: CallProgress) => void): ExpectedAnswer
+  /** No answer will come any more. */
+  end(): void
+}
+
+interface Waiting {
+  id: string | number | undefined
+  readonly resolve: (answer: Answer) => void
+  readonly onProgress: (progress: CallProgress) => void
+}
+
+/** Taps a transport; to be called before a client connects with it. */
+export function watchAnswers(transport: Transport): Answers {
+  const unsent = new WeakMap<object, Waiting>()
+  const sent = new Map<string | number, Waiting>()
+  const settle = (id: string | number, answer: Answer): void => {
+    sent.get(id)?.resolve(answer)
+    sent.delete(id)
+  }
+
+  /** The client names a request's progress after the request. */
+  function report(params: unknown): void {
+    const parsed = callProgressSchema.safeParse(params)
+    const { progressToken } = Object(params) as { readonly progressToken?: string | number }
+    if (!parsed.success || progressToken === undefined) return
+    const { progress, total, message } = parsed.data
+    sent.get(progressToken)?.onProgress({
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    })
+  }
+
+  const { onmessage } = transport
+  transport.onmessage = (message, extra) => {
+    onmessage?.(message, extra)
+    if ('method' in message) {
+      if (message.method === 'notifications/progress') report(message.params)
+      return
+    }
+    if (message.id === undefined) return
+    settle(message.id, answerOf(message))
+  }
+
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    const waiting =
+      'method' in message && 'id' in message ? unsent.get(Object(message.params?.['arguments']) as object) : undefined
+    if (waiting === undefined || !('id' in message) || message.id === undefined) return send(message, options)
+    const { id } = message
+    waiting.id = id
+    sent.set(id, waiting)
+    return send(message, {
+      ...options,
+      onRequestStreamEnd: () => {
+        settle(id, { type: 'none' })
+        options?.onRequestStreamEnd?.()
+      },
+    })
+  }
+
+  return {
+    expect: (args, onProgress) => {
+      let resolve: (answer: Answer) => void = () => undefined
+      const arrived = new Promise<Answer>((done) => (resolve = done))
+      const waiting: Waiting = { id: undefined, resolve, onProgress }
+      unsent.set(args, waiting)
+      return {
+        arrived,
+        release: () => {
+          unsent.delete(args)
+          if (waiting.id !== undefined) sent.delete(waiting.id)
+        },
+      }
+    },
+    end: () => {
+      for (const id of [...sent.keys()]) settle(id, { type: 'none' })
+    },
+  }
+}
+
+function answerOf(message: JSONRPCMessage): Answer {
+  const parsed = 'result' in message ? toolCallResultSchema.safeParse(message.result) : undefined
+  return parsed?.success === true ? { type: 'result', result: parsed.data } : { type: 'error' }
+}

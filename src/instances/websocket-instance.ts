@@ -1,0 +1,234 @@
+/**
+ * The server's side of a remote worker, whatever carries its frames. Who is connected, for how long, and what becomes of the calls when
+ * that changes is decided by the chart (`machines/instance.ts`) in the instance manager; this file tells it what happens.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
+import { InstanceError, ToolCallError } from '../errors.js'
+import { WORKER_CLOSE, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
+import { toError } from './calls-in-flight.js'
+import { createDelay, type Delay } from './delay.js'
+import type { Instance, InstanceConnection, ToolCall, ToolCallResult, ToolDescription } from './instance.js'
+
+/** A socket as this side needs it. */
+export interface WorkerSocket {
+  send(text: string): void
+  close(code: number, reason: string): void
+}
+
+/** What a socket is after a right `hello`. */
+export interface WorkerLink {
+  /** What a worker says after `hello`. */
+  receive(message: Exclude<WorkerMessage, { type: 'hello' }>): void
+  /** The socket has closed. Means nothing when another has taken over. */
+  closed(): void
+}
+
+export interface WebSocketInstance extends Instance {
+  readonly passesInstanceId: true
+  /** Also counts answers from a socket that was not asked. */
+  readonly lateAnswers: number
+  /** Compares in constant time. */
+  admits(secret: string): boolean
+  /** Makes a socket the worker's; another one that is, is taken over. Undefined when the instance is gone. */
+  attach(socket: WorkerSocket, tools?: readonly ToolDescription[]): WorkerLink | undefined
+}
+
+export interface WebSocketInstanceOptions {
+  readonly id: string
+  /** What the worker must know. Only a digest of it is kept. */
+  readonly secret: string
+  readonly tools?: readonly ToolDescription[] | undefined
+  /** How long a registration waits for its worker, in ms. Default 60000. */
+  readonly connectTimeoutMs?: number
+  /** How long a worker may go without a pong, in ms. Default 45000. */
+  readonly livenessMs?: number
+  /** How often it is asked for one, in ms. Default 15000. */
+  readonly pingEveryMs?: number
+  /** How long a cancelled call waits for the worker to stop, in ms. Default 2000. */
+  readonly cancelGraceMs?: number
+  readonly clock?: Clock
+}
+
+/** A secret that cannot be guessed. */
+export const createSecret = (): string => randomBytes(32).toString('base64url')
+
+interface Pending {
+  readonly call: ToolCall
+  readonly link: object
+  readonly resolve: (result: ToolCallResult) => void
+  readonly reject: (error: Error) => void
+  isCancelled: boolean
+}
+
+/** Makes the instance of a registration; it is connected when a socket is attached. */
+export function websocketInstance(options: WebSocketInstanceOptions): WebSocketInstance {
+  const { id, connectTimeoutMs = 60_000, livenessMs = 45_000, pingEveryMs = 15_000 } = options
+  const { clock = systemClock, cancelGraceMs = 2000 } = options
+  const digest = digestOf(options.secret)
+  const pending = new Map<string, Pending>()
+  let tools = options.tools ?? []
+  let current: { readonly socket: WorkerSocket } | undefined
+  let pings: LongTimer | undefined
+  let tellEvent: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
+  let tellLoss: (reason: string) => void = () => undefined
+  let endedBy: string | undefined
+  let callCount = 0
+  let lateAnswers = 0
+
+  const goneError = (reason: string): InstanceError =>
+    new InstanceError('INSTANCE_DISCONNECTED', id, `Instance ${id} is gone: ${reason}`)
+
+  function failCalls(reason: string): void {
+    for (const { reject } of [...pending.values()]) reject(goneError(reason))
+  }
+
+  function tell(socket: WorkerSocket, message: ServerToWorkerMessage): void {
+    try {
+      socket.send(JSON.stringify(message))
+    } catch {
+      // A socket that cannot send has closed, which whoever carries it reports.
+    }
+  }
+
+  function keepPinging(): void {
+    pings = setLongTimeout(
+      clock,
+      () => {
+        if (current === undefined) return
+        keepPinging()
+        tell(current.socket, { type: 'ping' })
+      },
+      pingEveryMs,
+    )
+  }
+
+  function detach(reason: string): void {
+    clearLongTimeout(clock, pings)
+    current = undefined
+    failCalls(reason)
+  }
+
+  function settle(link: object, message: WorkerMessage): void {
+    if (message.type !== 'tool_result' && message.type !== 'tool_error' && message.type !== 'tool_progress') return
+    const waiting = pending.get(message.callId)
+    if (waiting === undefined || waiting.link !== link) {
+      // Progress of a call that has ended is on its way at any time, and is no answer.
+      if (message.type !== 'tool_progress') lateAnswers += 1
+      return
+    }
+    switch (message.type) {
+      case 'tool_result':
+        waiting.resolve(message.result)
+        break
+      case 'tool_error':
+        waiting.reject(new ToolCallError(message.code, message.message))
+        break
+      case 'tool_progress': {
+        const { progress, total, message: text } = message
+        if (waiting.isCancelled) break
+        waiting.call.onProgress({
+          progress,
+          ...(total !== undefined && { total }),
+          ...(text !== undefined && { message: text }),
+        })
+      }
+    }
+  }
+
+  return {
+    id,
+    kind: 'websocket',
+    passesInstanceId: true,
+    get lateAnswers() {
+      return lateAnswers
+    },
+    admits: (secret) => timingSafeEqual(digestOf(secret), digest),
+    attach: (socket, offered) => {
+      if (endedBy !== undefined) return undefined
+      const taken = current
+      if (taken !== undefined) {
+        // The calls of the old socket fail before the new one can be asked anything.
+        failCalls('its connection was taken over.')
+        tellEvent('connection.takenOver')
+        clearLongTimeout(clock, pings)
+      }
+      const link = { socket }
+      current = link
+      if (offered !== undefined) tools = offered
+      tell(socket, { type: 'welcome', instanceId: id })
+      keepPinging()
+      if (taken === undefined) tellEvent('connection.opened')
+      else taken.socket.close(WORKER_CLOSE.takenOver, 'Another connection took over.')
+      return {
+        receive: (message) => {
+          settle(link, message)
+          if (message.type === 'ping') tell(socket, { type: 'pong' })
+          if (message.type === 'pong' && current === link) tellEvent('connection.alive')
+        },
+        closed: () => {
+          if (current !== link || endedBy !== undefined) return
+          endedBy = 'its connection was closed.'
+          detach(endedBy)
+          tellLoss(endedBy)
+        },
+      }
+    },
+    listTools: () => Promise.resolve(tools),
+    callTool: (call) => {
+      const link = current
+      if (link === undefined) return Promise.reject(goneError(endedBy ?? 'it is not connected.'))
+      if (call.signal.aborted) return Promise.reject(toError(call.signal.reason))
+      const callId = `call_${(callCount += 1)}`
+      let grace: Delay | undefined
+      let cancel: () => void = () => undefined
+      return new Promise<ToolCallResult>((resolve, reject) => {
+        const waiting: Pending = { call, link, resolve, reject, isCancelled: false }
+        pending.set(callId, waiting)
+        cancel = () => {
+          waiting.isCancelled = true
+          // A worker says when it has stopped; one that does not is not waited for any longer.
+          grace = createDelay(clock, cancelGraceMs)
+          void grace.passed.then(() => reject(toError(call.signal.reason)))
+          tell(link.socket, { type: 'tool_cancel', callId })
+        }
+        call.signal.addEventListener('abort', cancel, { once: true })
+        tell(link.socket, {
+          type: 'tool_call',
+          callId,
+          name: call.name,
+          arguments: call.arguments,
+          ...(call.taskId !== undefined && { taskId: call.taskId }),
+          ...(call.commandId !== undefined && { commandId: call.commandId }),
+        })
+      }).finally(() => {
+        call.signal.removeEventListener('abort', cancel)
+        grace?.cancel()
+        pending.delete(callId)
+      })
+    },
+    onLost: (onLost) => {
+      tellLoss = onLost
+      if (endedBy !== undefined) onLost(endedBy)
+    },
+    connection: {
+      timing: { connectTimeoutMs, livenessMs },
+      onEvent: (listener) => {
+        tellEvent = listener
+        if (current !== undefined) listener('connection.opened')
+      },
+      failCalls,
+    },
+    close: () => {
+      endedBy ??= 'it was disconnected.'
+      const { socket } = current ?? {}
+      detach(endedBy)
+      socket?.close(WORKER_CLOSE.disconnected, 'The instance was disconnected.')
+      return Promise.resolve()
+    },
+  }
+}
+
+function digestOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}

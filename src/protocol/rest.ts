@@ -1,0 +1,63 @@
+/** What the REST routes take and answer. The OpenAPI document and the checks are derived from these schemas. */
+import { z } from 'zod'
+import { cursorSchema, DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT } from './client-messages.js'
+import { taskSchema, taskStatusSchema, taskSummarySchema } from './command-tasks.js'
+import { toolDescriptionSchema } from './tool-calls.js'
+
+/** Every error. */
+export const restErrorSchema = z.object({
+  error: z.string().describe('What is wrong, for people.'),
+  code: z.string().describe('What is wrong, for programs; stable.'),
+  details: z.unknown().optional(),
+})
+
+export type RestError = z.infer<typeof restErrorSchema>
+
+/** The `:id` of a route. */
+export const taskParamsSchema = z.object({ id: z.string().min(1).max(256) })
+
+/** 201 of `POST /tasks`. */
+export const taskCreatedSchema = z.object({
+  taskId: z.string(),
+  queuePosition: z.number().int().min(1).describe('From 1, among the tasks of the lane that have not ended.'),
+  wsEndpoint: z.string().describe('Where the events of the task can be subscribed to.'),
+})
+
+/** The query of `GET /tasks`. */
+export const taskListQuerySchema = z.object({
+  instanceId: z.string().min(1).max(256).optional(),
+  status: taskStatusSchema.optional(),
+  limit: z.coerce.number().int().min(1).max(MAX_LIST_LIMIT).optional().describe(`Default ${DEFAULT_LIST_LIMIT}.`),
+  cursor: cursorSchema.optional(),
+})
+
+/** 200 of `GET /tasks`: newest first. */
+export const taskListSchema = z.object({ tasks: z.array(taskSummarySchema), nextCursor: cursorSchema.optional() })
+
+/** 200 of `GET /tasks/:id`. */
+export const taskDetailSchema = z.object({ task: taskSchema })
+
+/** 200 of `POST /tasks/:id/cancel`. */
+export const taskCancelledSchema = z.object({ success: z.literal(true), taskId: z.string() })
+
+/** 409 of `POST /tasks/:id/cancel`: it is over. */
+export const taskNotCancelledSchema = restErrorSchema.extend({ success: z.literal(false), taskId: z.string() })
+
+/** One instance in `GET /instances`. */
+export const instanceSummarySchema = z.object({
+  id: z.string(),
+  kind: z.enum(['local', 'mcp', 'websocket']),
+  isConnected: z.boolean(),
+  queued: z.number().int().min(0).describe('Tasks of its lane that have not ended.'),
+  tools: z.array(toolDescriptionSchema).optional().describe('What it can do; absent while it cannot say.'),
+})
+
+export const instanceListSchema = z.object({ instances: z.array(instanceSummarySchema) })
+
+/** `GET /health`. */
+export const healthSchema = z.object({
+  status: z.enum(['ok', 'draining']),
+  version: z.string(),
+})
+
+export type InstanceSummary = z.infer<typeof instanceSummarySchema>
