@@ -48,11 +48,14 @@ export type { Clock } from './clock.js'
 export {
   AgentTasksError,
   DisposedError,
+  InstanceError,
   InvalidInputError,
   InvalidSettingError,
+  ProtocolError,
   ReservationError,
   TaskIdInUseError,
   TaskLimitError,
+  ToolCallError,
 } from './errors.js'
 
 // What a task runs

@@ -7,6 +7,8 @@ export { createCheckAsyncTasksTool } from './check-async-tasks.js'
 export type { CheckAsyncTasksOptions, CheckAsyncTasksParams } from './check-async-tasks.js'
 export { createWaitForAsyncTasksTool } from './wait-for-async-tasks.js'
 export type { WaitForAsyncTasksOptions, WaitForAsyncTasksParams } from './wait-for-async-tasks.js'
+export { createSubmitCommandsTool } from './submit-commands.js'
+export type { SubmitCommandsOptions, SubmitCommandsParams } from './submit-commands.js'
 
 // The same in the shape of the seeds' classes
 export { TaskTool } from './task-tool.js'

@@ -31,12 +31,12 @@ const LOOK_UP_MS = 60_000
 export async function runInBackground(call: TaskCall): Promise<ToolResult> {
   const { manager } = call
   const reservationId = manager.tryReserveAsyncSlot({ ttlMs: LOOK_UP_MS })
-  if (reservationId === null) return refusal(manager)
+  if (reservationId === null) return limitRefusal(manager)
   try {
     const runner = await call.findRunner()
     return runner === undefined ? call.unknownSubagent() : launched(call, launchInSlot(call, runner, reservationId))
   } catch (error) {
-    if (error instanceof TaskLimitError) return refusal(manager)
+    if (error instanceof TaskLimitError) return limitRefusal(manager)
     throw error
   } finally {
     manager.cancelReservation(reservationId)
@@ -65,7 +65,8 @@ function launched(call: TaskCall, task: RunningTaskInfo): ToolResult {
   }
 }
 
-function refusal(manager: AsyncTaskManager): ToolResult {
+/** What a model is told when every slot is taken. */
+export function limitRefusal(manager: AsyncTaskManager): ToolResult {
   const { reason = 'No slot is free' } = manager.canLaunchAsync()
   const max = manager.getMaxAsyncTasks()
   const advice =

@@ -1,5 +1,14 @@
 /** The deadline of a task that a model asked for: its wish, the default, and the limit. */
+import { z } from 'zod'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
+
+/** The parameter of every tool that starts a task. */
+export const timeoutSecondsSchema = z
+  .number()
+  .max(2 ** 31)
+  .refine((seconds) => seconds > 0 || seconds === -1, 'a number of seconds > 0, or -1 for no deadline')
+  .optional()
+  .describe('After how many seconds it is stopped; -1 for no deadline.')
 
 /** A setting that stands, or one that is asked for at every call. */
 type Setting = number | (() => number)

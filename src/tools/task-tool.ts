@@ -7,7 +7,7 @@ import { orAborted } from './abortable.js'
 import { buildInvocation, type ToolInvocation } from './invocation.js'
 import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
-import { timeoutPolicy, type TimeoutSettings } from './task-timeout.js'
+import { timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
@@ -25,12 +25,7 @@ export const taskSchema = z.strictObject({
     .record(z.string(), z.string())
     .optional()
     .describe('The variables it is to emit: a description of each, by name.'),
-  timeout_seconds: z
-    .number()
-    .max(2 ** 31)
-    .refine((seconds) => seconds > 0 || seconds === -1, 'a number of seconds > 0, or -1 for no deadline')
-    .optional()
-    .describe('After how many seconds it is stopped; -1 for no deadline.'),
+  timeout_seconds: timeoutSecondsSchema,
   context: z.record(z.string(), z.unknown()).optional().describe('Anything else it needs to know, by name.'),
   async: z
     .boolean()

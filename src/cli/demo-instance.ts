@@ -1,0 +1,40 @@
+/** An instance to try the server with: it adds, echoes, and takes its time. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { z } from 'zod'
+import { localInstance, localTool } from '../instances/local-instance.js'
+import type { Instance } from '../instances/instance.js'
+
+export function createDemoInstance(): Instance {
+  return localInstance({
+    id: 'calc',
+    tools: [
+      localTool({
+        name: 'add',
+        description: 'Adds two numbers.',
+        inputSchema: z.object({ a: z.number(), b: z.number() }),
+        execute: ({ a, b }) => a + b,
+      }),
+      localTool({
+        name: 'echo',
+        description: 'Gives back what it is given.',
+        inputSchema: z.looseObject({}),
+        execute: (input) => input,
+      }),
+      localTool({
+        name: 'slow',
+        description: 'Takes its time, and says how far it is.',
+        inputSchema: z.object({
+          seconds: z.number().min(0).max(3600).default(5),
+          steps: z.number().int().min(1).max(1000).default(5),
+        }),
+        execute: async ({ seconds, steps }, { signal, progress }) => {
+          for (let step = 1; step <= steps; step += 1) {
+            await wait((seconds * 1000) / steps, undefined, { signal })
+            progress({ progress: step, total: steps })
+          }
+          return `${seconds} s in ${steps} steps`
+        },
+      }),
+    ],
+  })
+}

@@ -1,0 +1,37 @@
+/** The public names of `agent-tasks/client`. It runs in browsers and in Node. */
+
+// The client of a task server
+export { createTaskClient } from './task-client.js'
+export type {
+  TaskClient,
+  TaskClientOptions,
+  TaskListOptions,
+  TaskPage,
+  TaskSubmission,
+  WatchOptions,
+} from './task-client.js'
+export type { TaskEvent } from './session.js'
+
+// The worker's side of a WebSocket instance
+export { connectInstance } from './connect-instance.js'
+export type { ConnectedInstance, ConnectInstanceOptions } from './connect-instance.js'
+export { workerTool } from './worker-tools.js'
+export type { WorkerProgress, WorkerTool, WorkerToolContext } from './worker-tools.js'
+
+// What both need and throw
+export type { FetchLike, SocketConstructor, SocketLike } from './platform.js'
+export type { ReconnectOptions } from './reconnection.js'
+export { ConnectionError, TaskExpiredError, TaskServerError } from './client-errors.js'
+export type { ConnectionErrorCode } from './client-errors.js'
+export type {
+  CommandError,
+  CommandStatus,
+  Task,
+  TaskCommand,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskStatus,
+  TaskSummary,
+} from '../protocol/command-tasks.js'
+export type { InstanceSummary } from '../protocol/rest.js'
+export { errorCodes } from '../protocol/client-messages.js'

@@ -1,0 +1,68 @@
+/** Calls of the server's REST routes: answers are checked, errors carry the server's code. */
+import type { z } from 'zod'
+import { restErrorSchema } from '../protocol/rest.js'
+import { ConnectionError, TaskServerError } from './client-errors.js'
+import { findFetch, type FetchLike } from './platform.js'
+
+export interface RestOptions {
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  readonly token: string | undefined
+  readonly fetch: FetchLike | undefined
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Asks a route, with a body by POST and without one by GET.
+ * @throws TaskServerError with the server's code; ConnectionError when there is no answer, or not one as agreed
+ */
+export async function callRest<T extends z.ZodType>(
+  options: RestOptions,
+  path: string,
+  schema: T,
+  body?: object,
+): Promise<z.output<T>> {
+  const url = options.baseUrl + path
+  const { status, ok, text } = await send(options, url, body)
+  const json = parseJson(text)
+  if (!ok) {
+    const said = restErrorSchema.safeParse(json)
+    if (said.success) throw new TaskServerError(said.data.code, said.data.error, status)
+    throw new TaskServerError(`HTTP_${status}`, `${url} answered ${status}.`, status)
+  }
+  const answer = schema.safeParse(json)
+  if (answer.success) return answer.data
+  throw new ConnectionError('BAD_ANSWER', `${url} answered with something else: is it an agent-tasks server?`)
+}
+
+async function send({ token, fetch, signal }: RestOptions, url: string, body: object | undefined) {
+  try {
+    const response = await findFetch(fetch)(url, {
+      headers: {
+        accept: 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    })
+    return { ok: response.ok, status: response.status, text: await response.text() }
+  } catch (error) {
+    if (signal?.aborted === true) throw signal.reason
+    const why = error instanceof Error ? `${error.message}${causeOf(error)}` : String(error)
+    throw new ConnectionError('CONNECTION_FAILED', `Cannot reach ${url} (${why}).`, { cause: error })
+  }
+}
+
+/** Node's fetch says no more than "fetch failed"; the reason is beneath. */
+function causeOf({ cause }: Error): string {
+  return cause instanceof Error && cause.message !== '' ? `: ${cause.message}` : ''
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,76 @@
+/** The tools of a remote worker: described to the server, and run for one call each. */
+import type { z } from 'zod'
+import { jsonSchemaOf } from '../protocol/json-schema.js'
+import { describeIssue } from '../protocol/parse.js'
+import { preview } from '../protocol/preview.js'
+import { failedResult, failureResult, toToolCallResult } from '../protocol/tool-result.js'
+
+/** How far a call has come, in MCP's words. */
+export interface WorkerProgress {
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
+}
+
+/** The circumstances of one call. */
+export interface WorkerToolContext {
+  /** Aborts when the command is cancelled or takes too long, and when the connection ends. */
+  readonly signal: AbortSignal
+  /** Says how far the call has come: a number, or MCP's `{ progress, total?, message? }`. Ignored once the call has ended. */
+  readonly progress: (progress: number | WorkerProgress) => void
+  readonly taskId?: string | undefined
+  readonly commandId?: string | undefined
+}
+
+/**
+ * A tool of a worker: the neutral tool of this package, or anything of its shape. What it returns is put in MCP `content`,
+ * unless it already is; what it throws becomes an `isError` result with the error's own `code`.
+ */
+export interface WorkerTool<Input extends z.ZodType = z.ZodType> {
+  readonly name: string
+  readonly description?: string
+  readonly inputSchema?: Input
+  // A method, so that a tool with a narrower input fits a list of tools.
+  execute(input: z.output<Input>, context: WorkerToolContext): unknown
+}
+
+/** Types one tool by its schema. */
+export function workerTool<Input extends z.ZodType>(tool: WorkerTool<Input>): WorkerTool {
+  return tool
+}
+
+/** A tool as the server is told of it. */
+export function describeTool({ name, description, inputSchema }: WorkerTool) {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(inputSchema !== undefined && { inputSchema: jsonSchemaOf(inputSchema) }),
+  }
+}
+
+/** Runs a tool. Rejects when the signal aborted and the tool threw; every other failure is a result. */
+export async function executeTool(
+  tool: WorkerTool,
+  args: Readonly<Record<string, unknown>>,
+  context: WorkerToolContext,
+) {
+  try {
+    const parsed = await tool.inputSchema?.safeParseAsync(argumentsFor(tool, args))
+    if (parsed?.success === false) {
+      const { field, received, expected } = describeIssue(parsed.error, args, 'arguments')
+      return failedResult('INVALID_ARGUMENTS', `${field}: got ${preview(received)}, expected ${expected}.`)
+    }
+    return toToolCallResult(await tool.execute(parsed === undefined ? args : parsed.data, context))
+  } catch (error) {
+    if (context.signal.aborted) throw error
+    return failureResult(error)
+  }
+}
+
+/** The server names the instance in every call (seed 004); a strict schema that has no such field need not refuse it. */
+function argumentsFor({ inputSchema }: WorkerTool, args: Readonly<Record<string, unknown>>): unknown {
+  const { shape } = (inputSchema ?? {}) as { shape?: object }
+  if (shape === undefined || 'instanceId' in shape || !('instanceId' in args)) return args
+  const { instanceId: _named, ...rest } = args
+  return rest
+}

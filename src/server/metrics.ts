@@ -1,0 +1,154 @@
+/** What the server counts, in the text format of Prometheus. */
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { EndStatus, TaskProgressMessage } from '../protocol/command-tasks.js'
+
+/** What keeps a connection open. */
+export type ConnectionKind = 'client' | 'worker' | 'event_stream'
+
+export interface Metrics {
+  /** Counts a connection; the returned function counts it off. */
+  connected(kind: ConnectionKind): () => void
+  droppedFrame(): void
+  closedSlowReader(): void
+  refused(code: string): void
+  /** The text of `GET /metrics`. */
+  render(): string
+  dispose(): void
+}
+
+/** Upper bounds of the classes of durations, in seconds. */
+const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const outcomes = ['success', 'error'] as const
+const ends: readonly EndStatus[] = ['completed', 'failed', 'cancelled']
+
+type Sample = readonly [labels: Readonly<Record<string, string>>, value: number, suffix?: string]
+
+export function createMetrics(tasks: TaskManager): Metrics {
+  const connections: Record<ConnectionKind, number> = { client: 0, worker: 0, event_stream: 0 }
+  const settled: Record<EndStatus, number> = { completed: 0, failed: 0, cancelled: 0 }
+  const durations = { success: createHistogram(), error: createHistogram() }
+  const refusals = new Map<string, number>()
+  let droppedFrames = 0
+  let slowReaders = 0
+
+  const onProgress = ({ taskId, commandIndex, status }: TaskProgressMessage): void => {
+    if (status !== 'success' && status !== 'error') return
+    const { startedAt, completedAt } = tasks.getTask(taskId)?.commands[commandIndex] ?? {}
+    if (startedAt !== undefined && completedAt !== undefined) {
+      durations[status].observe(Math.max(0, completedAt - startedAt) / 1000)
+    }
+  }
+  const onComplete = ({ status }: { readonly status: EndStatus }): void => {
+    settled[status] += 1
+  }
+  tasks.on('progress', onProgress).on('complete', onComplete)
+
+  return {
+    connected: (kind) => {
+      connections[kind] += 1
+      let isOpen = true
+      return () => {
+        if (isOpen) connections[kind] -= 1
+        isOpen = false
+      }
+    },
+    droppedFrame: () => (droppedFrames += 1),
+    closedSlowReader: () => (slowReaders += 1),
+    refused: (code) => refusals.set(code, (refusals.get(code) ?? 0) + 1),
+    render: () =>
+      [
+        family('agent_tasks_queued', 'gauge', 'Tasks that wait in their lanes.', [
+          [{}, tasks.listTasks(undefined, 'queued').length],
+        ]),
+        family('agent_tasks_running', 'gauge', 'Tasks that run.', [[{}, tasks.listTasks(undefined, 'running').length]]),
+        family(
+          'agent_tasks_settled_total',
+          'counter',
+          'Tasks that have ended, by how.',
+          ends.map((status) => [{ status }, settled[status]]),
+        ),
+        family(
+          'agent_tasks_lane_depth',
+          'gauge',
+          'Tasks of an instance that have not ended.',
+          Array.from(tasks.laneDepths, ([instance, depth]) => [{ instance }, depth]),
+        ),
+        family(
+          'agent_tasks_command_duration_seconds',
+          'histogram',
+          'How long commands took, by how they ended.',
+          outcomes.flatMap((outcome) => durations[outcome].samples({ outcome })),
+        ),
+        family('agent_tasks_late_results_total', 'counter', 'Results that came after their call had been given up.', [
+          [{}, tasks.lateResults],
+        ]),
+        family('agent_tasks_dropped_frames_total', 'counter', 'Progress messages that slow readers lost.', [
+          [{}, droppedFrames],
+        ]),
+        family(
+          'agent_tasks_slow_readers_closed_total',
+          'counter',
+          'Subscribers that were closed because they did not read.',
+          [[{}, slowReaders]],
+        ),
+        family(
+          'agent_tasks_refused_total',
+          'counter',
+          'Requests and upgrades that were not let in, by why.',
+          Array.from(refusals, ([code, count]) => [{ code }, count]),
+        ),
+        family(
+          'agent_tasks_connections',
+          'gauge',
+          'Open connections, by kind.',
+          Object.entries(connections).map(([kind, count]) => [{ kind }, count]),
+        ),
+      ].join(''),
+    dispose: () => {
+      tasks.off('progress', onProgress).off('complete', onComplete)
+    },
+  }
+}
+
+function createHistogram() {
+  const counts = BOUNDS.map(() => 0)
+  let count = 0
+  let sum = 0
+  return {
+    observe: (seconds: number): void => {
+      const at = BOUNDS.findIndex((bound) => seconds <= bound)
+      if (at !== -1) counts[at] = (counts[at] ?? 0) + 1
+      count += 1
+      sum += seconds
+    },
+    samples: (labels: Readonly<Record<string, string>>): Sample[] => {
+      let below = 0
+      const classes = BOUNDS.map((bound, at): Sample => [
+        { ...labels, le: String(bound) },
+        (below += counts[at] ?? 0),
+        '_bucket',
+      ])
+      return [
+        ...classes,
+        [{ ...labels, le: '+Inf' }, count, '_bucket'],
+        [labels, sum, '_sum'],
+        [labels, count, '_count'],
+      ]
+    },
+  }
+}
+
+function family(
+  name: string,
+  type: 'gauge' | 'counter' | 'histogram',
+  help: string,
+  samples: readonly Sample[],
+): string {
+  const lines = samples.map(([labels, value, suffix = '']) => {
+    const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escapeLabel(text)}"`)
+    return `${name}${suffix}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
+  })
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
+const escapeLabel = (text: string): string => text.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`))

@@ -1,0 +1,216 @@
+/** The REST routes and what they do. Who may come this far was checked before (access.ts). */
+import type { HttpBindings } from '@hono/node-server'
+import { OpenAPIHono } from '@hono/zod-openapi'
+import { HTTPException } from 'hono/http-exception'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { InstanceManager } from '../instances/instance-manager.js'
+import type { RefusalCode } from '../protocol/client-messages.js'
+import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
+import { describeIssue } from '../protocol/parse.js'
+import { preview } from '../protocol/preview.js'
+import type { InstanceSummary, RestError } from '../protocol/rest.js'
+import type { ServerConfig } from '../protocol/server-config.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import { addressOf } from './access.js'
+import { boundedBody } from './bounded-body.js'
+import { docsPage, docsPolicy } from './docs-page.js'
+import type { EventLog } from './event-log.js'
+import { eventsToResume, openEventStream } from './event-stream.js'
+import type { Hub } from './hub.js'
+import { toJson } from './json.js'
+import type { Log } from './log.js'
+import type { Metrics } from './metrics.js'
+import * as routes from './routes.js'
+import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
+import { serverVersion } from './version.js'
+
+export interface RestOptions {
+  readonly config: ServerConfig
+  readonly tasks: TaskManager
+  readonly service: TaskService
+  readonly instances: InstanceManager
+  readonly hub: Hub
+  readonly log: EventLog
+  readonly metrics: Metrics
+  readonly report: Log
+  readonly isDraining: () => boolean
+  readonly wsUrl: () => string
+  /** Registers a worker; throws `InstanceError` when the id is in use. */
+  readonly register: (request: RegisterRequest) => RegisterResponse
+  /** Counts a connection that stays; undefined when the address has too many. */
+  readonly enter: (address: string) => (() => void) | undefined
+  /** Takes part in heartbeats and in the shutdown; returns what takes it back. */
+  readonly keep: (open: { beat(): void; end(): void }) => () => void
+}
+
+type Env = { Bindings: HttpBindings }
+
+const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 429 | 503>> = {
+  NO_COMMANDS: 400,
+  INVALID_TASK: 400,
+  INVALID_INSTANCE: 404,
+  NOT_CONNECTED: 409,
+  QUEUE_FULL: 429,
+  TOO_MANY_SUBSCRIPTIONS: 429,
+  NO_INSTANCE: 503,
+  SHUTTING_DOWN: 503,
+  TASKS_DISABLED: 503,
+}
+
+const notFound: RestError = { error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
+
+export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
+  const { config, service, hub, log, metrics } = options
+  const app = new OpenAPIHono<Env>({
+    defaultHook: async (result, c) => {
+      if (result.success) return undefined
+      const { target, error } = result
+      const received: unknown =
+        target === 'json' ? await c.req.json() : target === 'query' ? c.req.query() : c.req.param()
+      return c.json(
+        invalid(
+          error,
+          received,
+          target,
+          target === 'json' && c.req.path === '/tasks' ? 'INVALID_TASK' : 'INVALID_REQUEST',
+        ),
+        400,
+      )
+    },
+  })
+  app.notFound((c) => c.json({ error: `There is no ${c.req.method} ${preview(c.req.path)}`, code: 'NOT_FOUND' }, 404))
+  app.onError((error, c) => c.json(...describeError(error, options.report)))
+  app.use(boundedBody(config))
+
+  app.openapi(routes.submitRoute, (c) => {
+    const submitted = service.submit(c.req.valid('json'))
+    if ('error' in submitted) return c.json(submitted, submitStatus[submitted.code])
+    return c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201)
+  })
+  app.openapi(routes.listRoute, (c) => c.json(service.list(c.req.valid('query')), 200))
+  app.openapi(routes.taskRoute, (c) => {
+    const task = service.get(c.req.valid('param').id)
+    if (task === undefined) return c.json(notFound, 404)
+    // Written by the server's own JSON: a result may be something that JSON has no word for.
+    return c.body(toJson({ task }), 200, JSON_TYPE) as never
+  })
+  app.openapi(routes.cancelRoute, (c) => {
+    const taskId = c.req.valid('param').id
+    const cancelled = service.cancel(taskId)
+    if (cancelled.success) return c.json({ success: true as const, taskId }, 200)
+    const { error, code } = cancelled
+    return code === 'TASK_NOT_FOUND'
+      ? c.json({ error, code }, 404)
+      : c.json({ success: false as const, taskId, error, code }, 409)
+  })
+  app.openapi(routes.eventsRoute, (c) => {
+    const task = service.get(c.req.valid('param').id)
+    if (task === undefined) return c.json(notFound, 404)
+    const lastEventId = c.req.valid('header')['last-event-id']
+    const resumed = eventsToResume(log, task, lastEventId)
+    // An event source that is told 204 does not come back.
+    if (resumed?.length === 0 && task.completedAt !== undefined) return c.body(null, 204)
+    const leave = options.enter(addressOf(c.env.incoming))
+    if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
+    const onEnd = [leave, metrics.connected('event_stream')]
+    const stream = openEventStream(
+      {
+        ...{ task, hub, log, limits: config.limits, metrics },
+        cut: () => c.env.outgoing.destroy(),
+        onEnd: () => onEnd.forEach((end) => end()),
+      },
+      resumed,
+    )
+    if (stream.isOpen) onEnd.push(options.keep(stream))
+    return c.body(stream.body, 200, EVENT_STREAM_HEADERS)
+  })
+  app.openapi(routes.instancesRoute, async (c) => c.json({ instances: await listInstances(options) }, 200))
+  app.openapi(routes.registerRoute, (c) => {
+    if (options.isDraining()) return c.json({ error: 'The server is shutting down', code: 'SHUTTING_DOWN' }, 503)
+    const waiting = options.instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
+    if (waiting.length >= MAX_WAITING_WORKERS) {
+      return c.json(
+        { error: `${waiting.length} workers are registered and have not connected`, code: 'TOO_MANY_REGISTRATIONS' },
+        429,
+      )
+    }
+    const known = c.req.valid('json')
+    try {
+      return c.json(options.register(known), 201)
+    } catch (error) {
+      const { code, message } = Object(error) as { code?: unknown; message?: unknown }
+      if (code !== 'INSTANCE_ID_IN_USE') throw error
+      return c.json({ error: String(message), code }, 409)
+    }
+  })
+  app.openapi(routes.healthRoute, (c) =>
+    c.json({ status: options.isDraining() ? ('draining' as const) : ('ok' as const), version: serverVersion }, 200),
+  )
+  app.openapi(
+    routes.metricsRoute,
+    (c) => c.body(metrics.render(), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }) as never,
+  )
+
+  let document: string | undefined
+  app.get('/openapi.json', (c) => c.body((document ??= toJson(describeApi(app))), 200, JSON_TYPE))
+  app.get('/docs', (c) => c.html(docsPage, 200, { 'content-security-policy': docsPolicy }))
+  return app
+}
+
+/** Registrations that wait for their worker; each expires after a while. */
+const MAX_WAITING_WORKERS = 1000
+const JSON_TYPE = { 'content-type': 'application/json' }
+const EVENT_STREAM_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+}
+export const TOO_MANY_CONNECTIONS: RestError = {
+  error: 'Too many open connections from this address',
+  code: 'TOO_MANY_CONNECTIONS',
+}
+
+function describeApi(app: OpenAPIHono<Env>): unknown {
+  app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' })
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'agent-tasks',
+      version: serverVersion,
+      description:
+        'Tasks of several commands, queued per instance and run one command after the other. A token is needed where one is configured.',
+    },
+    security: [{ token: [] }, {}],
+  })
+}
+
+function invalid(error: Parameters<typeof describeIssue>[0], data: unknown, target: string, code: string): RestError {
+  const { field, received, expected } = describeIssue(error, data, target === 'json' ? 'body' : target)
+  return { error: `${field}: got ${preview(received)}, expected ${expected}.`, code, details: { field, expected } }
+}
+
+function describeError(error: unknown, report: Log): [RestError, ContentfulStatusCode] {
+  if (error instanceof HTTPException) {
+    const codes: Readonly<Record<number, string>> = { 400: 'MALFORMED_JSON', 415: 'UNSUPPORTED_MEDIA_TYPE' }
+    const message = error.status === 415 ? 'The body must be JSON, with content-type application/json' : error.message
+    return [{ error: message, code: codes[error.status] ?? 'INVALID_REQUEST' }, error.status]
+  }
+  report('error', 'A request failed', error)
+  return [{ error: 'The server failed to answer', code: 'INTERNAL_ERROR' }, 500]
+}
+
+async function listInstances({ instances, tasks }: RestOptions): Promise<InstanceSummary[]> {
+  const depths = tasks.laneDepths
+  return Promise.all(
+    instances.list().map(async ({ id, kind, isConnected, instance }) => {
+      const tools = isConnected ? await instance.listTools().catch(() => undefined) : undefined
+      return {
+        id,
+        kind,
+        isConnected,
+        queued: depths.get(id) ?? 0,
+        ...(tools !== undefined && { tools: tools as never }),
+      }
+    }),
+  )
+}

@@ -1,0 +1,45 @@
+/** The end of a server: no new tasks, some time for those that run, and everyone is told. */
+import type { Clock } from '../clock.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+
+/**
+ * Cancels what is queued at once and what still runs after `drainMs`; resolves when every task has ended and was told so.
+ * @param drainMs in ms
+ */
+export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: number): Promise<void> {
+  cancelAll(tasks, 'queued')
+  const isIdle = (): boolean => [...tasks.laneDepths.values()].every((depth) => depth === 0)
+  if (!isIdle() && drainMs > 0) await untilIdle(tasks, isIdle, clock, drainMs)
+  cancelAll(tasks, 'running')
+}
+
+function cancelAll(tasks: TaskManager, status: 'queued' | 'running'): void {
+  for (const { id } of tasks.listTasks(undefined, status)) tasks.cancelTask(id)
+}
+
+function untilIdle(tasks: TaskManager, isIdle: () => boolean, clock: Clock, drainMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      clock.clearTimeout(timer)
+      tasks.off('complete', look)
+      resolve()
+    }
+    const look = (): void => {
+      if (isIdle()) finish()
+    }
+    const timer = clock.setTimeout(finish, drainMs)
+    tasks.on('complete', look)
+  })
+}
+
+/** Resolves with whether a promise settled within `ms`. */
+export function settledWithin(promise: Promise<unknown>, clock: Clock, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(() => resolve(false), ms)
+    const finish = (): void => {
+      clock.clearTimeout(timer)
+      resolve(true)
+    }
+    promise.then(finish, finish)
+  })
+}

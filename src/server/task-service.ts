@@ -1,0 +1,69 @@
+/** What REST and the client socket both do with tasks: the same refusals, the same lists. */
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import { summaryOf } from '../command-tasks/task-record.js'
+import { DEFAULT_LIST_LIMIT, type RefusalCode } from '../protocol/client-messages.js'
+import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
+
+export interface TaskQuery {
+  readonly instanceId?: string | undefined
+  readonly status?: TaskStatus | undefined
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+export type Submitted =
+  { readonly taskId: string; readonly queuePosition: number } | { readonly error: string; readonly code: RefusalCode }
+
+export type Cancelled =
+  | { readonly success: true }
+  | { readonly success: false; readonly error: string; readonly code: 'TASK_NOT_FOUND' | 'TASK_ENDED' }
+
+/** The text of seed 004. */
+export const TASK_NOT_FOUND = 'Task not found'
+
+export interface TaskService {
+  submit(message: TaskSubmitMessage): Submitted
+  /** Newest first. A page goes on where the one before ended, whatever was submitted or forgotten since. */
+  list(query: TaskQuery): { tasks: TaskSummary[]; nextCursor?: string }
+  get(taskId: string): Task | undefined
+  cancel(taskId: string): Cancelled
+}
+
+export interface TaskServiceOptions {
+  readonly tasks: TaskManager
+  readonly isEnabled: boolean
+  readonly isDraining: () => boolean
+}
+
+export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceOptions): TaskService {
+  return {
+    submit: (message) => {
+      if (!isEnabled) return { error: 'This server takes no tasks: TASKS_ENABLED is false', code: 'TASKS_DISABLED' }
+      if (isDraining()) return { error: 'The server is shutting down', code: 'SHUTTING_DOWN' }
+      return tasks.submitTask(message)
+    },
+    list: ({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }) => {
+      const before = cursor === undefined ? Infinity : parseInt(cursor, 36)
+      const found = tasks.listTasks(instanceId, status).reverse()
+      const rest = found.filter(({ id }) => placeOf(id) < before)
+      const page = rest.slice(0, limit)
+      const last = page.at(-1)
+      return {
+        tasks: page.map(summaryOf),
+        ...(last !== undefined && rest.length > page.length && { nextCursor: placeOf(last.id).toString(36) }),
+      }
+    },
+    get: (taskId) => tasks.getTask(taskId),
+    cancel: (taskId) => {
+      const task = tasks.getTask(taskId)
+      if (task === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
+      if (tasks.cancelTask(taskId)) return { success: true }
+      return { success: false, error: `Task already ${task.status}`, code: 'TASK_ENDED' }
+    },
+  }
+}
+
+/** The counter at the end of a task's id (seed 004): the order of submission, also when many come in one millisecond. */
+function placeOf(taskId: string): number {
+  return parseInt(taskId.slice(taskId.lastIndexOf('_') + 1), 36)
+}

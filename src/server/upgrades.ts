@@ -1,0 +1,85 @@
+/** Upgrades to WebSocket on both ports: who may come, and to whom the socket goes. */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer, type WebSocket } from 'ws'
+import type { Access, Refusal } from './access.js'
+import { toJson } from './json.js'
+
+/** Where workers open their sockets, on either port. */
+export const WORKER_PATH = '/worker'
+/** Where clients open theirs on the HTTP port; on their own port `/` does as well. */
+export const CLIENT_PATH = '/ws'
+
+export interface UpgradeOptions {
+  readonly access: Access
+  readonly frameBytes: number
+  /** Checks rates and limits; undefined when it may come in. */
+  readonly admit: (request: IncomingMessage) => Refusal | undefined
+  /** Takes an open socket. */
+  readonly onSocket: (kind: 'client' | 'worker', socket: WebSocket, request: IncomingMessage) => void
+  readonly onRefused: (refusal: Refusal) => void
+}
+
+export interface Upgrades {
+  /** Serves the upgrades of a server. */
+  attach(server: Server, isClientPort: boolean): void
+  /** Takes no more. */
+  close(): void
+}
+
+export function createUpgrades(options: UpgradeOptions): Upgrades {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: options.frameBytes,
+    perMessageDeflate: false,
+    clientTracking: false,
+  })
+  let isClosed = false
+
+  const refuse = (socket: Duplex, refusal: Refusal): void => {
+    options.onRefused(refusal)
+    const { status, error, code, headers = {} } = refusal
+    const body = toJson({ error, code })
+    const fields = {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+      connection: 'close',
+    }
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('')}\r\n${body}`)
+  }
+
+  const check = (request: IncomingMessage, kind: 'client' | 'worker' | undefined): Refusal | undefined => {
+    const refusal = options.access.checkSource(request)
+    if (refusal !== undefined) return refusal
+    if (isClosed) return { status: 503, error: 'The server is shutting down', code: 'SHUTTING_DOWN' }
+    if (kind === undefined) return { status: 404, error: 'There is no socket at this path', code: 'NOT_FOUND' }
+    return options.admit(request)
+  }
+
+  return {
+    attach: (server, isClientPort) => {
+      server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+        // Without a listener, a reset of the connection would end the process.
+        socket.on('error', () => socket.destroy())
+        const path = (request.url ?? '').split('?', 1)[0]
+        const isClient = path === CLIENT_PATH || (isClientPort && path === '/')
+        const kind = isClient ? 'client' : path === WORKER_PATH ? 'worker' : undefined
+        const refusal = check(request, kind)
+        if (refusal !== undefined || kind === undefined) {
+          if (refusal !== undefined) refuse(socket, refusal)
+          return
+        }
+        sockets.handleUpgrade(request, socket, head, (opened) => {
+          // A frame that breaks the protocol is answered by the library with a close; that is all there is to do.
+          opened.on('error', () => undefined)
+          options.onSocket(kind, opened, request)
+        })
+      })
+    },
+    close: () => {
+      isClosed = true
+    },
+  }
+}

@@ -1,0 +1,91 @@
+/** What a model reads about a command task: its steps as they happen, and how it ended. */
+import type { OutputObject } from '../../machines/records.js'
+import { previewText } from '../async-tasks/bounded-text.js'
+import type {
+  CommandError,
+  CommandStatus,
+  Task,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+} from '../protocol/command-tasks.js'
+
+/** The most that one progress line says of a result, in characters; the end says all. */
+const LINE_CHARS = 500
+
+interface Step {
+  readonly tool_name: string
+  readonly intention: string
+}
+
+/** A command in a few words: the tool, and what it is for if that was said. */
+export function stepName({ tool_name, intention }: Step): string {
+  return intention === '' ? tool_name : `${tool_name} (${previewText(intention, 100)})`
+}
+
+/** One line of a task's output; `''` for a report that says nothing new in words. */
+export function progressText(message: TaskProgressMessage): string {
+  const { commandIndex, totalCommands, status, result, error } = message
+  const place = `[${commandIndex + 1}/${totalCommands}] ${stepName(message)}`
+  if (status === 'running' && message.progress !== undefined) {
+    return message.message === undefined ? '' : `${place}: ${previewText(message.message, LINE_CHARS)}`
+  }
+  return `${place}: ${previewText(outcomeText(status, result, error), LINE_CHARS)}`
+}
+
+/** The output of an async task whose command task completed. */
+export function outputOf(task: Task, complete: TaskCompleteMessage): OutputObject {
+  const { results, summary, taskId, instanceId } = complete
+  return {
+    final_message: [
+      `Command task '${task.name}' completed on instance ${instanceId}:`,
+      ...stepLines(task, results),
+    ].join('\n'),
+    command_task_id: taskId,
+    instance_id: instanceId,
+    summary,
+  }
+}
+
+/** Why an async task failed whose command task did not complete (S10). */
+export function endText(task: Task, complete: TaskCompleteMessage): string {
+  const name = `Command task '${task.name}' (${task.id})`
+  return [`${name} ${reasonOf(task, complete)}`, ...stepLines(task, complete.results)].join('\n')
+}
+
+function reasonOf(task: Task, { status, error, summary, instanceId }: TaskCompleteMessage): string {
+  const why = error === undefined ? '' : ` ${error.code}: ${error.message}`
+  if (status === 'cancelled') return `was cancelled by someone else, not by you.${why}`
+  const { failedCommandIndex: index } = summary
+  const command = index === undefined ? undefined : task.commands[index]
+  return index === undefined || command === undefined
+    ? `failed on instance ${instanceId}.${why}`
+    : `failed at command ${index + 1} of ${summary.totalCommands}, ${stepName(command)}.${why}`
+}
+
+function stepLines(task: Task, results: TaskCompleteMessage['results']): string[] {
+  return results.map(({ status, result, error }, index) => {
+    const command = task.commands[index]
+    return `${index + 1}. ${command === undefined ? 'command' : stepName(command)}: ${outcomeText(status, result, error)}`
+  })
+}
+
+function outcomeText(status: CommandStatus, result: unknown, error: CommandError | undefined): string {
+  if (error !== undefined) return `${status}: ${error.code}: ${error.message}`
+  const text = resultText(result)
+  return text === '' ? status : `${status}: ${text}`
+}
+
+/** A tool's result in words: the text it holds, or all of it as JSON. */
+function resultText(result: unknown): string {
+  if (result === undefined) return ''
+  const { content } = Object(result) as { content?: unknown }
+  if (!Array.isArray(content)) return JSON.stringify(result)
+  return content.map(blockText).join('\n')
+}
+
+function blockText(block: unknown): string {
+  const { type, text, mimeType } = Object(block) as { type?: unknown; text?: unknown; mimeType?: unknown }
+  if (typeof text === 'string') return text
+  // Images and the like are no words: what they are is enough.
+  return `[${[type, mimeType].filter((part) => typeof part === 'string').join(' ') || 'content'}]`
+}
