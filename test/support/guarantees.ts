@@ -1,7 +1,7 @@
 /**
  * `npm run guarantees`: every promise in docs/guarantees.md names a test that exists, and every invariant has a row.
  *
- * Invariants are A1 to A10, which hold for the package as a whole, and those that the header comments of machines/
+ * Invariants are A1 to A10 (async tasks) and S1 to S10 (command tasks), which hold for the package as a whole, and those that the header comments of machines/
  * number for themselves.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { readDefinedInvariants, readRows, readTestTitles, type TestTitles } from './promises.js'
 
 const page = 'docs/guarantees.md'
-const packageWide = Array.from({ length: 10 }, (_, index) => `A${index + 1}`)
+const packageWide = ['A', 'S'].flatMap((letter) => Array.from({ length: 10 }, (_, index) => `${letter}${index + 1}`))
 
 process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
 
@@ -29,7 +29,9 @@ for (const { invariant, line, tests, problems: unreadable } of rows) {
   const earlier = lineByInvariant.get(invariant)
   if (earlier === undefined) lineByInvariant.set(invariant, line)
   else say(`has a row already, in line ${earlier}`)
-  if (!definedBy.has(invariant)) say('is defined nowhere: not one of A1 to A10, and in no header of machines/')
+  if (!definedBy.has(invariant)) {
+    say('is defined nowhere: not one of A1 to A10 or S1 to S10, and in no header of machines/')
+  }
   unreadable.forEach(say)
   for (const { file, title } of tests) {
     const problem = problemWithTest(file, title)

@@ -1,0 +1,116 @@
+// The server as a process: it says what to try, drains on SIGTERM, and stops at a value that is not allowed.
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openSocket } from '../support/socket-client.js'
+
+interface Served {
+  readonly child: ChildProcess
+  readonly httpUrl: string
+  readonly wsUrl: string
+  /** What it printed to try, line by line. */
+  readonly introduction: string[]
+  readonly exited: Promise<unknown>
+}
+
+function spawnServer(env: Record<string, string>): ChildProcess {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/serve.ts'], {
+    env: { PATH: process.env['PATH'], PORT: '0', TASKS_WS_PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+async function serve(env: Record<string, string> = {}): Promise<Served> {
+  const child = spawnServer(env)
+  const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as unknown)
+  const introduction: string[] = []
+  for await (const line of createInterface({ input: child.stdout! })) {
+    introduction.push(line)
+    if (line.includes('node --input-type')) break
+  }
+  const [, httpUrl = '', wsUrl = ''] = /REST at (\S+) .* sockets at (\S+)\./.exec(introduction[0] ?? '') ?? []
+  return { child, httpUrl, wsUrl, introduction, exited }
+}
+
+async function configFile(values: object): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'config.json')
+  await writeFile(path, JSON.stringify(values))
+  return path
+}
+
+const slow = (seconds: number) => ({
+  type: 'task_submit',
+  task_name: 'slow',
+  commands: [{ tool_name: 'slow', args: { seconds, steps: 10 } }],
+})
+
+describe('npm start', () => {
+  it('prints a curl line that submits a task', async () => {
+    const { introduction, exited, child } = await serve()
+    const curl = introduction.find((line) => line.trim().startsWith('curl'))
+    const { stdout } = await promisify(execFile)('sh', ['-c', curl!])
+    expect(JSON.parse(stdout)).toMatchObject({ queuePosition: 1 })
+    child.kill('SIGTERM')
+    expect(await exited).toBe(0)
+  })
+
+  it('prints a curl line that works where a token is needed, without the token', async () => {
+    const { introduction } = await serve({ AUTH_TOKENS: 'a-token,another' })
+    const curl = introduction.find((line) => line.trim().startsWith('curl'))
+    expect(introduction.join()).not.toContain('a-token')
+    const { stdout } = await promisify(execFile)('sh', ['-c', curl!], {
+      env: { ...process.env, AUTH_TOKENS: 'a-token,another' },
+    })
+    expect(JSON.parse(stdout)).toMatchObject({ queuePosition: 1 })
+  })
+
+  it('lets a running task end on SIGTERM, cancels the queued one, tells both, and exits with 0', async () => {
+    const { child, wsUrl, exited } = await serve()
+    const client = await openSocket(wsUrl)
+    const running = await client.ask(slow(1))
+    const queued = await client.ask(slow(1))
+    await client.skipTo('task_progress')
+    child.kill('SIGTERM')
+    expect(await client.skipTo('task_complete')).toMatchObject({ taskId: queued['taskId'], status: 'cancelled' })
+    expect(await client.skipTo('task_complete')).toMatchObject({ taskId: running['taskId'], status: 'completed' })
+    expect(await client.closed).toMatchObject({ code: 1001 })
+    expect(await exited).toBe(0)
+  })
+
+  it('cancels a task on SIGTERM that takes longer than drainMs, tells it, and exits with 0', async () => {
+    const { child, wsUrl, exited } = await serve({ CONFIG_FILE: await configFile({ tasks: { drainMs: 300 } }) })
+    const client = await openSocket(wsUrl)
+    await client.ask(slow(600))
+    await client.skipTo('task_progress')
+    child.kill('SIGTERM')
+    expect(await client.skipTo('task_complete')).toMatchObject({ status: 'cancelled', error: { code: 'CANCELLED' } })
+    expect(await exited).toBe(0)
+  })
+
+  it.each([
+    [{ PORT: 'many' }, 'agent-tasks: Setting PORT: got "many", expected an integer from 0 to 65535.'],
+    [
+      { HOST: '0.0.0.0' },
+      'agent-tasks: Setting HOST: got "0.0.0.0", expected a loopback address, or AUTH_TOKENS with at least one token.',
+    ],
+    [
+      { CONFIG_FILE: '/nowhere.json' },
+      'agent-tasks: Setting CONFIG_FILE: got "/nowhere.json", expected the path of a JSON file that can be read.',
+    ],
+  ])('stops at %j, says why, and exits with 1', async (env, message) => {
+    const child = spawnServer(env)
+    const exited = once(child, 'exit') as Promise<[number]>
+    const [said, [code]] = await Promise.all([text(child.stderr!), exited])
+    expect([said.trim(), code]).toEqual([message, 1])
+  })
+})

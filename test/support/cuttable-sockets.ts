@@ -1,0 +1,47 @@
+/** Real sockets that a test can cut, or make deaf, as a network does. */
+import { WebSocket } from 'ws'
+import type { SocketConstructor } from '../../src/client/platform.js'
+
+export interface CuttableSockets {
+  readonly WebSocket: SocketConstructor
+  /** How many were opened. */
+  readonly count: number
+  /** Ends every socket without a word. */
+  cut(): void
+  /** What arrives from now on is lost, on the sockets that there are. */
+  deafen(): void
+  /** Resolves when this many have been opened in all. */
+  opened(count: number): Promise<void>
+}
+
+export function cuttableSockets(): CuttableSockets {
+  const sockets: WebSocket[] = []
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = []
+  let opened = 0
+  return {
+    get count() {
+      return sockets.length
+    },
+    WebSocket: class extends WebSocket {
+      constructor(url: string) {
+        super(url)
+        sockets.push(this)
+        this.once('open', () => {
+          opened += 1
+          for (const { count, resolve } of waiting) if (opened >= count) resolve()
+        })
+      }
+    },
+    cut: () => {
+      for (const socket of sockets) socket.terminate()
+    },
+    deafen: () => {
+      for (const socket of sockets) socket.onmessage = null
+    },
+    opened: (count) =>
+      new Promise((resolve) => {
+        if (opened >= count) resolve()
+        else waiting.push({ count, resolve })
+      }),
+  }
+}

@@ -1,0 +1,399 @@
+/** The worker's side of a WebSocket instance, on sockets that the test holds. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { connectInstance, type ConnectInstanceOptions } from '../../../src/client/connect-instance.js'
+import type { FetchLike } from '../../../src/client/platform.js'
+import { workerTool, type WorkerToolContext } from '../../../src/client/worker-tools.js'
+import { createManualClock } from '../../support/manual-clock.js'
+import { scriptSockets, settle, type ScriptedSocket } from '../../support/scripted-sockets.js'
+
+const add = workerTool({
+  name: 'add',
+  description: 'Adds.',
+  inputSchema: z.strictObject({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => ({ sum: a + b }),
+})
+
+/** A tool that ends when the test says so. */
+function holding() {
+  const calls: { readonly context: WorkerToolContext; readonly end: (value: unknown) => void }[] = []
+  const tool = workerTool({
+    name: 'hold',
+    execute: (_input, context) =>
+      new Promise((resolve, reject) => {
+        calls.push({ context, end: (value) => (value instanceof Error ? reject(value) : resolve(value)) })
+      }),
+  })
+  return { tool, calls }
+}
+
+function setUp(options: Partial<ConnectInstanceOptions> = {}) {
+  const clock = createManualClock(1_000_000)
+  const sockets = scriptSockets()
+  const posts: { readonly url: string; readonly body: Record<string, unknown>; readonly headers: unknown }[] = []
+  const errors: unknown[] = []
+  const answers: { status: number; body: object }[] = []
+  const fetch: FetchLike = (url, init) => {
+    posts.push({ url, body: JSON.parse(init?.body ?? 'null') as Record<string, unknown>, headers: init?.headers })
+    const secret = `secret-${posts.length}`
+    const { status, body } = answers.shift() ?? {
+      status: 201,
+      body: {
+        instanceId: posts.at(-1)?.body['instanceId'] ?? 'worker_1',
+        secret,
+        websocketUrl: 'ws://127.0.0.1:3300/worker',
+      },
+    }
+    return Promise.resolve({ ok: status < 400, status, text: () => Promise.resolve(JSON.stringify(body)) })
+  }
+  const connecting = connectInstance('http://127.0.0.1:3300', {
+    tools: [add],
+    fetch,
+    WebSocket: sockets.WebSocket,
+    clock,
+    reconnect: { initialMs: 100, maxMs: 1000, jitter: 0 },
+    onError: (error) => errors.push(error),
+    ...options,
+  })
+  connecting.catch(() => undefined)
+  onTestFinished(async () => {
+    sockets.answersClose = true
+    await connecting.then(
+      (worker) => worker.close(),
+      () => undefined,
+    )
+    if (clock.pending > 0) throw new Error(`${clock.pending} timers outlive the worker`)
+    const open = sockets.sockets.filter(({ closedWith }) => closedWith === undefined)
+    if (open.length > 0) throw new Error(`${open.length} sockets outlive the worker`)
+  })
+  /** Welcomes the worker on the socket that it is opening. */
+  const accept = async (): Promise<ScriptedSocket> => {
+    await settle()
+    const socket = sockets.last
+    socket.open()
+    socket.receive({ type: 'welcome', instanceId: 'worker_1' })
+    await settle()
+    return socket
+  }
+  return { clock, sockets, posts, errors, answers, connecting, accept }
+}
+
+const toolCall = (callId: string, name: string, args: Record<string, unknown> = {}) => ({
+  type: 'tool_call',
+  callId,
+  name,
+  arguments: { ...args, instanceId: 'worker_1' },
+  taskId: 't1',
+  commandId: 'cmd_1',
+})
+
+describe('a worker', () => {
+  it('registers, says hello with its secret and tools, and is there when it is welcome', async () => {
+    const { connecting, posts, sockets } = setUp({ name: 'browser-1', token: 'server-token' })
+    let isThere = false
+    void connecting.then(() => (isThere = true))
+    await settle()
+    expect(posts[0]?.url).toBe('http://127.0.0.1:3300/register')
+    expect(posts[0]?.headers).toMatchObject({ authorization: 'Bearer server-token' })
+    expect(posts[0]?.body).toMatchObject({ instanceId: 'browser-1', tools: [{ name: 'add', description: 'Adds.' }] })
+    expect(posts[0]?.body['tools']).toMatchObject([{ inputSchema: { type: 'object', required: ['a', 'b'] } }])
+    const socket = sockets.last
+    expect(socket.url).toBe('ws://127.0.0.1:3300/worker')
+    socket.open()
+    await settle()
+    expect(socket.sent).toMatchObject([
+      { type: 'authenticate', token: 'server-token' },
+      { type: 'hello', instanceId: 'browser-1', secret: 'secret-1', tools: [{ name: 'add' }] },
+    ])
+    expect(isThere).toBe(false)
+    socket.receive({ type: 'welcome', instanceId: 'browser-1' })
+    const worker = await connecting
+    expect([worker.instanceId, worker.isConnected]).toEqual(['browser-1', true])
+  })
+
+  it('runs the tool that is called, with checked input, and answers with its result', async () => {
+    const { accept } = setUp()
+    const socket = await accept()
+    socket.receive(toolCall('c1', 'add', { a: 1, b: 2 }))
+    await settle()
+    expect(socket.sentOf('tool_result')).toEqual([
+      {
+        type: 'tool_result',
+        callId: 'c1',
+        result: { content: [{ type: 'text', text: '{"sum":3}' }], structuredContent: { sum: 3 } },
+      },
+    ])
+  })
+
+  it('leaves the name of the instance to a tool that asks for it', async () => {
+    const seen: unknown[] = []
+    const tools = [
+      workerTool({
+        name: 'asks',
+        inputSchema: z.object({ instanceId: z.string() }),
+        execute: (input) => void seen.push(input),
+      }),
+      workerTool({ name: 'takes', execute: (input) => void seen.push(input) }),
+    ]
+    const { accept } = setUp({ tools })
+    const socket = await accept()
+    socket.receive(toolCall('c1', 'asks'))
+    await settle()
+    socket.receive(toolCall('c2', 'takes', { x: 1 }))
+    await settle()
+    expect(seen).toEqual([{ instanceId: 'worker_1' }, { x: 1, instanceId: 'worker_1' }])
+  })
+
+  it.each([
+    ['input that does not fit', toolCall('c1', 'add', { a: 'x', b: 2 }), 'INVALID_ARGUMENTS', 'arguments.a: got "x"'],
+    ['a tool that throws', toolCall('c1', 'broken'), 'NOT_FOUND', 'no such button'],
+  ])('answers %s with a result that is an error', async (_what, message, code, text) => {
+    const broken = workerTool({
+      name: 'broken',
+      execute: () => {
+        throw Object.assign(new Error('no such button'), { code: 'NOT_FOUND' })
+      },
+    })
+    const { accept } = setUp({ tools: [add, broken] })
+    const socket = await accept()
+    socket.receive(message)
+    await settle()
+    const [{ result } = {}] = socket.sentOf('tool_result')
+    expect(result).toMatchObject({ isError: true, _meta: { code } })
+    expect(JSON.stringify(result)).toContain(JSON.stringify(text).slice(1, -1))
+  })
+
+  it('answers a call of an unknown tool, and a result that is too large, with an error of its own', async () => {
+    const big = workerTool({ name: 'big', execute: () => 'ä'.repeat(600) })
+    const { accept } = setUp({ tools: [big], maxFrameBytes: 1000 })
+    const socket = await accept()
+    socket.receive(toolCall('c1', 'nothing'))
+    socket.receive(toolCall('c2', 'big'))
+    await settle()
+    expect(socket.sentOf('tool_error')).toMatchObject([
+      { callId: 'c1', code: -32602, message: 'Unknown tool: nothing' },
+      { callId: 'c2', code: 'RESULT_TOO_LARGE' },
+    ])
+    expect(socket.sentOf('tool_result')).toEqual([])
+  })
+
+  it('passes progress on while the call runs, and not after', async () => {
+    const { tool, calls } = holding()
+    const { accept } = setUp({ tools: [tool] })
+    const socket = await accept()
+    socket.receive(toolCall('c1', 'hold'))
+    await settle()
+    expect(calls[0]?.context).toMatchObject({ taskId: 't1', commandId: 'cmd_1' })
+    calls[0]?.context.progress(1)
+    calls[0]?.context.progress({ progress: 2, total: 4, message: 'half' })
+    calls[0]?.end('done')
+    await settle()
+    calls[0]?.context.progress(3)
+    expect(socket.sentOf('tool_progress')).toEqual([
+      { type: 'tool_progress', callId: 'c1', progress: 1 },
+      { type: 'tool_progress', callId: 'c1', progress: 2, total: 4, message: 'half' },
+    ])
+    expect(socket.sentOf('tool_result')).toHaveLength(1)
+  })
+
+  it('W1: aborts a call that is cancelled, and answers when the tool has really stopped', async () => {
+    const { tool, calls } = holding()
+    const { accept, connecting } = setUp({ tools: [tool] })
+    const socket = await accept()
+    const worker = await connecting
+    for (const callId of ['c1', 'c2']) socket.receive(toolCall(callId, 'hold'))
+    await settle()
+    socket.receive({ type: 'tool_cancel', callId: 'c1', reason: 'enough' })
+    socket.receive({ type: 'tool_cancel', callId: 'c1' })
+    socket.receive({ type: 'tool_cancel', callId: 'unknown' })
+    expect([calls[0]?.context.signal.aborted, calls[1]?.context.signal.aborted]).toEqual([true, false])
+    expect(worker.runningCalls).toBe(2)
+    expect(socket.sentOf('tool_error')).toEqual([])
+    calls[0]?.end(new Error('stopped'))
+    calls[1]?.end('done')
+    await settle()
+    expect(socket.sentOf('tool_error')).toEqual([
+      { type: 'tool_error', callId: 'c1', code: 'CANCELLED', message: 'stopped' },
+    ])
+    expect(socket.sentOf('tool_result')).toMatchObject([{ callId: 'c2' }])
+    expect(worker.runningCalls).toBe(0)
+  })
+
+  it('W1: runs a call once that is sent twice', async () => {
+    const { tool, calls } = holding()
+    const { accept } = setUp({ tools: [tool] })
+    const socket = await accept()
+    socket.receive(toolCall('c1', 'hold'))
+    socket.receive(toolCall('c1', 'hold'))
+    await settle()
+    expect(calls).toHaveLength(1)
+  })
+
+  it('answers pings, and is not disturbed by what it does not know', async () => {
+    const { accept, errors } = setUp()
+    const socket = await accept()
+    for (const frame of ['{', 'null', '{"type":"from_the_future"}', '{"type":"tool_call"}']) socket.receiveRaw(frame)
+    socket.receive({ type: 'ping' })
+    socket.receive({ type: 'welcome', instanceId: 'worker_1' })
+    expect(socket.sentOf('pong')).toHaveLength(1)
+    socket.receive({ type: 'error', message: 'm', error: 'm', code: 'INVALID_MESSAGE' })
+    expect(errors).toMatchObject([{ code: 'INVALID_MESSAGE', message: 'm' }])
+  })
+})
+
+describe('a worker that loses its connection', () => {
+  it('comes back with the same id and secret, aborts what ran, and answers none of it on the new socket', async () => {
+    const { tool, calls } = holding()
+    const { accept, connecting, clock, posts, errors } = setUp({ tools: [tool] })
+    const first = await accept()
+    const worker = await connecting
+    first.receive(toolCall('c1', 'hold'))
+    await settle()
+    first.lose()
+    expect(calls[0]?.context.signal.aborted).toBe(true)
+    expect([worker.isConnected, worker.runningCalls]).toEqual([false, 0])
+    expect(errors).toMatchObject([{ code: 'CONNECTION_LOST' }])
+    clock.advance(100)
+    const second = await accept()
+    expect(second.sentOf('hello')).toMatchObject([{ instanceId: 'worker_1', secret: 'secret-1' }])
+    expect(posts).toHaveLength(1)
+    second.receive(toolCall('c1', 'hold'))
+    await settle()
+    calls[0]?.end('late')
+    calls[1]?.end('fresh')
+    await settle()
+    expect(second.sentOf('tool_result')).toMatchObject([{ callId: 'c1', result: { content: [{ text: 'fresh' }] } }])
+  })
+
+  it('W2: registers again, with its id, when it is no longer known', async () => {
+    const { accept, connecting, clock, sockets, posts, answers } = setUp()
+    const first = await accept()
+    const worker = await connecting
+    first.lose(1001)
+    clock.advance(100)
+    await settle()
+    sockets.last.open()
+    sockets.last.receive({ type: 'error', message: 'Register again.', error: 'Register again.', code: 'UNAUTHORIZED' })
+    sockets.last.lose(4401, 'Register again.')
+    // Its old registration may still hold the id for a while.
+    answers.push({ status: 409, body: { error: 'in use', code: 'INSTANCE_ID_IN_USE' } })
+    clock.advance(200)
+    await settle()
+    expect(posts).toHaveLength(2)
+    clock.advance(400)
+    const third = await accept()
+    expect(posts.map(({ body }) => body['instanceId'])).toEqual([undefined, 'worker_1', 'worker_1'])
+    expect(third.sentOf('hello')).toMatchObject([{ instanceId: 'worker_1', secret: 'secret-3' }])
+    expect([worker.isConnected, worker.instanceId]).toEqual([true, 'worker_1'])
+    third.lose()
+    clock.advance(100)
+    const fourth = await accept()
+    expect(fourth.sentOf('hello')).toMatchObject([{ secret: 'secret-3' }])
+    expect(posts).toHaveLength(3)
+  })
+
+  it('W2: stays away when another took over, and says so', async () => {
+    const { accept, connecting, clock, sockets } = setUp()
+    const socket = await accept()
+    const worker = await connecting
+    socket.lose(4409, 'taken over')
+    expect(await worker.closed).toMatchObject({ code: 'TAKEN_OVER' })
+    clock.advance(60_000)
+    await settle()
+    expect(sockets.sockets).toHaveLength(1)
+  })
+
+  it('ends when its token is refused, or no attempt is left', async () => {
+    const refused = setUp({ token: 'once-right' })
+    const first = await refused.accept()
+    const worker = await refused.connecting
+    first.lose(1008, 'no')
+    expect(await worker.closed).toMatchObject({ code: 'UNAUTHORIZED' })
+    const once = setUp({ reconnect: false })
+    const socket = await once.accept()
+    const other = await once.connecting
+    socket.lose()
+    expect(await other.closed).toMatchObject({ code: 'CONNECTION_LOST' })
+  })
+
+  it('notices by silence: it pings, and gives a connection up that does not answer', async () => {
+    const { accept, clock, sockets } = setUp({ heartbeatMs: 1000 })
+    const socket = await accept()
+    clock.advance(900)
+    socket.receive({ type: 'ping' })
+    clock.advance(999)
+    expect(socket.sentOf('ping')).toHaveLength(0)
+    clock.advance(1)
+    expect(socket.sentOf('ping')).toHaveLength(1)
+    socket.receive({ type: 'pong' })
+    clock.advance(1000)
+    expect(socket.closedWith).toBeUndefined()
+    clock.advance(1000)
+    expect(socket.closedWith).toBeDefined()
+    clock.advance(100)
+    await settle()
+    expect(sockets.sockets).toHaveLength(2)
+  })
+})
+
+describe('a worker that cannot connect', () => {
+  it('rejects with the code of the server that refuses to register it', async () => {
+    const body = '{"error":"who?","code":"UNAUTHORIZED"}'
+    const fetch: FetchLike = () => Promise.resolve({ ok: false, status: 401, text: () => Promise.resolve(body) })
+    const { connecting, sockets } = setUp({ fetch })
+    await expect(connecting).rejects.toMatchObject({ code: 'UNAUTHORIZED', message: 'who?', status: 401 })
+    expect(sockets.sockets).toHaveLength(0)
+  })
+
+  it('rejects with what the server says of its hello, or that there is no connection; it is not tried twice', async () => {
+    const refused = setUp()
+    await settle()
+    refused.sockets.last.open()
+    refused.sockets.last.receive({ type: 'error', message: 'wrong', error: 'wrong', code: 'UNAUTHORIZED' })
+    refused.sockets.last.lose(4401)
+    await expect(refused.connecting).rejects.toMatchObject({ code: 'UNAUTHORIZED', message: 'wrong' })
+    const failed = setUp()
+    await settle()
+    failed.sockets.last.lose()
+    await expect(failed.connecting).rejects.toMatchObject({ code: 'CONNECTION_FAILED' })
+    failed.clock.advance(60_000)
+    await settle()
+    expect(failed.sockets.sockets).toHaveLength(1)
+  })
+
+  it('refuses two tools of one name', async () => {
+    await expect(connectInstance('http://127.0.0.1:1', { tools: [add, add] })).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    })
+  })
+})
+
+describe('closing a worker', () => {
+  it('aborts what runs, says nothing more, and leaves nothing', async () => {
+    const { tool, calls } = holding()
+    const { accept, connecting, clock } = setUp({ tools: [tool] })
+    const socket = await accept()
+    const worker = await connecting
+    socket.receive(toolCall('c1', 'hold'))
+    await settle()
+    await worker.close()
+    expect(calls[0]?.context.signal.aborted).toBe(true)
+    calls[0]?.end('late')
+    await settle()
+    expect(socket.closedWith).toBe(1000)
+    expect(await worker.closed).toBeUndefined()
+    expect(clock.pending).toBe(0)
+    await worker.close()
+  })
+
+  it('ends one that waits to come back', async () => {
+    const { accept, connecting, clock, sockets } = setUp()
+    const socket = await accept()
+    const worker = await connecting
+    socket.lose()
+    await worker.close()
+    clock.advance(60_000)
+    await settle()
+    expect(sockets.sockets).toHaveLength(1)
+  })
+})

@@ -1,0 +1,735 @@
+/** Command tasks on local instances: S1 to S9, each with a clock in the hands of the test. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { TaskManager } from '../../../src/command-tasks/task-manager.js'
+import {
+  taskCompleteSchema,
+  taskProgressSchema,
+  taskSchema,
+  type TaskSubmitMessage,
+} from '../../../src/protocol/command-tasks.js'
+import type { Instance } from '../../../src/instances/instance.js'
+import { createCommandHost, type CommandHost } from '../../support/command-host.js'
+import { createControllableEngine } from '../../support/controllable-engine.js'
+
+let host: CommandHost
+
+beforeEach(() => {
+  host = createCommandHost()
+  host.watchConsole()
+  host.connect('one')
+})
+afterEach(async () => {
+  const warnings = await host.dispose()
+  vi.restoreAllMocks()
+  expect(warnings).toEqual([])
+  expect(host.clock.pending).toBe(0)
+})
+
+/** Another host with other options, in place of the first. */
+async function rehost(...options: Parameters<typeof createCommandHost>): Promise<void> {
+  await host.dispose()
+  host = createCommandHost(...options)
+  host.watchConsole()
+  host.connect('one')
+}
+
+/** What holds for every complete message (S1, S2). */
+function checkCompletes(): void {
+  const seen = new Set<string>()
+  for (const message of host.told) {
+    expect(seen).not.toContain(message.taskId)
+    if (message.type === 'task_progress') {
+      taskProgressSchema.parse(message)
+      continue
+    }
+    seen.add(message.taskId)
+    taskCompleteSchema.parse(message)
+    const { summary, results } = message
+    expect(results.map(({ status }) => status)).not.toContain('pending')
+    expect(results.map(({ status }) => status)).not.toContain('running')
+    expect(summary.totalCommands).toBe(results.length)
+    expect(summary.successfulCommands).toBe(results.filter(({ status }) => status === 'success').length)
+    const failed = results.findIndex(({ status }) => status === 'error')
+    expect(summary.failedCommandIndex).toBe(failed === -1 ? undefined : failed)
+    expect(Number.isFinite(summary.duration) && summary.duration >= 0).toBe(true)
+  }
+}
+
+describe('a task that succeeds', () => {
+  it('S1: runs its commands in order and completes once, with every result', async () => {
+    const id = host.submit(['a', 'b'], { task_intention: 'see', metadata: { user: 1 } })
+    expect(host.tasks.getTask(id)).toMatchObject({ status: 'queued', currentCommandIndex: 0, createdAt: 10_000 })
+    expect(host.told).toEqual([])
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    host.clock.advance(5)
+    host.call('a').finish('A')
+    await host.settle()
+    expect(host.tasks.getTask(id)).toMatchObject({ status: 'running', currentCommandIndex: 1 })
+    host.clock.advance(7)
+    host.call('b').finish('B')
+    await host.settle()
+    expect(host.story(id)).toEqual(['cmd_1 running', 'cmd_1 success', 'cmd_2 running', 'cmd_2 success', 'completed'])
+    expect(host.completes()).toMatchObject([
+      {
+        taskId: id,
+        instanceId: 'one',
+        status: 'completed',
+        timestamp: 10_012,
+        summary: { totalCommands: 2, successfulCommands: 2, duration: 12 },
+        results: [
+          { commandId: 'cmd_1', status: 'success', result: { content: [{ type: 'text', text: 'A' }] } },
+          { commandId: 'cmd_2', status: 'success', result: { content: [{ type: 'text', text: 'B' }] } },
+        ],
+      },
+    ])
+    expect(taskSchema.parse(host.tasks.getTask(id))).toMatchObject({
+      name: 'a task',
+      intention: 'see',
+      metadata: { user: 1 },
+      status: 'completed',
+      startedAt: 10_000,
+      completedAt: 10_012,
+    })
+    checkCompletes()
+  })
+
+  it('has an id of the form task_{timestamp}_{counter}', () => {
+    expect(host.submit('a')).toBe('task_10000_1')
+    expect(host.submit('a')).toBe('task_10000_2')
+  })
+
+  it('passes the progress of its command on, and what a tool adds cannot pass for the manager', async () => {
+    const id = host.submit('a')
+    await host.settle()
+    host.call('a').progress({ progress: 1, total: 4, message: 'one', status: 'success', taskId: 'other' } as never)
+    expect(host.of(id).at(-1)).toEqual({
+      type: 'task_progress',
+      taskId: id,
+      instanceId: 'one',
+      commandId: 'cmd_1',
+      commandIndex: 0,
+      totalCommands: 1,
+      status: 'running',
+      timestamp: 10_000,
+      tool_name: 'step',
+      intention: '',
+      progress: 1,
+      total: 4,
+      message: 'one',
+    })
+  })
+
+  it('tells its streams the same as its handlers', async () => {
+    const streamed: unknown[] = []
+    host.tasks.progress$.subscribe((message) => streamed.push(message))
+    host.tasks.complete$.subscribe((message) => streamed.push(message))
+    host.submit('a')
+    await host.settle()
+    host.call('a').finish()
+    await host.settle()
+    expect(streamed).toEqual(host.told)
+  })
+
+  it('keeps what was submitted, whatever the submitter does to it afterwards', async () => {
+    const args = { name: 'a', list: [1] }
+    const result = host.tasks.submitTask({ task_name: 't', commands: [{ tool_name: 'step', args }] }) as {
+      taskId: string
+    }
+    args.list.push(2)
+    expect(host.tasks.getTask(result.taskId)!.commands[0]!.args).toEqual({ name: 'a', list: [1] })
+    await host.settle()
+    host.call('a').finish({ found: [1] })
+    await host.settle()
+    const { results } = host.completes()[0]!
+    expect(
+      Object.isFrozen((results[0]!.result as { structuredContent: { found: unknown } }).structuredContent.found),
+    ).toBe(true)
+  })
+})
+
+describe('a task that fails', () => {
+  it('S2: ends at the first command that fails, and skips the rest', async () => {
+    const id = host.submit(['a', 'b', 'c'])
+    await host.settle()
+    host.call('a').finish()
+    await host.settle()
+    host.call('b').fail(Object.assign(new Error('No such tab.'), { code: 'NO_TAB' }))
+    await host.settle()
+    expect(host.story(id)).toEqual(['cmd_1 running', 'cmd_1 success', 'cmd_2 running', 'cmd_2 error', 'failed'])
+    expect(host.completes()).toMatchObject([
+      {
+        status: 'failed',
+        error: { code: 'NO_TAB', message: 'No such tab.', commandId: 'cmd_2' },
+        summary: { successfulCommands: 1, failedCommandIndex: 1 },
+        results: [
+          { status: 'success' },
+          { status: 'error', error: { code: 'NO_TAB', message: 'No such tab.' } },
+          { status: 'skipped' },
+        ],
+      },
+    ])
+    expect(host.calls.map(({ name }) => name)).toEqual(['a', 'b'])
+    checkCompletes()
+  })
+
+  it('has EXECUTION_ERROR when the tool has no code of its own', async () => {
+    host.submit('a')
+    await host.settle()
+    host.call('a').fail(new Error('no'))
+    await host.settle()
+    expect(host.completes()).toMatchObject([{ error: { code: 'EXECUTION_ERROR', message: 'no' } }])
+  })
+
+  it('S1: when the engine refuses its work, as anything else', async () => {
+    const engine = createControllableEngine()
+    await rehost({ engine })
+    engine.refuseNext(new Error('The engine is full.'))
+    const first = host.submit('a')
+    const second = host.submit('b')
+    await host.settle()
+    expect(host.story(first)).toEqual(['cmd_1 running', 'cmd_1 error', 'failed'])
+    expect(host.story(second)).toEqual(['cmd_1 running'])
+    engine.runs[0]!.finish({ type: 'returned', value: { content: [] } })
+    await host.settle()
+    expect(host.story(second)).toEqual(['cmd_1 running', 'cmd_1 success', 'completed'])
+  })
+})
+
+describe('a command that takes too long', () => {
+  it('S5: fails with COMMAND_TIMEOUT, is aborted, and the lane goes on when it has stopped', async () => {
+    const slow = host.submit(['a', 'b'])
+    const next = host.submit('c')
+    await host.settle()
+    host.clock.advance(59_999)
+    expect(host.completes()).toEqual([])
+    host.clock.advance(1)
+    expect(host.completes()).toMatchObject([
+      {
+        taskId: slow,
+        status: 'failed',
+        error: { code: 'COMMAND_TIMEOUT', message: 'Command timeout after 60000ms', commandId: 'cmd_1' },
+        summary: { duration: 60_000, failedCommandIndex: 0 },
+        results: [{ status: 'error' }, { status: 'skipped' }],
+      },
+    ])
+    expect(host.call('a').signal.aborted).toBe(true)
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    host.call('a').fail(new Error('stopped'))
+    await host.settle()
+    expect(host.story(next)).toEqual(['cmd_1 running'])
+    checkCompletes()
+  })
+
+  it.each([
+    ['its own time when that is shorter', 100, 100],
+    ['the configured time when its own is longer', 100_000, 60_000],
+  ])('may take %s', async (_which, timeout, expected) => {
+    host.submit('a', { timeout })
+    await host.settle()
+    host.clock.advance(expected - 1)
+    expect(host.completes()).toEqual([])
+    host.clock.advance(1)
+    expect(host.completes()[0]!.error).toMatchObject({
+      code: 'COMMAND_TIMEOUT',
+      message: `Command timeout after ${expected}ms`,
+    })
+  })
+
+  it('is timed for itself, not with the commands before it', async () => {
+    const id = host.submit(['a', 'b'])
+    await host.settle()
+    host.clock.advance(59_000)
+    host.call('a').finish()
+    await host.settle()
+    host.clock.advance(59_000)
+    host.call('b').finish()
+    await host.settle()
+    expect(host.tasks.getTask(id)!.status).toBe('completed')
+  })
+
+  it('S5: one that does not stop holds its lane no longer than the grace', async () => {
+    host.submit('a', { timeout: 100 })
+    const next = host.submit('b')
+    await host.settle()
+    host.clock.advance(100)
+    await host.settle()
+    host.clock.advance(1999)
+    await host.settle()
+    expect(host.story(next)).toEqual([])
+    host.clock.advance(1)
+    await host.settle()
+    expect(host.story(next)).toEqual(['cmd_1 running'])
+  })
+})
+
+describe('a cancel', () => {
+  it('S1: of a queued task ends it before it starts, with no duration', async () => {
+    host.submit('a')
+    const queued = host.submit(['b', 'c'])
+    await host.settle()
+    host.clock.advance(50)
+    expect(host.tasks.cancelTask(queued)).toBe(true)
+    expect(host.story(queued)).toEqual(['cancelled'])
+    expect(host.completes()).toMatchObject([
+      {
+        status: 'cancelled',
+        error: { code: 'CANCELLED', message: 'Task cancelled' },
+        summary: { duration: 0, successfulCommands: 0 },
+        results: [{ status: 'skipped' }, { status: 'skipped' }],
+      },
+    ])
+    host.call('a').finish()
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    checkCompletes()
+  })
+
+  it('S4: of a running task aborts its call, and no command of it starts any more', async () => {
+    const id = host.submit(['a', 'b'])
+    await host.settle()
+    expect(host.tasks.cancelTask(id)).toBe(true)
+    expect(host.story(id)).toEqual(['cmd_1 running', 'cancelled'])
+    expect(host.completes()[0]).toMatchObject({ results: [{ status: 'skipped' }, { status: 'skipped' }] })
+    expect(host.completes()[0]!.summary.failedCommandIndex).toBeUndefined()
+    expect(host.call('a').signal.aborted).toBe(true)
+    host.call('a').progress(1)
+    host.call('a').finish('late')
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    checkCompletes()
+  })
+
+  it('of a task that is over, or unknown, changes nothing', async () => {
+    const id = host.submit('a')
+    await host.settle()
+    host.call('a').finish()
+    await host.settle()
+    const before = host.told.length
+    expect(host.tasks.cancelTask(id)).toBe(false)
+    expect(host.tasks.cancelTask('task_0_0')).toBe(false)
+    expect(host.told).toHaveLength(before)
+  })
+
+  it('at once after the submit leaves nothing behind', async () => {
+    const id = host.submit('a')
+    expect(host.tasks.cancelTask(id)).toBe(true)
+    await host.settle()
+    expect(host.story(id)).toEqual(['cancelled'])
+    expect(host.tasks.laneDepths.size).toBe(0)
+  })
+
+  it('S5: the next task starts when the cancelled call has settled', async () => {
+    const first = host.submit('a')
+    const second = host.submit('b')
+    await host.settle()
+    host.tasks.cancelTask(first)
+    await host.settle()
+    expect(host.story(second)).toEqual([])
+    host.call('a').fail(new Error('stopped'))
+    await host.settle()
+    expect(host.story(second)).toEqual(['cmd_1 running'])
+  })
+})
+
+describe('a disconnect', () => {
+  it('S1: fails what runs and what is queued, each once, in order', async () => {
+    const running = host.submit(['a', 'b'])
+    const queued = host.submit('c')
+    await host.settle()
+    host.clock.advance(30)
+    void host.instances.disconnect('one')
+    expect(host.completes()).toMatchObject([
+      {
+        taskId: running,
+        status: 'failed',
+        error: { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' },
+        summary: { duration: 30 },
+        results: [{ status: 'skipped' }, { status: 'skipped' }],
+      },
+      { taskId: queued, status: 'failed', error: { code: 'INSTANCE_DISCONNECTED' }, summary: { duration: 0 } },
+    ])
+    expect(host.call('a').signal.aborted).toBe(true)
+    host.call('a').fail(new Error('stopped'))
+    await host.settle()
+    expect(host.completes()).toHaveLength(2)
+    checkCompletes()
+  })
+
+  it('S3: a reconnect under the same id waits for the call that is still winding down', async () => {
+    host.submit('a')
+    await host.settle()
+    void host.instances.disconnect('one')
+    host.connect('one')
+    const next = host.submit('b')
+    const after = host.submit('c')
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    host.call('a').fail(new Error('stopped'))
+    await host.settle()
+    expect(host.story(next)).toEqual(['cmd_1 running'])
+    expect(host.story(after)).toEqual([])
+    host.call('b').finish()
+    await host.settle()
+    expect(host.story(after)).toEqual(['cmd_1 running'])
+  })
+
+  it('S3: again and again, one worker stays one worker', async () => {
+    for (let n = 0; n < 5; n += 1) {
+      host.submit(`call ${n}`)
+      await host.settle()
+      void host.instances.disconnect('one')
+      host.connect('one')
+    }
+    host.submit('last')
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['call 0'])
+    host.call('call 0').finish()
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['call 0', 'last'])
+  })
+
+  it('does not touch other instances', async () => {
+    host.connect('two')
+    const here = host.submit('a', { instanceId: 'one' })
+    const there = host.submit('b', { instanceId: 'two' })
+    await host.settle()
+    void host.instances.disconnect('two')
+    host.call('a').finish()
+    await host.settle()
+    expect([here, there].map((id) => host.tasks.getTask(id)!.status)).toEqual(['completed', 'failed'])
+  })
+})
+
+describe('a lane', () => {
+  it('S3: runs one command at a time, tasks in the order of their submission', async () => {
+    const ids = ['a', 'b', 'c'].map((name) => host.submit([name, `${name}2`]))
+    for (const name of ['a', 'a2', 'b', 'b2', 'c', 'c2']) {
+      await host.settle()
+      expect(host.calls.at(-1)!.name).toBe(name)
+      host.call(name).finish()
+    }
+    await host.settle()
+    expect(host.completes().map(({ taskId }) => taskId)).toEqual(ids)
+    expect(host.calls).toHaveLength(6)
+  })
+
+  it('S3: does not wait for the lanes of other instances', async () => {
+    host.connect('two')
+    host.submit('a', { instanceId: 'one' })
+    host.submit('b', { instanceId: 'two' })
+    await host.settle()
+    expect(host.calls.map(({ instanceId, name }) => `${instanceId} ${name}`)).toEqual(['one a', 'two b'])
+  })
+
+  it('S9: vanishes when it has nothing to do', async () => {
+    host.submit('a')
+    await host.settle()
+    expect([...host.tasks.laneDepths]).toEqual([['one', 1]])
+    host.call('a').finish()
+    await host.settle()
+    expect(host.tasks.laneDepths.size).toBe(0)
+  })
+})
+
+describe('a late result', () => {
+  it('S4: touches no other call, and is dropped and counted', async () => {
+    const first = host.submit('a')
+    const second = host.submit('b')
+    await host.settle()
+    host.tasks.cancelTask(first)
+    host.clock.advance(2000)
+    await host.settle()
+    const [late, present] = [host.call('a'), host.call('b')]
+    const before = host.told.length
+    late.progress(5)
+    late.finish('late')
+    await host.settle()
+    expect(host.told).toHaveLength(before)
+    expect(host.tasks.getTask(second)!.commands[0]).toMatchObject({ status: 'running' })
+    expect(host.tasks.lateResults).toBe(1)
+    expect(host.onError).toHaveBeenCalledWith(expect.any(Error), { source: 'late-result', taskId: first })
+    present.finish('own')
+    await host.settle()
+    expect(host.completes().at(-1)).toMatchObject({
+      taskId: second,
+      results: [{ result: { content: [{ text: 'own' }] } }],
+    })
+  })
+
+  it('S4: nor does late progress, which is not taken for that of the next command', async () => {
+    const reports: ((progress: { progress: number }) => void)[] = []
+    const instance: Instance = {
+      id: 'chatty',
+      kind: 'local',
+      listTools: () => Promise.resolve([]),
+      callTool: ({ name, onProgress }) => {
+        reports.push(onProgress)
+        return name === 'first' ? Promise.resolve({ content: [] }) : new Promise(() => undefined)
+      },
+      onLost: () => undefined,
+      close: () => Promise.resolve(),
+    }
+    host.instances.connect(instance)
+    const commands = [{ tool_name: 'first' }, { tool_name: 'second' }]
+    host.tasks.submitTask({ task_name: 't', instanceId: 'chatty', commands })
+    await host.settle()
+    const before = host.told.length
+    reports[0]!({ progress: 1 })
+    expect(host.told).toHaveLength(before)
+    reports[1]!({ progress: 1 })
+    expect(host.told.slice(before)).toMatchObject([{ commandId: 'cmd_2', progress: 1 }])
+  })
+
+  it('S4: within the grace is dropped and counted as well', async () => {
+    const id = host.submit('a')
+    await host.settle()
+    host.tasks.cancelTask(id)
+    host.call('a').finish('late')
+    await host.settle()
+    expect(host.tasks.getTask(id)).toMatchObject({ status: 'cancelled', commands: [{ status: 'skipped' }] })
+    expect(host.tasks.getTask(id)!.commands[0]!.result).toBeUndefined()
+    expect(host.tasks.lateResults).toBe(1)
+  })
+})
+
+describe('listeners', () => {
+  it('S6: one that throws, or rejects, changes nothing and stops nobody', async () => {
+    const boom = new Error('boom')
+    const throwing = (): void => {
+      throw boom
+    }
+    await rehost()
+    const tasks = new TaskManager({ instances: host.instances, clock: host.clock, onError: host.onError })
+    const heard: string[] = []
+    for (const handler of [throwing, (() => Promise.reject(boom)) as () => void]) {
+      tasks.on('progress', handler)
+      tasks.on('complete', handler)
+    }
+    tasks.progress$.subscribe(throwing)
+    tasks.complete$.subscribe(throwing)
+    tasks.on('progress', ({ status }) => heard.push(status))
+    tasks.on('complete', ({ status }) => heard.push(status))
+    tasks.submitTask({ task_name: 't', commands: [{ tool_name: 'step', args: { name: 'a' } }] })
+    await host.settle()
+    host.call('a').finish()
+    await host.settle()
+    expect(heard).toEqual(['running', 'success', 'completed'])
+    expect(host.onError).toHaveBeenCalledTimes(9)
+    await tasks.dispose()
+  })
+
+  it('S7: may submit and cancel from inside, and hear of that after what is being told', async () => {
+    const order: string[] = []
+    let second = ''
+    host.tasks.on('complete', ({ taskId, status }) => {
+      order.push(`${taskId === second ? 'second' : 'first'} ${status}`)
+      if (second !== '') return
+      second = host.submit('b')
+      host.tasks.cancelTask(second)
+      order.push('cancelled from inside')
+    })
+    host.submit('a')
+    await host.settle()
+    host.call('a').finish()
+    await host.settle()
+    expect(order).toEqual(['first completed', 'cancelled from inside', 'second cancelled'])
+  })
+
+  it('S7: what is submitted is told of after the submit has returned', async () => {
+    const heard = vi.fn()
+    host.submit('a')
+    host.tasks.on('progress', heard)
+    await host.settle()
+    expect(heard).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ status: 'running' }))
+  })
+
+  it('are not called after they were taken back, even from inside', async () => {
+    const second = vi.fn()
+    const first = (): void => void host.tasks.off('complete', second)
+    host.tasks.on('complete', first).on('complete', second)
+    host.tasks.cancelTask(host.submit('a'))
+    expect(second).not.toHaveBeenCalled()
+  })
+})
+
+describe('the capacity of a queue', () => {
+  it('S8: counts what is live, not what was cancelled or has ended', async () => {
+    await rehost({ maxQueueSize: 2 })
+    const first = host.submit('a')
+    const second = host.submit('b')
+    const third = { task_name: 't', commands: [{ tool_name: 'step', args: { name: 'c' } }] }
+    expect(host.tasks.submitTask(third)).toEqual({ code: 'QUEUE_FULL', error: 'Task queue is full (max 2)' })
+    host.tasks.cancelTask(second)
+    expect(host.tasks.submitTask(third)).toMatchObject({ queuePosition: 2 })
+    expect(host.tasks.submitTask(third)).toMatchObject({ code: 'QUEUE_FULL' })
+    await host.settle()
+    host.call('a').finish()
+    await host.settle()
+    expect(host.tasks.getTask(first)!.status).toBe('completed')
+    expect(host.tasks.submitTask(third)).toMatchObject({ queuePosition: 2 })
+  })
+
+  it('S8: is that of each instance', async () => {
+    await rehost({ maxQueueSize: 1 })
+    host.connect('two')
+    host.submit('a', { instanceId: 'one' })
+    host.submit('b', { instanceId: 'two' })
+    expect(() => host.submit('c', { instanceId: 'two' })).toThrow('QUEUE_FULL')
+  })
+
+  it('S8: of 0 accepts nothing', async () => {
+    await rehost({ maxQueueSize: 0 })
+    expect(() => host.submit('a')).toThrow('QUEUE_FULL: Task queue is full (max 0)')
+  })
+
+  it('tells the place in the queue from 1, among live tasks', () => {
+    const place = () =>
+      (host.tasks.submitTask({ task_name: 't', commands: [{ tool_name: 'step' }] }) as { queuePosition: number })
+        .queuePosition
+    expect([place(), place(), place()]).toEqual([1, 2, 3])
+  })
+})
+
+describe('a submit that is refused', () => {
+  const refusal = (message: unknown) => host.tasks.submitTask(message as TaskSubmitMessage)
+  const commands = [{ tool_name: 'step' }]
+
+  it('changes nothing and says why', async () => {
+    expect(refusal({ task_name: 't', commands: [] })).toEqual({
+      code: 'NO_COMMANDS',
+      error: 'Task must have at least one command',
+    })
+    expect(refusal({ task_name: 't', commands, instanceId: 'two' })).toEqual({
+      code: 'INVALID_INSTANCE',
+      error: 'Instance not found: two',
+    })
+    expect(refusal({ commands })).toEqual({
+      code: 'INVALID_TASK',
+      error: 'task.task_name: got undefined, expected a string.',
+    })
+    expect(refusal({ task_name: 't', commands: [{ tool_name: 'x', args: 'y' }] })).toEqual({
+      code: 'INVALID_TASK',
+      error: 'task.commands[0].args: got "y", expected a record.',
+    })
+    expect(refusal(null)).toMatchObject({ code: 'INVALID_TASK' })
+    await host.instances.disconnect('one')
+    expect(refusal({ task_name: 't', commands })).toEqual({ code: 'NO_INSTANCE', error: 'No instance is connected' })
+    expect(host.tasks.listTasks()).toEqual([])
+    expect(host.told).toEqual([])
+  })
+
+  it('NOT_CONNECTED: its instance is known and not connected', () => {
+    host.instances.connect({
+      id: 'late',
+      kind: 'websocket',
+      listTools: () => Promise.resolve([]),
+      callTool: () => Promise.reject(new Error('no')),
+      onLost: () => undefined,
+      connection: { timing: {}, onEvent: () => undefined, failCalls: () => undefined },
+      close: () => Promise.resolve(),
+    })
+    expect(refusal({ task_name: 't', commands, instanceId: 'late' })).toEqual({
+      code: 'NOT_CONNECTED',
+      error: 'Instance not connected: late',
+    })
+  })
+})
+
+describe('what is kept', () => {
+  const end = async (name: string): Promise<string> => {
+    const id = host.submit(name)
+    await host.settle()
+    host.call(name).finish()
+    await host.settle()
+    return id
+  }
+
+  it('S9: an ended task for an hour', async () => {
+    const id = await end('a')
+    host.clock.advance(3_600_000)
+    expect(host.tasks.getTask(id)).toBeDefined()
+    host.clock.advance(3_600_000)
+    expect(host.tasks.getTask(id)).toBeUndefined()
+    expect(host.clock.pending).toBe(0)
+  })
+
+  it('S9: not more ended tasks than maxRetained, the oldest go first, and live ones stay', async () => {
+    await rehost({ maxRetained: 2 })
+    host.connect('two')
+    const live = host.submit('live', { instanceId: 'two' })
+    const ended = [await end('a'), await end('b'), await end('c')]
+    expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([live, ended[1], ended[2]])
+  })
+
+  it('S9: a task that is still to be told of can be looked up by those who are told', async () => {
+    await rehost({ maxRetained: 1 })
+    const known: boolean[] = []
+    host.tasks.on('complete', ({ taskId }) => known.push(host.tasks.getTask(taskId) !== undefined))
+    host.submit('a')
+    host.submit('b')
+    host.submit('c')
+    void host.instances.disconnect('one')
+    expect(known).toEqual([true, true, true])
+    expect(host.tasks.listTasks()).toHaveLength(1)
+  })
+
+  it('cleanupTasks forgets those that ended longer ago than it is told, and says how many', async () => {
+    await end('a')
+    host.clock.advance(100)
+    await end('b')
+    expect(host.tasks.cleanupTasks(99)).toBe(1)
+    expect(host.tasks.listTasks()).toHaveLength(1)
+  })
+
+  it('lists by instance and status, in the order of submission', async () => {
+    host.connect('two')
+    const a = host.submit('a', { instanceId: 'two' })
+    const b = host.submit('b', { instanceId: 'one' })
+    const c = host.submit('c', { instanceId: 'two' })
+    await host.settle()
+    expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([a, b, c])
+    expect(host.tasks.listTasks('two').map(({ id }) => id)).toEqual([a, c])
+    expect(host.tasks.listTasks('two', 'queued').map(({ id }) => id)).toEqual([c])
+    expect(host.tasks.listTasks(undefined, 'running').map(({ id }) => id)).toEqual([a, b])
+  })
+})
+
+describe('dispose', () => {
+  it('S1: cancels what has not ended and tells it, also from inside a handler', async () => {
+    const first = host.submit('a')
+    const second = host.submit('b')
+    let disposed: Promise<void> | undefined
+    host.tasks.on('complete', () => {
+      disposed ??= host.tasks.dispose()
+    })
+    await host.settle()
+    const streamed: string[] = []
+    host.tasks.complete$.subscribe(({ taskId }) => streamed.push(taskId))
+    host.tasks.cancelTask(first)
+    expect(host.completes().map(({ taskId }) => taskId)).toEqual([first, second])
+    expect(streamed).toEqual([first, second])
+    host.call('a').fail(new Error('stopped'))
+    await disposed
+    expect(host.tasks.submitTask({ task_name: 't', commands: [{ tool_name: 'step' }] })).toMatchObject({
+      code: 'NO_INSTANCE',
+    })
+  })
+
+  it('waits for calls that are winding down, each time it is asked', async () => {
+    host.submit('a')
+    await host.settle()
+    const done = vi.fn()
+    const both = Promise.all([host.tasks.dispose(), host.tasks.dispose()]).then(done)
+    await host.settle()
+    expect(done).not.toHaveBeenCalled()
+    host.call('a').finish()
+    await both
+  })
+})
+
+it('an option that is out of its range is refused', () => {
+  expect(() => new TaskManager({ instances: host.instances, maxQueueSize: -1 })).toThrow(/maxQueueSize/)
+  expect(() => new TaskManager({ instances: host.instances, commandTimeout: 0 })).toThrow(/commandTimeout/)
+})

@@ -1,0 +1,224 @@
+/** Who is connected, and what is told of it. */
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { InstanceError } from '../../../src/errors.js'
+import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
+import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { createManualClock, type ManualClock } from '../../support/manual-clock.js'
+
+let clock: ManualClock
+let instances: InstanceManager
+let told: string[]
+const onError = vi.fn()
+
+beforeEach(() => {
+  clock = createManualClock(500)
+  onError.mockReset()
+  instances = new InstanceManager({ clock, onError })
+  told = []
+  instances.onConnect((id) => told.push(`+${id}`))
+  instances.onDisconnect((id) => told.push(`-${id}`))
+})
+
+const local = (id: string) => localInstance({ id, tools: [] })
+
+/** An instance whose connection is in the hands of the test. */
+function remote(id: string, timing: InstanceConnection['timing'] = {}) {
+  let emit: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
+  let lose: (reason: string) => void = () => undefined
+  const failCalls = vi.fn()
+  const close = vi.fn(() => Promise.resolve())
+  const instance: Instance = {
+    ...local(id),
+    kind: 'websocket',
+    connection: { timing, onEvent: (listener) => (emit = listener), failCalls },
+    onLost: (listener) => (lose = listener),
+    close,
+  }
+  return {
+    instance,
+    failCalls,
+    close,
+    emit: (event: Parameters<typeof emit>[0]) => emit(event),
+    lose: () => lose('it broke.'),
+  }
+}
+
+describe('an instance that is taken in', () => {
+  it('is connected at once when it has nothing to open', () => {
+    const entry = instances.connect(local('a'))
+    expect(entry).toMatchObject({ id: 'a', kind: 'local', state: 'connected', isConnected: true, connectedAt: 500 })
+    expect(instances.get('a')).toBe(entry)
+    expect(told).toEqual(['+a'])
+  })
+
+  it('is connecting until its connection opens', () => {
+    const { instance, emit } = remote('a')
+    const entry = instances.connect(instance)
+    expect([entry.state, entry.isConnected, told]).toEqual(['connecting', false, []])
+    emit('connection.opened')
+    expect([entry.state, entry.isConnected, told]).toEqual(['connected', true, ['+a']])
+  })
+
+  it('is refused when its id is in use, and the other stays', () => {
+    const first = instances.connect(local('a'))
+    expect(() => instances.connect(local('a'))).toThrow(InstanceError)
+    expect(instances.get('a')).toBe(first)
+    expect(told).toEqual(['+a'])
+  })
+
+  it('has been lost already when it says so at once', () => {
+    const { instance } = remote('a')
+    const entry = instances.connect({ ...instance, onLost: (listener) => listener('too late.') })
+    expect(entry.state).toBe('disconnected')
+    expect(instances.get('a')).toBeUndefined()
+    expect(told).toEqual(['-a'])
+  })
+})
+
+describe('the first instance', () => {
+  it('is the first that is connected, in the order in which they were taken in', () => {
+    expect(instances.first()).toBeUndefined()
+    const late = remote('late')
+    instances.connect(late.instance)
+    instances.connect(local('b'))
+    instances.connect(local('c'))
+    expect(instances.first()?.id).toBe('b')
+    late.emit('connection.opened')
+    expect(instances.first()?.id).toBe('late')
+    expect(instances.list().map(({ id }) => id)).toEqual(['late', 'b', 'c'])
+  })
+})
+
+describe('an instance that goes', () => {
+  it('I1: ends once, whatever ends it', async () => {
+    const { instance, emit, lose, close } = remote('a')
+    const entry = instances.connect(instance)
+    emit('connection.opened')
+    lose()
+    lose()
+    emit('connection.opened')
+    expect(await instances.disconnect('a')).toBe(false)
+    expect(entry.state).toBe('disconnected')
+    expect(told).toEqual(['+a', '-a'])
+    expect(close).toHaveBeenCalledTimes(1)
+  })
+
+  it('is closed after it was told, and disconnect waits for that', async () => {
+    const { instance, close } = remote('a')
+    instances.connect(instance)
+    let finish: () => void = () => undefined
+    close.mockReturnValue(new Promise<void>((resolve) => (finish = resolve)))
+    const done = vi.fn()
+    const disconnected = instances.disconnect('a').then(done)
+    expect(told).toEqual(['-a'])
+    await Promise.resolve()
+    expect(done).not.toHaveBeenCalled()
+    finish()
+    await disconnected
+    expect(done).toHaveBeenCalledWith(true)
+  })
+
+  it('says why', () => {
+    const reasons: string[] = []
+    instances.onDisconnect((_id, reason) => reasons.push(reason))
+    const broken = remote('broken')
+    instances.connect(broken.instance)
+    broken.lose()
+    instances.connect(remote('slow', { connectTimeoutMs: 10 }).instance)
+    clock.advance(10)
+    const silent = remote('silent', { livenessMs: 45_000 })
+    instances.connect(silent.instance)
+    silent.emit('connection.opened')
+    clock.advance(45_000)
+    void instances.connect(local('mine'))
+    void instances.disconnect('mine', 'Enough.')
+    expect(reasons).toEqual([
+      'it broke.',
+      'It did not connect within 10 ms.',
+      'It showed no sign of life for 45000 ms.',
+      'Enough.',
+    ])
+  })
+
+  it('I3: stays as long as it shows signs of life', () => {
+    const { instance, emit } = remote('a', { livenessMs: 45_000 })
+    const entry = instances.connect(instance)
+    emit('connection.opened')
+    for (let n = 0; n < 5; n += 1) {
+      clock.advance(44_999)
+      emit('connection.alive')
+    }
+    expect(entry.isConnected).toBe(true)
+    clock.advance(45_000)
+    expect(entry.isConnected).toBe(false)
+  })
+
+  it('I4: a takeover fails the calls and tells nobody', () => {
+    const { instance, emit, failCalls } = remote('a')
+    const entry = instances.connect(instance)
+    emit('connection.opened')
+    emit('connection.takenOver')
+    expect(failCalls).toHaveBeenCalledExactlyOnceWith('Its connection was taken over.')
+    expect(entry.isConnected).toBe(true)
+    expect(told).toEqual(['+a'])
+  })
+
+  it('may come back under its id from inside the handler that is told', () => {
+    instances.connect(local('a'))
+    const off = instances.onDisconnect((id) => {
+      off()
+      instances.connect(local(id))
+    })
+    void instances.disconnect('a')
+    expect(instances.get('a')?.isConnected).toBe(true)
+    expect(told).toEqual(['+a', '-a', '+a'])
+  })
+})
+
+describe('handlers', () => {
+  it('S6: one that throws, at once or later, stops nobody and is reported', async () => {
+    const boom = new Error('boom')
+    instances = new InstanceManager({ onError })
+    instances.onDisconnect(() => {
+      throw boom
+    })
+    const rejecting: () => unknown = () => Promise.reject(boom)
+    instances.onDisconnect(rejecting)
+    instances.onDisconnect((id) => told.push(id))
+    instances.connect(local('a'))
+    await instances.disconnect('a')
+    expect(told).toEqual(['a'])
+    expect(onError.mock.calls).toEqual(Array(2).fill([boom, { source: 'handler', instanceId: 'a' }]))
+  })
+
+  it('are not called after they were taken back', () => {
+    const handler = vi.fn()
+    instances.onDisconnect(handler)()
+    instances.connect(local('a'))
+    void instances.disconnect('a')
+    expect(handler).not.toHaveBeenCalled()
+  })
+})
+
+describe('dispose', () => {
+  it('disconnects everything, takes nothing more, and leaves no timer', async () => {
+    const { instance, close } = remote('a', { connectTimeoutMs: 1000 })
+    instances.connect(instance)
+    instances.connect(local('b'))
+    await instances.dispose()
+    expect(told).toEqual(['+b', '-a', '-b'])
+    expect(close).toHaveBeenCalledTimes(1)
+    expect(instances.list()).toEqual([])
+    expect(clock.pending).toBe(0)
+    expect(() => instances.connect(local('c'))).toThrow(/disposed/)
+  })
+
+  it('reports an instance that does not close well', async () => {
+    const { instance, close } = remote('a')
+    close.mockRejectedValue(new Error('stuck'))
+    instances.connect(instance)
+    await instances.dispose()
+    expect(onError).toHaveBeenCalledWith(new Error('stuck'), { source: 'close', instanceId: 'a' })
+  })
+})

@@ -1,0 +1,231 @@
+/** Instances made of functions. */
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { InstanceError } from '../../../src/errors.js'
+import { localInstance, localTool, type LocalTool } from '../../../src/instances/local-instance.js'
+import { callOf, instanceSuite } from '../../support/instance-suite.js'
+import { createManualClock } from '../../support/manual-clock.js'
+import { createSuiteTools } from '../../support/suite-tools.js'
+import { defineTool, errorResult } from '../../../src/tools/tool.js'
+
+instanceSuite('local', async () => {
+  const tools = createSuiteTools()
+  const clock = createManualClock()
+  const instance = localInstance({
+    id: 'here',
+    clock,
+    tools: tools.names.map((name) => ({
+      name,
+      execute: (input, { signal, progress }) =>
+        tools.call(name, input as Record<string, unknown>, { signal, progress }),
+    })),
+  })
+  return { instance, tools, clock, lose: () => instance.close(), reportsLoss: false }
+})
+
+const one = (tool: Omit<LocalTool, 'name'>, onError?: (error: unknown) => void) =>
+  localInstance({ id: 'here', tools: [{ name: 'it', ...tool }], ...(onError && { onError }) })
+const returning = async (value: unknown) => one({ execute: () => value }).callTool(callOf('it'))
+
+describe('what a function returns', () => {
+  it('is text when it is text', async () => {
+    expect(await returning('done')).toEqual({ content: [{ type: 'text', text: 'done' }] })
+  })
+
+  it('is structured content, and its JSON, when it is an object', async () => {
+    expect(await returning({ sum: 3 })).toEqual({
+      content: [{ type: 'text', text: '{"sum":3}' }],
+      structuredContent: { sum: 3 },
+    })
+  })
+
+  it('is JSON when it is a number or a list', async () => {
+    expect(await returning(3)).toEqual({ content: [{ type: 'text', text: '3' }] })
+    expect(await returning([1, 2])).toEqual({ content: [{ type: 'text', text: '[1,2]' }] })
+  })
+
+  it('is empty when it is nothing', async () => {
+    expect(await returning(undefined)).toEqual({ content: [] })
+  })
+
+  it('stays as it is when it is MCP content already', async () => {
+    const result = { content: [{ type: 'image', data: 'aGk=', mimeType: 'image/png' }], isError: true, _meta: { a: 1 } }
+    expect(await returning(result)).toEqual(result)
+  })
+
+  it('is a copy that nobody can change', async () => {
+    const value = { items: [1] }
+    const { structuredContent } = await returning(value)
+    value.items.push(2)
+    expect(structuredContent).toEqual({ items: [1] })
+  })
+})
+
+describe('a function that fails', () => {
+  it('is an error result with its message, and its code when it has one', async () => {
+    const error = Object.assign(new Error('The disk is full.'), { code: 'ENOSPC' })
+    const result = await one({ execute: () => Promise.reject(error) }).callTool(callOf('it'))
+    expect(result).toEqual({
+      content: [{ type: 'text', text: 'The disk is full.' }],
+      isError: true,
+      _meta: { code: 'ENOSPC' },
+    })
+  })
+
+  it('is an error result when it throws at once', async () => {
+    const result = await one({
+      execute: () => {
+        throw new TypeError('no')
+      },
+    }).callTool(callOf('it'))
+    expect(result).toMatchObject({ isError: true, content: [{ text: 'no' }] })
+  })
+})
+
+describe('arguments', () => {
+  const add = localTool({
+    name: 'add',
+    description: 'Adds.',
+    inputSchema: z.object({ a: z.number(), b: z.number().default(1) }),
+    execute: ({ a, b }) => a + b,
+  })
+  const instance = localInstance({ id: 'calc', tools: [add] })
+
+  it('are what the schema makes of them', async () => {
+    expect(await instance.callTool(callOf('add', { a: 2 }))).toMatchObject({ content: [{ text: '3' }] })
+  })
+
+  it('that do not fit are an error result that names the field, and the function is not called', async () => {
+    const execute = vi.fn()
+    const result = await one({ inputSchema: z.object({ a: z.number() }), execute }).callTool(callOf('it', { a: 'x' }))
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: 'arguments.a: got "x", expected a number.' }],
+      _meta: { code: 'INVALID_ARGUMENTS' },
+    })
+    expect(execute).not.toHaveBeenCalled()
+  })
+
+  it('are told to others as JSON Schema', async () => {
+    const [tool] = await instance.listTools()
+    expect(tool).toMatchObject({
+      name: 'add',
+      description: 'Adds.',
+      inputSchema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
+    })
+  })
+})
+
+describe('the neutral tool', () => {
+  const inputSchema = z.object({ ok: z.boolean() })
+  const tool = defineTool({
+    name: 'neutral',
+    description: 'Says yes or no.',
+    inputSchema,
+    run: ({ ok }) =>
+      ok ? { llmContent: 'yes', returnDisplay: '**yes**', metadata: { n: 1 } } : errorResult('refused', 'I will not.'),
+  })
+  const instance = localInstance({ id: 'here', tools: [tool] })
+
+  it('says to the command what it says to a model', async () => {
+    expect(await instance.callTool(callOf('neutral', { ok: true }))).toEqual({
+      content: [{ type: 'text', text: 'yes' }],
+      structuredContent: { n: 1 },
+    })
+  })
+
+  it('fails the command with the type of its error as the code', async () => {
+    expect(await instance.callTool(callOf('neutral', { ok: false }))).toEqual({
+      content: [{ type: 'text', text: 'I will not.' }],
+      isError: true,
+      _meta: { code: 'refused' },
+    })
+  })
+})
+
+describe('a call', () => {
+  it('is given its task, its command and a signal', async () => {
+    const execute = vi.fn(() => 'ok')
+    await one({ execute }).callTool({ ...callOf('it', { a: 1 }), taskId: 'task_1', commandId: 'cmd_1' })
+    expect(execute).toHaveBeenCalledWith(
+      { a: 1 },
+      {
+        signal: expect.any(AbortSignal) as AbortSignal,
+        progress: expect.any(Function) as () => void,
+        taskId: 'task_1',
+        commandId: 'cmd_1',
+      },
+    )
+  })
+
+  it('reports no progress after it has ended', async () => {
+    let late: (progress: number) => void = () => undefined
+    const call = callOf('it')
+    await one({
+      execute: (_input, { progress }) => {
+        progress(1)
+        late = progress
+      },
+    }).callTool(call)
+    late(2)
+    expect(call.progress).toEqual([{ progress: 1 }])
+  })
+
+  it('S5: does not end before the tool has, so that its lane waits', async () => {
+    let finish: (value: string) => void = () => undefined
+    const call = callOf('it')
+    let isSettled = false
+    const ended = one({ execute: () => new Promise((resolve) => (finish = resolve)) })
+      .callTool(call)
+      .finally(() => (isSettled = true))
+    await Promise.resolve()
+    call.abort()
+    await new Promise((resolve) => queueMicrotask(() => resolve(undefined)))
+    expect(isSettled).toBe(false)
+    finish('late')
+    expect(await ended).toMatchObject({ content: [{ text: 'late' }] })
+  })
+
+  it('S6: survives an abort listener that throws', async () => {
+    const onError = vi.fn()
+    const boom = new Error('boom')
+    const call = callOf('it')
+    const ended = one(
+      {
+        execute: (_input, { signal }) =>
+          new Promise((resolve) => {
+            signal.addEventListener('abort', () => {
+              throw boom
+            })
+            signal.addEventListener('abort', () => resolve('stopped'))
+          }),
+      },
+      onError,
+    ).callTool(call)
+    await Promise.resolve()
+    call.abort()
+    expect(await ended).toMatchObject({ content: [{ text: 'stopped' }] })
+    expect(onError).toHaveBeenCalledWith(boom)
+  })
+})
+
+describe('an instance of functions', () => {
+  it('does not take two tools of one name', () => {
+    const tool = { name: 'it', execute: () => 1 }
+    expect(() => localInstance({ id: 'here', tools: [tool, tool] })).toThrow(InstanceError)
+  })
+
+  it('closes although a tool does not stop, when the grace has passed', async () => {
+    const clock = createManualClock()
+    const instance = localInstance({
+      id: 'here',
+      clock,
+      tools: [{ name: 'it', execute: () => new Promise(() => undefined) }],
+    })
+    void instance.callTool(callOf('it')).catch(() => undefined)
+    await Promise.resolve()
+    const closed = instance.close()
+    clock.advance(2000)
+    await closed
+  })
+})

@@ -1,0 +1,172 @@
+/** Instances that are MCP servers, over a transport in memory. Real servers are in test/e2e. */
+import { setImmediate } from 'node:timers/promises'
+import { InMemoryTransport } from '@modelcontextprotocol/client'
+import { Server } from '@modelcontextprotocol/server'
+import { describe, expect, it, vi } from 'vitest'
+import { InstanceError, ToolCallError } from '../../../src/errors.js'
+import { mcpInstance } from '../../../src/instances/mcp-instance.js'
+import { callOf, instanceSuite } from '../../support/instance-suite.js'
+import { createManualClock } from '../../support/manual-clock.js'
+import { createSuiteTools, SuiteFailure, type SuiteTools } from '../../support/suite-tools.js'
+
+/** A server of the official SDK with the tools of the suite. */
+async function serve(tools: SuiteTools, options: { stubborn?: boolean } = {}) {
+  const [ours, theirs] = InMemoryTransport.createLinkedPair()
+  // The high-level API checks arguments itself, and has no way to answer with a JSON-RPC error.
+  // eslint-disable-next-line @typescript-eslint/no-deprecated
+  const server = new Server({ name: 'suite', version: '1' }, { capabilities: { tools: {} } })
+  server.setRequestHandler('tools/list', () => ({
+    tools: tools.names.map((name) => ({ name, inputSchema: { type: 'object' as const } })),
+  }))
+  server.setRequestHandler('tools/call', async (request, context) => {
+    const { name, arguments: args = {}, _meta } = request.params
+    const token = _meta?.progressToken
+    const sending: Promise<void>[] = []
+    try {
+      const text = await tools.call(name, args, {
+        signal: context.mcpReq.signal,
+        progress: (progress) => {
+          if (token === undefined) return
+          sending.push(
+            context.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token, ...progress } }),
+          )
+        },
+      })
+      await Promise.all(sending)
+      return { content: [{ type: 'text' as const, text }] }
+    } catch (error) {
+      if (error instanceof SuiteFailure) {
+        return { content: [{ type: 'text' as const, text: error.message }], isError: true }
+      }
+      if (error instanceof ToolCallError) throw Object.assign(new Error(error.message), { code: error.number })
+      throw error
+    }
+  })
+  const received: unknown[] = []
+  await server.connect(theirs)
+  const { onmessage } = theirs
+  theirs.onmessage = (message, extra) => {
+    received.push(message)
+    // The official server never answers a call that was cancelled; others have not even heard.
+    if (options.stubborn && 'method' in message && message.method === 'notifications/cancelled') return
+    onmessage?.(message, extra)
+  }
+  return { ours, theirs, server, received }
+}
+
+instanceSuite('mcp', async () => {
+  const tools = createSuiteTools()
+  const clock = createManualClock()
+  const { ours, server } = await serve(tools)
+  const instance = await mcpInstance({ id: 'suite', transport: ours, clock })
+  return { instance, tools, clock, lose: () => server.close(), reportsLoss: true }
+})
+
+it('progress that comes in one breath with the result is passed on before it', async () => {
+  const { ours, theirs } = await serve(createSuiteTools())
+  const { onmessage } = theirs
+  theirs.onmessage = (message, extra) => {
+    if (!('id' in message) || !('method' in message) || message.method !== 'tools/call') {
+      onmessage?.(message, extra)
+      return
+    }
+    const progressToken = message.params!['_meta']!.progressToken!
+    for (const progress of [1, 2]) {
+      void theirs.send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } })
+    }
+    void theirs.send({ jsonrpc: '2.0', id: message.id, result: { content: [] } })
+  }
+  const instance = await mcpInstance({ id: 'quick', transport: ours })
+  const call = callOf('echo')
+  await instance.callTool(call)
+  expect(call.progress).toEqual([{ progress: 1 }, { progress: 2 }])
+  await instance.close()
+})
+
+describe('an MCP server that does not heed a cancellation', () => {
+  async function open() {
+    const tools = createSuiteTools()
+    const clock = createManualClock()
+    const { ours, received } = await serve(tools, { stubborn: true })
+    const instance = await mcpInstance({ id: 'stubborn', transport: ours, clock })
+    const call = callOf('hold', { name: 'a' })
+    const ended = instance.callTool(call).then(
+      (result) => ({ result }),
+      (error: unknown) => ({ error }),
+    )
+    const settled = vi.fn()
+    void ended.then(settled)
+    await tools.held('a')
+    call.abort()
+    await setImmediate()
+    return { tools, clock, instance, ended, settled, received }
+  }
+
+  it('S5: is told so, and keeps its lane until it is done', async () => {
+    const { tools, instance, ended, settled, received } = await open()
+    expect(received).toContainEqual(expect.objectContaining({ method: 'notifications/cancelled' }))
+    expect(settled).not.toHaveBeenCalled()
+    tools.release('a')
+    expect(await ended).toMatchObject({ result: { content: [{ text: 'held' }] } })
+    await instance.close()
+  })
+
+  it('S5: is not waited for when its grace has passed', async () => {
+    const { clock, instance, ended, settled } = await open()
+    clock.advance(1999)
+    await setImmediate()
+    expect(settled).not.toHaveBeenCalled()
+    clock.advance(1)
+    expect(await ended).toMatchObject({ error: { name: 'AbortError' } })
+    expect(clock.pending).toBe(0)
+    await instance.close()
+  })
+})
+
+describe('an MCP server that does not start', () => {
+  it('is an error that names the command and what happened', async () => {
+    const error: unknown = await mcpInstance({ id: 'x', command: 'no-such-command-here' }).catch(
+      (reason: unknown) => reason,
+    )
+    expect(error).toBeInstanceOf(InstanceError)
+    expect(error).toMatchObject({
+      code: 'INSTANCE_START_FAILED',
+      instanceId: 'x',
+      message:
+        'MCP server "no-such-command-here", instance "x", did not start: the command, or its working directory, was not found (ENOENT).',
+    })
+  })
+
+  it('is an error with the end of its stderr', async () => {
+    const script = 'console.error("the licence has expired"); process.exit(3)'
+    const error: unknown = await mcpInstance({ id: 'x', command: process.execPath, args: ['-e', script] }).catch(
+      (reason: unknown) => reason,
+    )
+    expect(error).toMatchObject({
+      code: 'INSTANCE_START_FAILED',
+      message: expect.stringMatching(
+        /it exited with code 3\. The end of its stderr:\nthe licence has expired$/,
+      ) as string,
+    })
+  })
+
+  it('is an error when it says nothing in time, and nothing of it is left', async () => {
+    const script = 'console.error("thinking"); process.stdin.resume(); setInterval(() => {}, 1000)'
+    const error: unknown = await mcpInstance({
+      id: 'x',
+      command: process.execPath,
+      args: ['-e', script],
+      startTimeoutMs: 300,
+      closeGraceMs: 10,
+    }).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ message: expect.stringMatching(/it did not answer in time\./) as string })
+  })
+
+  it('is an error when nobody listens at its URL', async () => {
+    const url = 'http://user:secret@127.0.0.1:9/mcp?token=secret'
+    const error: unknown = await mcpInstance({ id: 'x', url }).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: 'INSTANCE_START_FAILED' })
+    expect((error as Error).message).toContain('MCP server at http://127.0.0.1:9/mcp, instance "x", did not start:')
+    expect((error as Error).message).not.toContain('secret')
+  })
+})

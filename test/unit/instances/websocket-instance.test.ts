@@ -1,0 +1,324 @@
+/** Remote workers: registration, hello, takeover, signs of life, and whose answers count. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import type { WebSocketInstance } from '../../../src/instances/websocket-instance.js'
+import { registerWorker } from '../../../src/instances/worker-socket.js'
+import { WORKER_CLOSE, type RegisterResponse } from '../../../src/protocol/instance-messages.js'
+import { connectFakeWorker } from '../../support/fake-worker.js'
+import { callOf, instanceSuite } from '../../support/instance-suite.js'
+import { createManualClock, type ManualClock } from '../../support/manual-clock.js'
+import { createSuiteTools } from '../../support/suite-tools.js'
+
+const websocketUrl = 'ws://127.0.0.1:3300/worker'
+
+instanceSuite('websocket', async () => {
+  const tools = createSuiteTools()
+  const clock = createManualClock()
+  // Known to a manager of its own, so that the suite hears of its loss itself.
+  const instances = new InstanceManager({ clock })
+  const registration = registerWorker(instances, {}, { websocketUrl, clock })
+  const worker = connectFakeWorker(instances, registration, { tools, clock })
+  worker.hello()
+  const { instance } = instances.get(registration.instanceId)!
+  return { instance, tools, clock, lose: () => worker.drop(), reportsLoss: true, dispose: () => instances.dispose() }
+})
+
+let clock: ManualClock
+let instances: InstanceManager
+let lost: string[]
+
+beforeEach(() => {
+  clock = createManualClock(1000)
+  instances = new InstanceManager({ clock })
+  lost = []
+  instances.onDisconnect((id, reason) => lost.push(`${id}: ${reason}`))
+})
+afterEach(async () => {
+  await instances.dispose()
+  expect(clock.pending).toBe(0)
+})
+
+const register = (body: object = { instanceId: 'browser' }): RegisterResponse =>
+  registerWorker(instances, body, { websocketUrl, clock })
+const connect = (registration: Pick<RegisterResponse, 'instanceId' | 'secret'>, answersPings = true) =>
+  connectFakeWorker(instances, registration, { clock, answersPings })
+const entry = () => instances.get('browser')
+const instance = () => entry()!.instance as WebSocketInstance
+const callsHeardBy = (worker: ReturnType<typeof connect>) =>
+  worker.heard.flatMap((message) => (message.type === 'tool_call' ? [message] : []))
+const callIdHeardBy = (worker: ReturnType<typeof connect>) => callsHeardBy(worker)[0]!.callId
+
+describe('a registration', () => {
+  it('is known and not connected until its worker says hello', () => {
+    const registration = register()
+    expect(registration).toEqual({ instanceId: 'browser', secret: expect.any(String) as string, websocketUrl })
+    expect(entry()).toMatchObject({ state: 'connecting', isConnected: false })
+    connect(registration).hello()
+    expect(entry()).toMatchObject({ state: 'connected', isConnected: true, connectedAt: 1000 })
+  })
+
+  it('gets an id when it names none, and a secret of its own', () => {
+    const [a, b] = [register({}), register({})]
+    expect(a.instanceId).toMatch(/^worker_[0-9a-f-]{36}$/)
+    expect(a.instanceId).not.toBe(b.instanceId)
+    expect(a.secret).not.toBe(b.secret)
+    expect(a.secret).toMatch(/^[\w-]{43}$/)
+  })
+
+  it('is refused for an id that is in use, and changes nothing', () => {
+    const registration = register()
+    expect(() => register()).toThrow(/Instance id "browser" is in use/)
+    connect(registration).hello()
+    expect(entry()?.isConnected).toBe(true)
+  })
+
+  it('is refused for an id that is none, naming the field', () => {
+    expect(() => register({ instanceId: 'a b' })).toThrow(/^body\.instanceId: got "a b", expected/)
+  })
+
+  it('I2: expires when its worker never connects', () => {
+    const registration = register()
+    clock.advance(59_999)
+    expect(entry()).toBeDefined()
+    clock.advance(1)
+    expect(entry()).toBeUndefined()
+    expect(lost).toEqual(['browser: It did not connect within 60000 ms.'])
+    const late = connect(registration)
+    late.hello()
+    expect(late.closedBy?.code).toBe(WORKER_CLOSE.refused)
+  })
+})
+
+describe('hello', () => {
+  it('is refused with a wrong secret, and sounds the same as an unknown id', () => {
+    const { secret } = register()
+    const refused = [
+      { instanceId: 'browser', secret: 'x' },
+      { instanceId: 'nobody', secret },
+    ].map((registration) => {
+      const worker = connect(registration)
+      worker.hello()
+      return { closedBy: worker.closedBy, heard: worker.heard }
+    })
+    expect(refused[0]).toEqual(refused[1])
+    expect(refused[0]).toMatchObject({ closedBy: { code: 4401 }, heard: [{ type: 'error', code: 'UNAUTHORIZED' }] })
+    expect(entry()?.isConnected).toBe(false)
+  })
+
+  it('must come in time', async () => {
+    const worker = connect(register())
+    clock.advance(10_000)
+    await Promise.resolve()
+    expect(worker.closedBy).toEqual({ code: 4401, reason: 'No hello came in time.' })
+  })
+
+  it('is answered with welcome, before any call', async () => {
+    const worker = connect(register())
+    instances.onConnect(
+      () =>
+        void instance()
+          .callTool(callOf('echo'))
+          .catch(() => undefined),
+    )
+    worker.hello()
+    expect(worker.heard.map(({ type }) => type)).toEqual(['welcome', 'tool_call'])
+  })
+
+  it('comes once on a connection', () => {
+    const worker = connect(register())
+    worker.hello()
+    worker.hello()
+    expect(worker.heard.at(-1)).toMatchObject({ type: 'error', code: 'PROTOCOL_ERROR' })
+    expect(entry()?.isConnected).toBe(true)
+  })
+
+  it.each([
+    ['not JSON', '{', { code: 'INVALID_JSON' }],
+    ['an unknown type', '{"type":"dance"}', { code: 'INVALID_MESSAGE' }],
+    [
+      'a missing field',
+      '{"type":"hello","instanceId":"browser"}',
+      { code: 'INVALID_MESSAGE', error: expect.stringContaining('message.secret') as string },
+    ],
+    ['a call before hello', '{"type":"pong"}', { code: 'PROTOCOL_ERROR' }],
+    ['null', 'null', { code: 'INVALID_MESSAGE' }],
+  ])('after %s, the connection says what is wrong and stays open', (_what, text, expected) => {
+    const worker = connect(register())
+    worker.say(text)
+    expect(worker.heard).toMatchObject([{ type: 'error', ...expected }])
+    worker.hello()
+    expect(worker.closedBy).toBeUndefined()
+    expect(entry()?.isConnected).toBe(true)
+  })
+})
+
+describe('a takeover', () => {
+  it('I4: fails the old calls at once and is no loss', async () => {
+    const registration = register()
+    const [first, second] = [connect(registration), connect(registration)]
+    first.hello()
+    const old = instance()
+      .callTool(callOf('hold'))
+      .catch((error: unknown) => error)
+    second.hello()
+    expect(await old).toMatchObject({
+      code: 'INSTANCE_DISCONNECTED',
+      message: expect.stringContaining('taken over') as string,
+    })
+    expect(first.closedBy?.code).toBe(WORKER_CLOSE.takenOver)
+    expect(entry()?.isConnected).toBe(true)
+    expect(lost).toEqual([])
+  })
+
+  it('makes the close of the old socket mean nothing', async () => {
+    const registration = register()
+    const [first, second] = [connect(registration), connect(registration)]
+    first.hello()
+    second.hello()
+    const call = instance().callTool(callOf('hold'))
+    first.drop()
+    const callId = callIdHeardBy(second)
+    second.say({ type: 'tool_result', callId, result: { content: [] } })
+    expect(await call).toEqual({ content: [] })
+    expect(lost).toEqual([])
+  })
+
+  it('needs the right secret', () => {
+    const registration = register()
+    const first = connect(registration)
+    first.hello()
+    connect({ ...registration, secret: 'guessed' }).hello()
+    expect(first.closedBy).toBeUndefined()
+    expect(entry()?.isConnected).toBe(true)
+  })
+
+  it('S4: an answer of the old socket does not count, and is counted', async () => {
+    const registration = register()
+    const [first, second] = [connect(registration), connect(registration)]
+    first.hello()
+    second.hello()
+    const call = instance().callTool(callOf('hold'))
+    const callId = callIdHeardBy(second)
+    const forged = { content: [{ type: 'text', text: 'forged' }] }
+    first.say({ type: 'tool_result', callId, result: forged })
+    second.say({ type: 'tool_result', callId, result: { content: [{ type: 'text', text: 'true' }] } })
+    expect(await call).toMatchObject({ content: [{ text: 'true' }] })
+    expect(instance().lateAnswers).toBe(1)
+  })
+
+  it('gives the new socket the whole time to show signs of life, which the old one cannot prolong', () => {
+    const registration = register()
+    const [first, second] = [connect(registration, false), connect(registration, false)]
+    first.hello()
+    clock.advance(40_000)
+    second.hello()
+    clock.advance(44_000)
+    first.say({ type: 'pong' })
+    expect(entry()?.isConnected).toBe(true)
+    clock.advance(1000)
+    expect(entry()).toBeUndefined()
+  })
+})
+
+describe('signs of life', () => {
+  it('I3: a worker that answers no ping for 45 s is lost, and its calls fail', async () => {
+    const worker = connect(register(), false)
+    worker.hello()
+    const call = instance()
+      .callTool(callOf('hold'))
+      .catch((error: unknown) => error)
+    clock.advance(44_999)
+    expect(entry()?.isConnected).toBe(true)
+    expect(worker.heard.filter(({ type }) => type === 'ping')).toHaveLength(2)
+    clock.advance(1)
+    expect(entry()).toBeUndefined()
+    expect(lost).toEqual(['browser: It showed no sign of life for 45000 ms.'])
+    expect(await call).toMatchObject({ code: 'INSTANCE_DISCONNECTED' })
+    expect(worker.closedBy?.code).toBe(WORKER_CLOSE.disconnected)
+  })
+
+  it('a worker that answers stays', async () => {
+    const worker = connect(register())
+    worker.hello()
+    for (let n = 0; n < 20; n += 1) {
+      clock.advance(15_000)
+      await Promise.resolve()
+    }
+    expect(entry()?.isConnected).toBe(true)
+  })
+
+  it('a worker may ask as well', () => {
+    const worker = connect(register())
+    worker.hello()
+    worker.say({ type: 'ping' })
+    expect(worker.heard.at(-1)).toEqual({ type: 'pong' })
+  })
+})
+
+describe('calls', () => {
+  it('S5: an abort is sent as tool_cancel, and the call ends when the worker says so', async () => {
+    const worker = connect(register())
+    worker.hello()
+    const call = callOf('hold')
+    const settled = vi.fn()
+    const ended = instance()
+      .callTool(call)
+      .catch((error: unknown) => error)
+    void ended.then(settled)
+    const callId = callIdHeardBy(worker)
+    call.abort()
+    expect(worker.heard.at(-1)).toEqual({ type: 'tool_cancel', callId })
+    await Promise.resolve()
+    expect(settled).not.toHaveBeenCalled()
+    worker.say({ type: 'tool_error', callId, code: 'STOPPED', message: 'stopped' })
+    expect(await ended).toMatchObject({ code: 'STOPPED' })
+  })
+
+  it('S4: a worker that does not stop is not waited for, and what it says later is counted', async () => {
+    const worker = connect(register())
+    worker.hello()
+    const call = callOf('hold')
+    const ended = instance()
+      .callTool(call)
+      .catch((error: unknown) => error)
+    const callId = callIdHeardBy(worker)
+    call.abort()
+    clock.advance(2000)
+    expect(await ended).toMatchObject({ name: 'AbortError' })
+    worker.say({ type: 'tool_progress', callId, progress: 1 })
+    worker.say({ type: 'tool_result', callId, result: { content: [] } })
+    expect(instances.lateAnswers).toBe(1)
+    expect(call.progress).toEqual([])
+    // The count outlives the worker.
+    await instances.disconnect('browser')
+    expect(instances.lateAnswers).toBe(1)
+  })
+
+  it('carry their task and command', () => {
+    const worker = connect(register())
+    worker.hello()
+    void instance()
+      .callTool({ ...callOf('click', { at: 1 }), taskId: 'task_1', commandId: 'cmd_1' })
+      .catch(() => undefined)
+    expect(callsHeardBy(worker)).toEqual([
+      {
+        type: 'tool_call',
+        callId: 'call_1',
+        name: 'click',
+        arguments: { at: 1 },
+        taskId: 'task_1',
+        commandId: 'cmd_1',
+      },
+    ])
+  })
+
+  it('a worker that has gone must register again, and may keep its id', async () => {
+    const worker = connect(register())
+    worker.hello()
+    worker.drop()
+    expect(lost).toEqual(['browser: its connection was closed.'])
+    const again = connect(register())
+    again.hello()
+    expect(entry()?.isConnected).toBe(true)
+  })
+})

@@ -1,0 +1,176 @@
+// The small parts of the server, each by its own clock.
+import { describe, expect, it } from 'vitest'
+import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
+import { createEventLog } from '../../../src/server/event-log.js'
+import { createHeartbeat } from '../../../src/server/heartbeat.js'
+import { parseJson, toJson } from '../../../src/server/json.js'
+import { createConnectionCounts, createRateLimiter } from '../../../src/server/rates.js'
+import { createManualClock } from '../../support/manual-clock.js'
+import { startTestServer, taskOf } from './test-server.js'
+
+const progress = (taskId: string, more: Partial<TaskProgressMessage> = {}): TaskProgressMessage => ({
+  ...{ type: 'task_progress', taskId, instanceId: 'calc', commandId: 'cmd_1', commandIndex: 0, totalCommands: 1 },
+  ...{ status: 'running', timestamp: 0, tool_name: 'add', intention: '', ...more },
+})
+const complete = (taskId: string): TaskCompleteMessage => ({
+  ...{ type: 'task_complete', taskId, instanceId: 'calc', status: 'completed', timestamp: 0, results: [] },
+  summary: { totalCommands: 1, successfulCommands: 1, duration: 0 },
+})
+
+describe('the event log', () => {
+  it('S9: keeps every start and end of a live task, and the last thousand of its reports', () => {
+    const log = createEventLog(createManualClock())
+    log.append(progress('a'))
+    for (let count = 0; count < 1500; count += 1) log.append(progress('a', { progress: count }))
+    log.append(progress('a', { status: 'success' }))
+    const kept = log.after('a', 0) ?? []
+    expect(kept).toHaveLength(1002)
+    expect(kept[0]).toMatchObject({ seq: 1 })
+    expect(kept[1]).toMatchObject({ seq: 502, message: { progress: 500 } })
+    expect(kept.at(-1)).toMatchObject({ seq: 1502, message: { status: 'success' } })
+  })
+
+  it('S9: forgets an ended task after a while, and keeps a live one', () => {
+    const clock = createManualClock()
+    const log = createEventLog(clock, 1000)
+    log.append(progress('live'))
+    log.append(complete('over'))
+    clock.advance(999)
+    expect(log.after('over', 0)).toHaveLength(1)
+    clock.advance(1)
+    expect(log.after('over', 1)).toBeUndefined()
+    expect(log.lastSeq('over')).toBe(0)
+    expect(log.after('live', 0)).toHaveLength(1)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('S9: keeps no more than 50,000 events of ended tasks', () => {
+    const log = createEventLog(createManualClock())
+    for (let task = 0; task < 51; task += 1) {
+      for (let count = 1; count < 1000; count += 1) log.append(progress(`t${task}`))
+      log.append(complete(`t${task}`))
+    }
+    expect(log.lastSeq('t0')).toBe(0)
+    expect(log.lastSeq('t1')).toBe(1000)
+  })
+
+  it('writes an event once, however many are told', () => {
+    let written = 0
+    const result = { toJSON: () => (written += 1) }
+    const event = createEventLog(createManualClock()).append(progress('a', { result }))
+    expect(event.frame).toBe(event.frame)
+    expect(written).toBe(1)
+  })
+})
+
+describe('rates', () => {
+  it('gives each address its own, and fills it evenly', () => {
+    const clock = createManualClock()
+    const limiter = createRateLimiter(60, clock)
+    for (let count = 0; count < 60; count += 1) expect(limiter.take('a')).toBe(0)
+    expect(limiter.take('a')).toBe(1000)
+    expect(limiter.take('b')).toBe(0)
+    clock.advance(999)
+    expect(limiter.take('a')).toBe(1)
+    clock.advance(1)
+    expect(limiter.take('a')).toBe(0)
+    expect(limiter.take('a')).toBe(1000)
+    clock.advance(3_600_000)
+    for (let count = 0; count < 60; count += 1) expect(limiter.take('a')).toBe(0)
+    expect(limiter.take('a')).toBe(1000)
+  })
+
+  it('counts a connection off once', () => {
+    const counts = createConnectionCounts(2)
+    const leave = counts.enter('a')
+    counts.enter('a')
+    expect(counts.enter('a')).toBeUndefined()
+    expect(counts.enter('b')).toBeDefined()
+    leave?.()
+    leave?.()
+    expect(counts.enter('a')).toBeDefined()
+    expect(counts.enter('a')).toBeUndefined()
+  })
+})
+
+describe('the heartbeat', () => {
+  it('beats for all that is kept, and holds no timer when nothing is', () => {
+    const clock = createManualClock()
+    const heartbeat = createHeartbeat(clock, 100)
+    const beats: string[] = []
+    const kept = (name: string) => ({ beat: () => beats.push(name), end: () => beats.push(`end ${name}`) })
+    const releaseA = heartbeat.keep(kept('a'))
+    const releaseB = heartbeat.keep(kept('b'))
+    clock.advance(100)
+    releaseA()
+    clock.advance(100)
+    heartbeat.endAll()
+    expect(beats).toEqual(['a', 'b', 'b', 'end b'])
+    releaseB()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('cuts a client that does not answer a ping, and keeps one that does', async () => {
+    const clock = createManualClock(1_000_000)
+    const server = await startTestServer({ clock })
+    const alive = await server.client()
+    const dead = await server.client()
+    dead.socket.pause()
+    const answered = new Promise((resolve) => alive.socket.once('ping', resolve))
+    clock.advance(30_000)
+    await answered
+    // Its pong is before this request on the same connection.
+    await alive.ask({ type: 'task_list' })
+    clock.advance(30_000)
+    dead.socket.resume()
+    expect(await dead.closed).toMatchObject({ code: 1006 })
+    expect(await alive.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })
+  })
+})
+
+describe('JSON', () => {
+  it('counts levels outside strings alone', () => {
+    expect(parseJson('["[[[[", "\\"[[[", {"a":[1]}]', 3)).toEqual({ value: ['[[[[', '"[[[', { a: [1] }] })
+    expect(parseJson('[[[1]]]', 2)).toMatchObject({ code: 'TOO_DEEP' })
+    expect(parseJson('[[1],[1],[1]]', 2)).toEqual({ value: [[1], [1], [1]] })
+    expect(parseJson('', 2)).toMatchObject({ code: 'MALFORMED_JSON' })
+  })
+
+  it('writes what JSON has no word for as something a person can read', () => {
+    const circular: Record<string, unknown> = { big: 12n }
+    circular['self'] = circular
+    expect(toJson(circular)).toBe('{"big":"12","self":"[circular]"}')
+  })
+})
+
+describe('GET /metrics', () => {
+  it('counts tasks, lanes, commands and connections', async () => {
+    const server = await startTestServer()
+    const client = await server.client()
+    await client.ask({ type: 'task_submit', ...taskOf('add', 'blow') })
+    await client.skipTo('task_complete')
+    await client.ask({ type: 'task_submit', ...taskOf('hold') })
+    await client.ask({ type: 'task_submit', ...taskOf('add') })
+    await server.held()
+    const { body, headers } = await server.call('/metrics')
+    expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    const lines = String(body['text']).split('\n')
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'agent_tasks_queued 1',
+        'agent_tasks_running 1',
+        'agent_tasks_settled_total{status="completed"} 0',
+        'agent_tasks_settled_total{status="failed"} 1',
+        'agent_tasks_lane_depth{instance="calc"} 2',
+        'agent_tasks_command_duration_seconds_bucket{outcome="success",le="+Inf"} 1',
+        'agent_tasks_command_duration_seconds_count{outcome="error"} 1',
+        'agent_tasks_late_results_total 0',
+        'agent_tasks_dropped_frames_total 0',
+        'agent_tasks_connections{kind="client"} 1',
+        'agent_tasks_connections{kind="worker"} 0',
+      ]),
+    )
+    const pattern = /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\.)*",?)+\})? [0-9.e+-]+|)$/
+    expect(lines.filter((line) => !pattern.test(line))).toEqual([])
+  })
+})

@@ -1,0 +1,304 @@
+// The REST routes: every status that the table of the protocol names, over real sockets.
+import { describe, expect, it } from 'vitest'
+import { startTestServer, taskOf } from './test-server.js'
+
+describe('POST /tasks', () => {
+  it('answers 201 with the id, the place in the lane, and where the events are', async () => {
+    const server = await startTestServer()
+    const first = await server.post('/tasks', { ...taskOf('hold'), instanceId: 'calc' })
+    expect(first).toMatchObject({ status: 201, body: { queuePosition: 1, wsEndpoint: server.wsUrl } })
+    expect(first.body['taskId']).toMatch(/^task_\d+_1$/)
+    expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 201, body: { queuePosition: 2 } })
+  })
+
+  it('answers 400 to a body that is no task, and says which field, what came and what was expected', async () => {
+    const server = await startTestServer()
+    expect(await server.post('/tasks', { ...taskOf('add'), task_name: 7 })).toMatchObject({
+      status: 400,
+      body: {
+        code: 'INVALID_TASK',
+        error: 'body.task_name: got 7, expected a string.',
+        details: { field: 'body.task_name' },
+      },
+    })
+    expect(await server.post('/tasks', [])).toMatchObject({ status: 400, body: { code: 'INVALID_TASK' } })
+    expect(await server.post('/tasks', '{"task_name":')).toMatchObject({
+      status: 400,
+      body: { code: 'MALFORMED_JSON' },
+    })
+    expect(server.taskManager.listTasks()).toEqual([])
+  })
+
+  it('answers 400 to a task without commands', async () => {
+    const server = await startTestServer()
+    expect(await server.post('/tasks', taskOf())).toEqual({
+      status: 400,
+      headers: expect.anything() as Headers,
+      body: { error: 'Task must have at least one command', code: 'NO_COMMANDS' },
+    })
+  })
+
+  it('answers 400 to more than 1,000 commands', async () => {
+    const server = await startTestServer()
+    const commands = Array.from({ length: 1001 }, () => ({ tool_name: 'add', args: {} }))
+    expect(await server.post('/tasks', { task_name: 'many', commands })).toMatchObject({
+      status: 400,
+      body: { code: 'INVALID_TASK' },
+    })
+    commands.pop()
+    expect(await server.post('/tasks', { task_name: 'many', commands })).toMatchObject({ status: 201 })
+  })
+
+  it('answers 400 to JSON that is nested too deep', async () => {
+    const server = await startTestServer()
+    const deep =
+      '{"task_name":"a","commands":[{"tool_name":"add","args":{"a":' + '['.repeat(61) + ']'.repeat(61) + '}}]}'
+    expect(await server.post('/tasks', deep)).toMatchObject({ status: 400, body: { code: 'TOO_DEEP' } })
+    expect(await server.post('/tasks', '['.repeat(500_000))).toMatchObject({ status: 400, body: { code: 'TOO_DEEP' } })
+    expect(await server.post('/tasks', deep.replace('[[', '[').replace(']]', ']'))).toMatchObject({ status: 201 })
+  })
+
+  it('answers 413 to a body over the limit, declared or not', async () => {
+    const server = await startTestServer({ limits: { bodyBytes: 2000 } })
+    const large = { ...taskOf('add'), metadata: { text: 'x'.repeat(2000) } }
+    expect(await server.post('/tasks', large)).toMatchObject({ status: 413, body: { code: 'BODY_TOO_LARGE' } })
+    const stream = new Blob([JSON.stringify(large)]).stream()
+    const init = {
+      method: 'POST',
+      body: stream,
+      duplex: 'half' as const,
+      headers: { 'content-type': 'application/json' },
+    }
+    expect(await server.call('/tasks', init)).toMatchObject({ status: 413, body: { code: 'BODY_TOO_LARGE' } })
+    expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 201 })
+  })
+
+  it('answers 415 to a body that is not declared as JSON, as a form of another page would be', async () => {
+    const server = await startTestServer()
+    const sent = await server.post('/tasks', taskOf('add'), { 'content-type': 'text/plain' })
+    expect(sent).toMatchObject({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } })
+  })
+
+  it('answers 404 for an unknown instance, 409 for one that has not connected', async () => {
+    const server = await startTestServer()
+    const registered = await server.post('/register', {})
+    expect(await server.post('/tasks', { ...taskOf('add'), instanceId: 'nobody' })).toMatchObject({
+      status: 404,
+      body: { code: 'INVALID_INSTANCE' },
+    })
+    expect(await server.post('/tasks', { ...taskOf('add'), instanceId: registered.body['instanceId'] })).toMatchObject({
+      status: 409,
+      body: { code: 'NOT_CONNECTED' },
+    })
+  })
+
+  it('S8: answers 429 when the queue is full of live tasks, and 201 again when one was cancelled', async () => {
+    const server = await startTestServer({ tasks: { maxQueueSize: 2 } })
+    await server.post('/tasks', taskOf('hold'))
+    const second = await server.post('/tasks', taskOf('hold'))
+    expect(await server.post('/tasks', taskOf('add'))).toMatchObject({
+      status: 429,
+      body: { code: 'QUEUE_FULL', error: 'Task queue is full (max 2)' },
+    })
+    await server.post(`/tasks/${String(second.body['taskId'])}/cancel`)
+    expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 201, body: { queuePosition: 2 } })
+  })
+
+  it('answers 503 without an instance, and when tasks are disabled', async () => {
+    const none = await startTestServer({ instances: [] })
+    expect(await none.post('/tasks', taskOf('add'))).toMatchObject({ status: 503, body: { code: 'NO_INSTANCE' } })
+    const disabled = await startTestServer({ tasks: { enabled: false } })
+    expect(await disabled.post('/tasks', taskOf('add'))).toMatchObject({
+      status: 503,
+      body: { code: 'TASKS_DISABLED' },
+    })
+    expect(disabled.wsUrl).toBe(`${disabled.httpUrl.replace('http', 'ws')}/ws`)
+  })
+})
+
+describe('GET /tasks', () => {
+  it('lists newest first, in the shape of the protocol', async () => {
+    const server = await startTestServer()
+    await server.post('/tasks', taskOf('hold'))
+    await server.held()
+    await server.post('/tasks', { ...taskOf('add', 'add'), task_name: 'second' })
+    const { status, body } = await server.call('/tasks')
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      tasks: [
+        {
+          ...{
+            id: expect.stringMatching(/_2$/) as string,
+            name: 'second',
+            intention: 'to be run',
+            status: 'queued',
+            instanceId: 'calc',
+          },
+          ...{ currentCommandIndex: 0, totalCommands: 2, createdAt: expect.any(Number) as number },
+        },
+        expect.objectContaining({
+          name: 'a task',
+          status: 'running',
+          totalCommands: 1,
+          startedAt: expect.any(Number) as number,
+        }),
+      ],
+    })
+  })
+
+  it('filters by instance and status', async () => {
+    const server = await startTestServer()
+    await server.post('/tasks', taskOf('hold'))
+    await server.held()
+    await server.post('/tasks', taskOf('add'))
+    const count = async (query: string): Promise<number> =>
+      ((await server.call(`/tasks?${query}`)).body['tasks'] as unknown[]).length
+    expect(await count('status=queued')).toBe(1)
+    expect(await count('status=running&instanceId=calc')).toBe(1)
+    expect(await count('instanceId=other')).toBe(0)
+  })
+
+  it('pages through without repeating or missing a task, whatever is submitted or forgotten meanwhile', async () => {
+    const server = await startTestServer({ tasks: { maxRetained: 4 } })
+    for (let count = 0; count < 5; count += 1) await server.post('/tasks', taskOf('hold'))
+    const first = await server.call('/tasks?limit=2')
+    const ids = (page: typeof first): string[] =>
+      (page.body['tasks'] as { id: string }[]).map(({ id }) => id.split('_')[2]!)
+    expect(ids(first)).toEqual(['5', '4'])
+    await server.post('/tasks', taskOf('hold'))
+    // Ended tasks beyond four are forgotten: the one at the cursor among them.
+    for (const { id } of server.taskManager.listTasks()) await server.post(`/tasks/${id}/cancel`)
+    const second = await server.call(`/tasks?limit=2&cursor=${String(first.body['nextCursor'])}`)
+    expect(ids(second)).toEqual(['3'])
+    expect(second.body).not.toHaveProperty('nextCursor')
+  })
+
+  it.each(['status=done', 'limit=0', 'limit=1001', 'limit=ten', 'cursor=%2F', 'cursor=', 'instanceId='])(
+    'answers 400 to %s',
+    async (query) => {
+      const server = await startTestServer()
+      expect(await server.call(`/tasks?${query}`)).toMatchObject({ status: 400, body: { code: 'INVALID_REQUEST' } })
+    },
+  )
+})
+
+describe('GET /tasks/:id and POST /tasks/:id/cancel', () => {
+  it('answers 200 with the task, whole, and 404 for one that is not known', async () => {
+    const server = await startTestServer()
+    const { body } = await server.post('/tasks', { ...taskOf('hold', 'add'), metadata: { by: 'test' } })
+    await server.held()
+    const found = await server.call(`/tasks/${String(body['taskId'])}`)
+    expect(found).toMatchObject({
+      status: 200,
+      body: {
+        task: {
+          id: body['taskId'],
+          status: 'running',
+          metadata: { by: 'test' },
+          commands: [{ status: 'running' }, { status: 'pending' }],
+        },
+      },
+    })
+    expect(await server.call('/tasks/task_0_zz')).toMatchObject({
+      status: 404,
+      body: { error: 'Task not found', code: 'TASK_NOT_FOUND' },
+    })
+  })
+
+  it('answers 200 once, then 409, and 404 for one that is not known', async () => {
+    const server = await startTestServer()
+    const { body } = await server.post('/tasks', taskOf('hold'))
+    const taskId = String(body['taskId'])
+    const { signal } = await server.held()
+    expect(await server.post(`/tasks/${taskId}/cancel`)).toMatchObject({ status: 200, body: { success: true, taskId } })
+    expect(signal.aborted).toBe(true)
+    expect(await server.post(`/tasks/${taskId}/cancel`)).toMatchObject({
+      status: 409,
+      body: { success: false, taskId, code: 'TASK_ENDED', error: 'Task already cancelled' },
+    })
+    expect(await server.post('/tasks/nothing/cancel')).toMatchObject({ status: 404, body: { code: 'TASK_NOT_FOUND' } })
+  })
+})
+
+describe('the other routes', () => {
+  it('lists instances with what they can do and how much they have to do', async () => {
+    const server = await startTestServer()
+    await server.post('/tasks', taskOf('hold'))
+    const { status, body } = await server.call('/instances')
+    expect(status).toBe(200)
+    expect(body['instances']).toEqual([
+      {
+        id: 'calc',
+        kind: 'local',
+        isConnected: true,
+        queued: 1,
+        tools: expect.arrayContaining([expect.objectContaining({ name: 'add' })]) as unknown,
+      },
+    ])
+  })
+
+  it('registers a worker under the id it wants, once', async () => {
+    const server = await startTestServer()
+    const registered = await server.post('/register', { instanceId: 'worker-1' })
+    expect(registered).toMatchObject({
+      status: 201,
+      body: {
+        instanceId: 'worker-1',
+        secret: expect.any(String) as string,
+        websocketUrl: `${server.httpUrl.replace('http', 'ws')}/worker`,
+      },
+    })
+    expect(await server.post('/register', { instanceId: 'worker-1' })).toMatchObject({
+      status: 409,
+      body: { code: 'INSTANCE_ID_IN_USE' },
+    })
+    expect(await server.post('/register', { instanceId: 'a b' })).toMatchObject({
+      status: 400,
+      body: { code: 'INVALID_REQUEST' },
+    })
+    expect(await server.post('/register')).toMatchObject({ status: 201 })
+  })
+
+  it('says that it is alive', async () => {
+    const server = await startTestServer()
+    expect(await server.call('/health')).toMatchObject({ status: 200, body: { status: 'ok', version: '0.1.0' } })
+  })
+
+  it('describes every route and every answer in /openapi.json', async () => {
+    const server = await startTestServer()
+    const { status, body } = await server.call('/openapi.json')
+    expect(status).toBe(200)
+    const paths = body['paths'] as Record<string, Record<string, { responses: object }>>
+    const routes = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { responses }]) => `${method} ${path} ${Object.keys(responses).join(' ')}`),
+    )
+    expect(routes).toEqual([
+      'post /tasks 201 400 401 403 404 409 413 415 429 503',
+      'get /tasks 200 400 401 403 429',
+      'get /tasks/{id} 200 401 403 404 429',
+      'post /tasks/{id}/cancel 200 401 403 404 409 429',
+      'get /tasks/{id}/events 200 204 401 403 404 429',
+      'get /instances 200 401 403 429',
+      'post /register 201 400 401 403 409 413 415 429 503',
+      'get /health 200 403 429',
+      'get /metrics 200 401 403 429',
+    ])
+  })
+
+  it('serves a page that loads nothing from elsewhere', async () => {
+    const server = await startTestServer()
+    const { status, body, headers } = await server.call('/docs')
+    expect(status).toBe(200)
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(String(body['text'])).not.toMatch(/(src|href)="?(https?:)?\/\//)
+  })
+
+  it('answers 404 in its own words to a route that is not there', async () => {
+    const server = await startTestServer()
+    expect(await server.call('/nothing')).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } })
+    expect(await server.call('/tasks', { method: 'DELETE' })).toMatchObject({
+      status: 404,
+      body: { code: 'NOT_FOUND' },
+    })
+  })
+})

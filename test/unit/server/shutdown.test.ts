@@ -1,0 +1,86 @@
+// The end of a server: no new tasks, time for what runs, every end told, nothing left open.
+import { describe, expect, it } from 'vitest'
+import { startTaskServer } from '../../../src/server/index.js'
+import { openEvents } from '../../support/event-source.js'
+import { createManualClock } from '../../support/manual-clock.js'
+import { openSocket } from '../../support/socket-client.js'
+import { createHolding, startTestServer, taskOf } from './test-server.js'
+
+describe('close', () => {
+  it('lets a running task end, cancels the queued one at once, takes no new one, and tells everyone', async () => {
+    const server = await startTestServer()
+    const client = await server.client()
+    const worker = await openSocket(`${server.httpUrl.replace('http', 'ws')}/worker`)
+    await client.ask({ type: 'subscribe_instance', instanceId: 'calc' })
+    const running = await server.post('/tasks', taskOf('hold', 'add'))
+    const stream = await openEvents(`${server.httpUrl}/tasks/${String(running.body['taskId'])}/events`)
+    const held = await server.held()
+    const queued = await server.post('/tasks', taskOf('add'))
+    const closed = server.close({ drainMs: 60_000 })
+    expect(await client.skipTo('task_complete')).toMatchObject({ taskId: queued.body['taskId'], status: 'cancelled' })
+    expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 503, body: { code: 'SHUTTING_DOWN' } })
+    expect(await server.post('/register', {})).toMatchObject({ status: 503, body: { code: 'SHUTTING_DOWN' } })
+    expect(await client.ask({ type: 'task_submit', ...taskOf('add') })).toMatchObject({
+      status: 'rejected',
+      code: 'SHUTTING_DOWN',
+    })
+    expect((await server.call('/health')).body).toMatchObject({ status: 'draining' })
+    held.finish()
+    expect(await client.skipTo('task_complete')).toMatchObject({ taskId: running.body['taskId'], status: 'completed' })
+    expect((await stream.rest()).at(-1)).toMatchObject({ event: 'task_complete', data: { status: 'completed' } })
+    expect(await client.closed).toMatchObject({ code: 1001 })
+    expect(await worker.closed).toMatchObject({ code: 1001 })
+    await closed
+    await expect(fetch(server.httpUrl)).rejects.toThrow()
+    await expect(openSocket(server.wsUrl)).rejects.toThrow()
+  })
+
+  it('S1: ends what still runs after drainMs as cancelled, and tells it before the sockets close', async () => {
+    const clock = createManualClock(1_000_000)
+    const server = await startTestServer({ clock })
+    const client = await server.client()
+    await client.ask({ type: 'task_submit', ...taskOf('hold') })
+    const held = await server.held()
+    const closed = server.close({ drainMs: 5000 })
+    clock.advance(4999)
+    expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [{ status: 'running' }] })
+    clock.advance(1)
+    expect(await client.skipTo('task_complete')).toMatchObject({ status: 'cancelled', error: { code: 'CANCELLED' } })
+    expect(held.signal.aborted).toBe(true)
+    held.finish()
+    expect(await client.closed).toMatchObject({ code: 1001 })
+    await closed
+  })
+
+  it('waits for the same end when it is called again', async () => {
+    const server = await startTestServer()
+    expect(server.close()).toBe(server.close())
+    await server.close()
+  })
+
+  it('does not wait for a client that does not answer the goodbye', async () => {
+    const server = await startTestServer()
+    const client = await server.client()
+    client.socket.pause()
+    await server.close()
+    client.socket.resume()
+    await client.closed
+  })
+
+  it('leaves nothing open when it cannot start, and says which port is taken', async () => {
+    const server = await startTestServer()
+    const port = Number(new URL(server.httpUrl).port)
+    const { instance } = createHolding('other')
+    const start = startTaskServer({
+      port: 0,
+      env: {},
+      logLevel: 'silent',
+      tasks: { wsPort: port },
+      instances: [instance],
+    })
+    await expect(start).rejects.toThrow(`Setting TASKS_WS_PORT: got ${port}, expected a port that is free.`)
+    await expect(startTaskServer({ port, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })).rejects.toThrow(
+      /Setting PORT/,
+    )
+  })
+})
