@@ -1,7 +1,8 @@
 /** The calls that an instance has in flight: each can be aborted alone, and all end with the instance. */
 import { isolateAbortListeners } from '../engine/isolated-signal.js'
 import { InstanceError } from '../errors.js'
-import type { ToolCall, ToolCallResult } from './instance.js'
+import type { ToolCall } from './instance.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
 
 export interface CallsInFlight {
   /**

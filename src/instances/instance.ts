@@ -1,6 +1,6 @@
 /** What can run commands: the port that in-process functions, MCP servers and remote workers are brought behind. */
 import type { InstanceTiming } from '../../machines/instance.js'
-import type { ToolContent } from '../protocol/tool-calls.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** A tool that an instance offers. */
 export interface ToolDescription {
@@ -8,15 +8,6 @@ export interface ToolDescription {
   readonly description?: string | undefined
   /** JSON Schema of its arguments. */
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined
-}
-
-/** What a tool returned, in MCP's words. */
-export interface ToolCallResult {
-  readonly content: readonly ToolContent[]
-  readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
-  /** The tool reports a failure of its own. */
-  readonly isError?: boolean | undefined
-  readonly [field: string]: unknown
 }
 
 /** How far a call has come, in MCP's words. */

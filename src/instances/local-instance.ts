@@ -7,9 +7,10 @@ import { preview } from '../protocol/preview.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
 import { createCallsInFlight } from './calls-in-flight.js'
 import { createDelay } from './delay.js'
-import type { CallProgress, Instance, ToolCall, ToolCallResult, ToolDescription } from './instance.js'
-import { jsonSchemaOf } from './json-schema.js'
-import { failedResult, failureResult, toToolCallResult } from './tool-result.js'
+import type { CallProgress, Instance, ToolCall, ToolDescription } from './instance.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
+import { jsonSchemaOf } from '../protocol/json-schema.js'
+import { failedResult, failureResult, toToolCallResult } from '../protocol/tool-result.js'
 
 /** The circumstances of one call. */
 export interface LocalToolContext {

@@ -5,7 +5,8 @@
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { callProgressSchema, toolCallResultSchema } from '../protocol/tool-calls.js'
-import type { CallProgress, ToolCallResult } from './instance.js'
+import type { CallProgress } from './instance.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** What became of a request. */
 export type Answer =

@@ -5,7 +5,8 @@ import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../protocol/preview.js'
 import { JSON_RPC, mcpRequestSchema, type MCPError, type MCPRequest, type MCPResponse } from '../protocol/tool-calls.js'
-import type { CallProgress, ToolCallResult } from './instance.js'
+import type { CallProgress } from './instance.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { InstanceEntry, InstanceManager } from './instance-manager.js'
 
 export interface MCPRequestContext {

@@ -8,7 +8,8 @@ import { InstanceError, ToolCallError } from '../errors.js'
 import { WORKER_CLOSE, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
 import { toError } from './calls-in-flight.js'
 import { createDelay, type Delay } from './delay.js'
-import type { Instance, InstanceConnection, ToolCall, ToolCallResult, ToolDescription } from './instance.js'
+import type { Instance, InstanceConnection, ToolCall, ToolDescription } from './instance.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** A socket as this side needs it. */
 export interface WorkerSocket {

@@ -6,15 +6,16 @@ import { isToolCallResult, type ToolContent } from './tool-calls.js'
 /** What a tool returned, in MCP's words. */
 export interface ToolCallResult {
   readonly content: readonly ToolContent[]
-  readonly structuredContent?: Readonly<Record<string, unknown>>
-  readonly isError?: boolean
+  readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
+  /** The tool reports a failure of its own. */
+  readonly isError?: boolean | undefined
   readonly [field: string]: unknown
 }
 
 /** Any value as the result of a tool: what already is one as it is, text as text, an object also as structured content. */
 export function toToolCallResult(value: unknown): ToolCallResult {
   const plain = toPlainData(value)
-  if (isToolCallResult(plain)) return plain as ToolCallResult
+  if (isToolCallResult(plain)) return plain
   if (plain === undefined) return { content: [] }
   if (typeof plain === 'string') return { content: [text(plain)] }
   if (isNeutralResult(plain)) return fromNeutralResult(plain)

@@ -16,7 +16,8 @@ export { handleMCPRequest } from '../instances/mcp-request.js'
 // What runs commands
 export { localInstance } from '../instances/local-instance.js'
 export { mcpInstance } from '../instances/mcp-instance.js'
-export type { CallProgress, Instance, ToolCall, ToolCallResult, ToolDescription } from '../instances/instance.js'
+export type { CallProgress, Instance, ToolCall, ToolDescription } from '../instances/instance.js'
+export type { ToolCallResult } from '../protocol/tool-result.js'
 
 // Tasks and messages
 export type {

@@ -4,7 +4,8 @@
  */
 import fc from 'fast-check'
 import { InstanceManager } from '../../src/instances/instance-manager.js'
-import type { Instance, ToolCall, ToolCallResult } from '../../src/instances/instance.js'
+import type { Instance, ToolCall } from '../../src/instances/instance.js'
+import type { ToolCallResult } from '../../src/protocol/tool-result.js'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../src/protocol/command-tasks.js'
 import { createManualClock } from '../support/manual-clock.js'
