@@ -6,6 +6,6 @@ export default defineConfig({
   ...base,
   test: {
     ...base.test,
-    include: ['test/unit/{async-tasks,machines,host}/**/*.test.ts', 'test/{model,race}/**/*.test.ts'],
+    include: ['test/unit/{async-tasks,machines,host,command-tasks}/**/*.test.ts', 'test/{model,race}/**/*.test.ts'],
   },
 })
