@@ -40,6 +40,7 @@ export type { RunContext, RunInput, Runner } from './engine/runner.js'
 export type { Engine, Outcome, Run, Work } from './engine/engine.js'
 export { createInProcessEngine } from './engine/in-process.js'
 export type { InProcessEngineOptions } from './engine/in-process.js'
+export { createFairEngine } from './engine/fair-engine.js'
 
 // Settings, time and errors
 export { parseSetting, settingDefinitions } from './async-tasks/settings.js'

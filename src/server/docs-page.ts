@@ -31,9 +31,8 @@ const example = {
   '/tasks': { task_name: 'Add', task_intention: 'See how it works', commands: [{ tool_name: 'add', intention: 'Add two numbers', args: { a: 2, b: 3 } }] },
   '/register': {},
 }
-async function call(method, path, body, output) {
+async function call(method, path, headers, body, output) {
   output.textContent = ''
-  const headers = {}
   if (token.value) headers.authorization = 'Bearer ' + token.value
   if (body !== undefined) headers['content-type'] = 'application/json'
   try {
@@ -83,11 +82,13 @@ function show(path, method, operation) {
     event.preventDefault()
     let target = path
     const query = new URLSearchParams()
+    const headers = {}
     for (const [parameter, input] of fields) {
       if (parameter.in === 'path') target = target.replace('{' + parameter.name + '}', encodeURIComponent(input.value))
       if (parameter.in === 'query' && input.value) query.set(parameter.name, input.value)
+      if (parameter.in === 'header' && input.value) headers[parameter.name] = input.value
     }
-    call(method.toUpperCase(), target + (query.size ? '?' + query : ''), body?.value, output)
+    call(method.toUpperCase(), target + (query.size ? '?' + query : ''), headers, body?.value, output)
   })
   box.append(title, form)
   list.append(box)

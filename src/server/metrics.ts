@@ -3,7 +3,7 @@ import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { EndStatus, TaskProgressMessage } from '../protocol/command-tasks.js'
 
 /** What keeps a connection open. */
-export type ConnectionKind = 'client' | 'worker' | 'event_stream'
+type ConnectionKind = 'client' | 'worker' | 'event_stream'
 
 export interface Metrics {
   /** Counts a connection; the returned function counts it off. */
@@ -23,7 +23,8 @@ const ends: readonly EndStatus[] = ['completed', 'failed', 'cancelled']
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number, suffix?: string]
 
-export function createMetrics(tasks: TaskManager): Metrics {
+/** @param countSubscribed how many tasks and instances someone is subscribed to */
+export function createMetrics(tasks: TaskManager, countSubscribed: () => number): Metrics {
   const connections: Record<ConnectionKind, number> = { client: 0, worker: 0, event_stream: 0 }
   const settled: Record<EndStatus, number> = { completed: 0, failed: 0, cancelled: 0 }
   const durations = { success: createHistogram(), error: createHistogram() }
@@ -97,6 +98,9 @@ export function createMetrics(tasks: TaskManager): Metrics {
           'Requests and upgrades that were not let in, by why.',
           Array.from(refusals, ([code, count]) => [{ code }, count]),
         ),
+        family('agent_tasks_subscribed', 'gauge', 'Tasks and instances that someone is subscribed to.', [
+          [{}, countSubscribed()],
+        ]),
         family(
           'agent_tasks_connections',
           'gauge',

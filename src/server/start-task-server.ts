@@ -4,6 +4,7 @@ import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
 import type { Engine } from '../engine/engine.js'
+import { createInProcessEngine } from '../engine/in-process.js'
 import type { Instance } from '../instances/instance.js'
 import { InstanceManager } from '../instances/instance-manager.js'
 import { registerWorker } from '../instances/worker-socket.js'
@@ -11,6 +12,7 @@ import { resolveServerConfig, type ServerConfig, type ServerConfigInput } from '
 import { addressOf, createAccess, type Refusal } from './access.js'
 import { readConfigFile, readTls } from './config-file.js'
 import { createEventLog } from './event-log.js'
+import { createFairEngine } from '../engine/fair-engine.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createHttpEntry, rateRefusal } from './http-entry.js'
 import { createHub } from './hub.js'
@@ -69,7 +71,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     env = process.env,
     configFile = env['CONFIG_FILE'],
     clock = systemClock,
-    engine,
+    engine = createInProcessEngine({ clock }),
     writeLog,
     ...values
   } = options
@@ -85,12 +87,12 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const { commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained } = config.tasks
   const taskManager = new TaskManager({
     ...{ instances, commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained, clock },
-    ...(engine !== undefined && { engine }),
+    engine: createFairEngine(engine, clock),
     onError: (error, { source }) => report(source === 'late-result' ? 'warn' : 'error', source, error),
   })
   const log = createEventLog(clock)
   const hub = createHub(taskManager, log)
-  const metrics = createMetrics(taskManager)
+  const metrics = createMetrics(taskManager, () => hub.size)
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
   const requests = createRateLimiter(limits.requestsPerMinute, clock)
   const connections = createConnectionCounts(limits.connectionsPerClient)

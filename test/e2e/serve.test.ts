@@ -1,7 +1,7 @@
 // The server as a process: it says what to try, drains on SIGTERM, and stops at a value that is not allowed.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -94,6 +94,28 @@ describe('npm start', () => {
     await client.skipTo('task_progress')
     child.kill('SIGTERM')
     expect(await client.skipTo('task_complete')).toMatchObject({ status: 'cancelled', error: { code: 'CANCELLED' } })
+    expect(await exited).toBe(0)
+  })
+
+  it('speaks HTTPS and WSS with a certificate', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1']
+    await promisify(execFile)('openssl', [
+      ...'req -x509 -newkey rsa:2048 -nodes -days 1 -keyout'.split(' '),
+      key,
+      '-out',
+      cert,
+      ...subject,
+    ])
+    const { httpUrl, wsUrl, introduction, child, exited } = await serve({ TLS_CERT_PATH: cert, TLS_KEY_PATH: key })
+    expect([httpUrl, wsUrl]).toEqual([expect.stringMatching(/^https:/), expect.stringMatching(/^wss:/)])
+    const client = await openSocket(wsUrl, { ca: await readFile(cert), origin: httpUrl })
+    expect(await client.ask({ ...slow(0) })).toMatchObject({ success: true })
+    const curl = introduction.find((line) => line.trim().startsWith('curl'))
+    expect(JSON.parse((await promisify(execFile)('sh', ['-c', curl!])).stdout)).toMatchObject({ wsEndpoint: wsUrl })
+    child.kill('SIGTERM')
     expect(await exited).toBe(0)
   })
 

@@ -177,6 +177,8 @@ describe('tokens', () => {
     const client = await openSocket(server.wsUrl)
     await client.next()
     client.send(first)
+    // Another try on the same socket is none.
+    client.send({ type: 'authenticate', token })
     client.send({ type: 'task_submit', ...taskOf('add') })
     expect(await client.next()).toMatchObject({ code: 'UNAUTHORIZED' })
     expect(await client.closed).toMatchObject({ code: 1008 })

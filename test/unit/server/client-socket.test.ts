@@ -213,6 +213,14 @@ describe('the client socket', () => {
       expect(await client.ask(submit('add'))).toMatchObject({ success: true })
       await client.skipTo('task_complete')
     }
+    const subscribed = async (): Promise<string | undefined> =>
+      /^agent_tasks_subscribed (\d+)$/m.exec(String((await server.call('/metrics')).body['text']))?.[1]
+    expect(await subscribed()).toBe('0')
+    await client.ask({ type: 'subscribe_instance', instanceId: 'a' })
+    expect(await subscribed()).toBe('1')
+    await client.close()
+    // The server may see the close a little later than the client.
+    while ((await subscribed()) !== '0');
   })
 
   it('allows a client so many subscriptions, and says so', async () => {

@@ -4,6 +4,7 @@ import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/prot
 import { createEventLog } from '../../../src/server/event-log.js'
 import { createHeartbeat } from '../../../src/server/heartbeat.js'
 import { parseJson, toJson } from '../../../src/server/json.js'
+import { createLog } from '../../../src/server/log.js'
 import { createConnectionCounts, createRateLimiter } from '../../../src/server/rates.js'
 import { createManualClock } from '../../support/manual-clock.js'
 import { startTestServer, taskOf } from './test-server.js'
@@ -140,6 +141,18 @@ describe('JSON', () => {
     const circular: Record<string, unknown> = { big: 12n }
     circular['self'] = circular
     expect(toJson(circular)).toBe('{"big":"12","self":"[circular]"}')
+  })
+})
+
+describe('the log', () => {
+  it('lets through what its level says, with the message of an error and no more', () => {
+    const lines: string[] = []
+    const log = createLog('warn', (line) => lines.push(line))
+    log('error', 'This failed', new Error('for a reason'))
+    log('warn', 'This is odd')
+    log('info', 'This is so')
+    createLog('silent', (line) => lines.push(line))('error', 'Nobody hears this')
+    expect(lines).toEqual(['agent-tasks error: This failed: for a reason', 'agent-tasks warn: This is odd'])
   })
 })
 

@@ -1,4 +1,6 @@
 // The REST routes: every status that the table of the protocol names, over real sockets.
+import { createHash } from 'node:crypto'
+import { Script } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { startTestServer, taskOf } from './test-server.js'
 
@@ -289,7 +291,11 @@ describe('the other routes', () => {
     const server = await startTestServer()
     const { status, body, headers } = await server.call('/docs')
     expect(status).toBe(200)
-    expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+    const policy = headers.get('content-security-policy')
+    expect(policy).toContain("default-src 'none'")
+    const [, script = ''] = /<script>([^]*)<\/script>/.exec(String(body['text'])) ?? []
+    expect(() => new Script(script)).not.toThrow()
+    expect(policy).toContain(`script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'`)
     expect(String(body['text'])).not.toMatch(/(src|href)="?(https?:)?\/\//)
   })
 

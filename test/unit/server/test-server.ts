@@ -123,7 +123,9 @@ export function createHolding(id: string): { instance: Instance; held: () => Pro
 }
 
 /** A task of the tools named. */
-export function taskOf(...tools: readonly (string | { readonly tool_name: string; readonly args?: object })[]) {
+export function taskOf(
+  ...tools: readonly (string | { readonly tool_name: string; readonly args?: Record<string, unknown> })[]
+) {
   return {
     task_name: 'a task',
     task_intention: 'to be run',

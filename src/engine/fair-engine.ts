@@ -1,0 +1,42 @@
+/**
+ * An engine that lets the event loop turn: work that ends at once would otherwise follow each other without a pause, and requests, a
+ * cancellation among them, would wait until the last has run.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Clock } from '../clock.js'
+import type { Engine } from './engine.js'
+
+/** How long work may follow each other before others have a turn, in ms. */
+const TURN_MS = 10
+
+/**
+ * For a process that does more than run tasks: `startTaskServer` wraps its engine in one of these, and whoever makes a `TaskManager` of
+ * their own may do the same.
+ * @param engine starts the work; this one only puts it off now and then
+ * @param clock tells how long work has followed work
+ */
+export function createFairEngine(engine: Engine, clock: Clock): Engine {
+  let turn: { readonly began: number; readonly over: Promise<void> } | undefined
+  const presentTurn = () =>
+    (turn ??= {
+      began: clock.now(),
+      // Not a timer: timers that have become due run one after the other, without a look at the sockets between them.
+      over: nextTurn().then(() => {
+        turn = undefined
+      }),
+    })
+  return {
+    start: (work) =>
+      engine.start({
+        ...work,
+        run: async (signal) => {
+          const { began, over } = presentTurn()
+          if (clock.now() - began >= TURN_MS) {
+            await over
+            signal.throwIfAborted()
+          }
+          return work.run(signal)
+        },
+      }),
+  }
+}
