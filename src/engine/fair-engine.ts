@@ -3,7 +3,7 @@
  * cancellation among them, would wait until the last has run.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Clock } from '../clock.js'
+import { systemClock, type Clock } from '../clock.js'
 import type { Engine } from './engine.js'
 
 /** How long work may follow each other before others have a turn, in ms. */
@@ -15,7 +15,7 @@ const TURN_MS = 10
  * @param engine starts the work; this one only puts it off now and then
  * @param clock tells how long work has followed work
  */
-export function createFairEngine(engine: Engine, clock: Clock): Engine {
+export function createFairEngine(engine: Engine, clock: Clock = systemClock): Engine {
   let turn: { readonly began: number; readonly over: Promise<void> } | undefined
   const presentTurn = () =>
     (turn ??= {
