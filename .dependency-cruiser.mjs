@@ -31,6 +31,9 @@ const layerRules = layers.flatMap((names, level) =>
 const homes = {
   hono: ['server'],
   '@hono/[^/]+': ['server'],
+  ws: ['server', 'client'],
+  '@modelcontextprotocol/client': ['instances'],
+  '@modelcontextprotocol/(server|node)': ['mcp'],
   '@statelyai/inspect': ['inspect'],
   'fast-check': ['testing'],
 }

@@ -1,5 +1,5 @@
 /**
- * The main job: an agent launches ten background tasks that run real programs, is sometimes busy and sometimes idle, and is
+ * The main job: an agent launches background tasks that run real programs, is sometimes busy and sometimes idle, and is
  * told of every result once. It ends with the ledger, and with an exit code that says whether the promise was kept.
  *
  * Run it with `npm run demo`.

@@ -4,9 +4,11 @@ import type { BusySource } from '../async-tasks/busy.js'
 import { AsyncTaskManager, DEFAULT_OWNER, type AsyncTaskManagerOptions } from '../async-tasks/manager.js'
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import { InvalidInputError } from '../errors.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
+import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import type { ResolveSubagent, Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
@@ -24,6 +26,8 @@ export interface AgentTasksOptions extends Omit<AsyncTaskManagerOptions, 'maxAsy
   readonly resolveSubagent?: ResolveSubagent
   /** Whose tools these are: their tasks are told to this owner. Default `main`. */
   readonly owner?: string
+  /** Runs command tasks (`agent-tasks/server`): with it there is the tool `submit_commands`. The host disposes it. */
+  readonly taskManager?: TaskManager
   readonly settings?: AgentTasksSettings
   /** The most a message or a tool's result says about one task, in characters. Default 20000. */
   readonly maxMessageChars?: number
@@ -34,14 +38,27 @@ export interface AgentTasksOptions extends Omit<AsyncTaskManagerOptions, 'maxAsy
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
 }
 
-export type AgentTasks = ReturnType<typeof createAgentTasks>
+export type AgentTasks = ReturnType<typeof wire>
+
+/** What `createAgentTasks` makes when it is given a task manager: one tool more. */
+export interface AgentTasksWithCommands extends AgentTasks {
+  readonly tools: AgentTasks['tools'] & { readonly submit_commands: ReturnType<typeof createSubmitCommandsTool> }
+}
 
 /**
  * Wires background tasks for one agent host.
  * @returns manager, reminders, auto-trigger, tools and commands that work on the same registry
  * @throws InvalidSettingError, InvalidInputError for options that do not fit
  */
-export function createAgentTasks(options: AgentTasksOptions = {}) {
+export function createAgentTasks(
+  options: AgentTasksOptions & { readonly taskManager: TaskManager },
+): AgentTasksWithCommands
+export function createAgentTasks(options?: AgentTasksOptions): AgentTasks
+export function createAgentTasks(options: AgentTasksOptions = {}): AgentTasks {
+  return wire(options)
+}
+
+function wire(options: AgentTasksOptions) {
   const { subagents = {}, owner = DEFAULT_OWNER, isAgentBusy, triggerAgentTurn, settings = {} } = options
   if ((isAgentBusy === undefined) !== (triggerAgentTurn === undefined)) {
     const missing = isAgentBusy === undefined ? 'isAgentBusy' : 'triggerAgentTurn'
@@ -62,16 +79,23 @@ export function createAgentTasks(options: AgentTasksOptions = {}) {
   const turns = createTurns(manager, reminders, owner)
   const getAsyncTaskManager = () => manager
   const deps = { getAsyncTaskManager, owner, ...limits }
+  const timeouts = {
+    defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
+    maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
+  }
+  const { taskManager } = options
   const tools = {
     task: createTaskTool({
       ...deps,
+      ...timeouts,
       resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : options.resolveSubagent?.(name)),
       listSubagents: () => Object.keys(subagents),
-      defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
-      maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
     }),
     check_async_tasks: createCheckAsyncTasksTool({ getAsyncTaskManager, ...limits }),
     wait_for_async_tasks: createWaitForAsyncTasksTool(deps),
+    ...(taskManager !== undefined && {
+      submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, taskManager }),
+    }),
   }
   let trigger: AsyncTaskAutoTrigger | undefined
   let unsubscribe: (() => void) | undefined

@@ -7,6 +7,7 @@ import type { Readable, Writable } from 'node:stream'
 import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import type { Clock } from '../clock.js'
+import { hasGroups, leadGroup, type ProcessGroup } from '../engine/process-group.js'
 import { createDelay } from './delay.js'
 
 export interface ChildProgram {
@@ -27,29 +28,19 @@ export interface ChildTransport extends Transport {
 }
 
 const STDERR_CHARS = 2000
-const hasGroups = process.platform !== 'win32'
 
 /** @param graceMs how long a child may take to end after its stdin was closed, and again after SIGTERM, in ms */
 export function createChildTransport(program: ChildProgram, clock: Clock, graceMs: number): ChildTransport {
   const { command, args = [], env, cwd } = program
   const buffer = new ReadBuffer()
   let child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
+  let group: ProcessGroup | undefined
   let end: string | undefined
   let stderrTail = ''
   let markGone: () => void = () => undefined
   const gone = new Promise<void>((resolve) => (markGone = resolve))
 
-  const signal = (name: NodeJS.Signals): void => {
-    if (child?.pid === undefined) return
-    try {
-      if (hasGroups) process.kill(-child.pid, name)
-      else child.kill(name)
-    } catch {
-      // Nobody is left.
-    }
-  }
   const hasEnded = (): boolean => end !== undefined
-  const killAll = (): void => signal('SIGKILL')
 
   function read(chunk: Buffer): void {
     try {
@@ -72,9 +63,8 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
 
   async function finish(how: string): Promise<void> {
     end = how
-    process.removeListener('exit', killAll)
     // Whoever it left behind holds its pipes open, so this comes before they are waited for.
-    killAll()
+    group?.end()
     const drained = createDelay(clock, 500)
     await Promise.race([child === undefined ? undefined : closed(child), drained.passed])
     drained.cancel()
@@ -105,7 +95,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
         })
         child = started
         started.once('spawn', () => {
-          process.on('exit', killAll)
+          group = leadGroup(started)
           resolve()
         })
         started.once('error', (error) => {
@@ -147,7 +137,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
         const grace = createDelay(clock, graceMs)
         await Promise.race([gone, grace.passed])
         grace.cancel()
-        if (!hasEnded()) signal(name)
+        if (!hasEnded()) group?.signal(name)
       }
       await gone
     },

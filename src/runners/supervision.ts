@@ -12,7 +12,7 @@
 import type { ChildProcessByStdio } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
-import { leadGroup } from './process-group.js'
+import { leadGroup } from '../engine/process-group.js'
 
 /** How long a program's output may stay open after it has exited by itself, in ms. */
 export const DRAIN_MS = 1000

@@ -8,6 +8,7 @@ import {
   runCommandLine,
   type AgentTasksOptions,
 } from '../../../src/index.js'
+import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
 import { createManualClock } from '../../support/manual-clock.js'
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
@@ -191,5 +192,38 @@ describe('tools, commands and settings', () => {
     )
     expect(tasks.getSetting('task-max-async')).toBe(2)
     expect(tasks.getSetting('task-default-timeout-seconds')).toBe(900)
+  })
+})
+
+describe('command tasks of the host', () => {
+  it('S10: its agent submits commands, and their end wakes it', async () => {
+    const messages: string[] = []
+    const clock = createManualClock()
+    const instances = new InstanceManager({ clock })
+    const taskManager = new TaskManager({ instances, clock })
+    instances.connect(localInstance({ id: 'calc', tools: [{ name: 'answer', execute: () => '42' }], clock }))
+    const tasks = createAgentTasks({
+      ...{ clock, taskManager, owner: 'browser-agent', settings: { 'task-default-timeout-seconds': 60 } },
+      isAgentBusy: () => false,
+      triggerAgentTurn: (text) => void messages.push(text),
+    })
+    const launched = await tasks.tools.submit_commands.execute({
+      task_name: 'Ask',
+      commands: [{ tool_name: 'answer' }],
+    })
+    expect(launched.metadata).toMatchObject({ status: 'running', effectiveTimeoutSeconds: 60, instanceId: 'calc' })
+    while (messages.length === 0) {
+      await settle()
+      clock.advance(1)
+    }
+    await settle()
+    expect(messages).toEqual([expect.stringContaining('42')])
+    expect(tasks.getAsyncTaskManager().getAllTasks()).toMatchObject([{ owner: 'browser-agent', delivery: 'delivered' }])
+    await Promise.all([tasks.dispose(), taskManager.dispose(), instances.dispose()])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('has no such tool without a task manager', () => {
+    expect(Object.keys(setUp().tasks.tools)).toEqual(['task', 'check_async_tasks', 'wait_for_async_tasks'])
   })
 })

@@ -162,7 +162,7 @@ describe('where there are no process groups', () => {
     })
     Object.defineProperty(process, 'platform', { value: 'win32' })
     vi.resetModules()
-    const { hasGroups, leadGroup } = await import('../../../src/runners/process-group.js')
+    const { hasGroups, leadGroup } = await import('../../../src/engine/process-group.js')
     expect(hasGroups).toBe(false)
     const kill = vi.fn()
     const group = leadGroup({ kill } as never)
