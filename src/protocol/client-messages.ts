@@ -208,6 +208,7 @@ export type SubscribeAckMessage = z.infer<typeof subscribeAckSchema>
 /** Codes of `error` messages, and of REST errors where they say the same. */
 export const errorCodes = [
   'MALFORMED_JSON',
+  'TOO_DEEP',
   'UNKNOWN_MESSAGE_TYPE',
   'INVALID_MESSAGE',
   'INVALID_TASK',

@@ -14,6 +14,7 @@ const steps = [
   'test:coverage',
   'faults',
   'build',
+  'docs:run',
   'package',
 ]
 

@@ -1,0 +1,151 @@
+/**
+ * `npm run docs:run`: compiles and runs every TypeScript block of README and docs/, and checks every
+ * JSON block: `jsonl` blocks hold messages of the wire protocol, and each message must be shown. Needs `npm run build` first: the
+ * programs import the package by its name, as a reader would.
+ *
+ * A program runs in a folder of its own, with the demo server on a free port where its text names the port 3300, and must end by itself with
+ * exit code 0. A block marked `continue` goes on from the one before. Blocks of other languages are not looked at.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startTaskServer } from '../../src/server/start-task-server.js'
+import { createDemoInstance } from '../../src/cli/demo-instance.js'
+import { clientMessageSchema, serverMessageSchema } from '../../src/protocol/client-messages.js'
+import {
+  registerRequestSchema,
+  registerResponseSchema,
+  serverToWorkerSchema,
+  workerMessageSchema,
+} from '../../src/protocol/instance-messages.js'
+import { readBlocks, readPrograms, type DocProgram } from './doc-blocks.js'
+
+/** What the lines of a `jsonl` block are, by its flag. */
+const messages = {
+  client: clientMessageSchema,
+  server: serverMessageSchema,
+  worker: workerMessageSchema,
+  'to-worker': serverToWorkerSchema,
+  'register-request': registerRequestSchema,
+  'register-response': registerResponseSchema,
+} as const
+
+/** How long a program may take, in ms. */
+const LIMIT_MS = 60_000
+const root = fileURLToPath(new URL('../../', import.meta.url))
+// Inside the repository, so that the name of the package leads to it.
+const folder = join(root, 'reports', 'docs')
+
+const documents = ['README.md', ...list('docs').filter((name) => name.endsWith('.md'))]
+const blocks = documents.flatMap((file) => readBlocks(file, readFileSync(join(root, file), 'utf8')))
+const failures: string[] = []
+/** The types of messages that were shown. */
+const seen = new Set<string>()
+
+checkJson()
+const server = await startTaskServer({
+  port: 0,
+  tasks: { wsPort: 0 },
+  instances: [createDemoInstance()],
+  env: {},
+  logLevel: 'silent',
+})
+const programs = documents
+  .flatMap((file) => readPrograms(blocks.filter((block) => block.file === file)))
+  .map((program) => ({ ...program, path: write(program) }))
+compile()
+if (failures.length === 0) await runAll(2)
+await server.close()
+
+for (const failure of failures) console.error(`docs: FAILED: ${failure}`)
+console.log(`docs: ${programs.length} programs of ${documents.length} documents, ${failures.length} failed`)
+process.exit(failures.length === 0 ? 0 : 1)
+
+function list(name: string): string[] {
+  return readdirSync(join(root, name), { recursive: true, encoding: 'utf8' })
+    .map((path) => join(name, path))
+    .sort()
+}
+
+function checkJson(): void {
+  for (const { file, line, language, flags, text } of blocks) {
+    try {
+      if (language === 'json') JSON.parse(text)
+      if (language === 'jsonl') for (const message of text.split('\n')) checkMessage(flags[0], JSON.parse(message))
+    } catch (error) {
+      failures.push(`${file}:${line}: ${(error as Error).message}`)
+    }
+  }
+  for (const [name, schema] of Object.entries(messages)) {
+    if (!('options' in schema)) continue
+    const missing = schema.options
+      .map((option) => option.shape.type.value)
+      .filter((type) => !seen.has(`${name} ${type}`))
+    if (missing.length > 0) failures.push(`no document shows these messages of '${name}': ${missing.join(', ')}`)
+  }
+}
+
+/** Throws when it is not what its block says. */
+function checkMessage(name: string | undefined, message: unknown): void {
+  if (name === undefined || !Object.hasOwn(messages, name)) {
+    throw new Error(`got '${name ?? ''}' after jsonl, expected one of ${Object.keys(messages).join(', ')}`)
+  }
+  // Strict, so that a field which the schema does not have cannot stay in the document.
+  const parsed: unknown = messages[name as keyof typeof messages].parse(message)
+  for (const field of Object.keys(message as object)) {
+    if (!Object.hasOwn(parsed as object, field)) throw new Error(`no such field: ${field}`)
+  }
+  seen.add(`${name} ${String((message as { type?: unknown }).type)}`)
+}
+
+function write({ file, line, text }: DocProgram): string {
+  const path = join(folder, `${file.replace(/\W+/g, '-')}-${line}`, 'program.ts')
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text.replaceAll('http://127.0.0.1:3300', server.httpUrl))
+  return path
+}
+
+function compile(): void {
+  const { options } = { options: { noUnusedLocals: false, rootDir: root, noEmit: true } }
+  const config = join(folder, 'tsconfig.json')
+  const content = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions: options,
+    include: [],
+    files: programs.map(({ path }) => path),
+  }
+  writeFileSync(config, JSON.stringify(content))
+  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  const { status, stdout } = spawnSync(process.execPath, [compiler, '-p', config], { cwd: root, encoding: 'utf8' })
+  if (status !== 0) failures.push(`they do not compile\n${stdout}`)
+}
+
+async function runAll(atOnce: number): Promise<void> {
+  const waiting = [...programs]
+  const work = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await run(next)
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+}
+
+async function run({ file, line, path }: DocProgram & { path: string }): Promise<void> {
+  const child = spawn(process.execPath, ['--import', 'tsx', path], {
+    cwd: dirname(path),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: LIMIT_MS,
+    killSignal: 'SIGKILL',
+  })
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text))
+  const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
+    child.on('close', (...end) => resolve(end)),
+  )
+  const name = `${file}:${line}`
+  if (code === 0) console.log(`docs: ${name} runs`)
+  else failures.push(`${name} ended with ${code ?? signal ?? 'nothing'}\n${printed}`)
+}
+
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
