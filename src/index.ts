@@ -84,5 +84,5 @@ export { createTaskCommands } from './commands/task-commands.js'
 
 // All of it, wired for one agent host
 export { createAgentTasks } from './host/agent-tasks.js'
-export type { AgentTasks, AgentTasksOptions, AgentTasksSettings } from './host/agent-tasks.js'
+export type { AgentTasks, AgentTasksOptions, AgentTasksSettings, AgentTasksWithCommands } from './host/agent-tasks.js'
 export type { AfterTurn, Turn, TurnOutcome } from './host/turns.js'
