@@ -1,0 +1,100 @@
+/** Browsers as instances: Debian's Chromium, driven by the MCP server of Playwright, each with processes that can be counted. */
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import type { TaskCompleteMessage, TaskSubmission } from '../../src/client/index.js'
+import { mcpInstance, type Instance } from '../../src/server/index.js'
+import { createProcessFamily, type ProcessFamily } from './process-family.js'
+
+export interface Browser {
+  readonly instance: Instance
+  readonly family: ProcessFamily
+}
+
+export interface BrowserOptions {
+  /** Whether each action's result tells of a snapshot (`full`, the server's default), or only `browser_snapshot` (`none`). */
+  readonly snapshotMode?: 'full' | 'none'
+}
+
+export type Command = TaskSubmission['commands'][number]
+
+/** Longer than any page here needs on a busy machine, so that nothing fails by being slow. */
+const ACTION_MS = 60_000
+/** Commands that need something from the page wait for it themselves. */
+const SETTLE_MS = 100
+
+/** How long processes get to be gone that were told to go, in ms. */
+export const GONE_MS = 5000
+
+/**
+ * Starts the MCP server of a browser; the browser itself starts with its first command. Its user agent is its id. Whoever opens it gives it
+ * to a server that closes it: a process that is left when the test has finished is a failure of the test.
+ * @throws Error when a program is missing, which says how to install it
+ */
+export async function openBrowser(id: string, { snapshotMode = 'none' }: BrowserOptions = {}): Promise<Browser> {
+  const executable = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+  if (!existsSync(executable)) {
+    throw new Error(
+      `There is no browser at ${executable}. Install it with: apt-get update && apt-get install -y chromium ` +
+        '(or name another Chromium in CHROMIUM_PATH).',
+    )
+  }
+  const output = await mkdtemp(join(tmpdir(), 'agent-tasks-browser-'))
+  onTestFinished(() => rm(output, { recursive: true, force: true }))
+  const family = createProcessFamily(randomUUID())
+  const instance = await mcpInstance({
+    id,
+    command: process.execPath,
+    args: [
+      serverProgram(),
+      ...['--headless', '--isolated', '--no-sandbox', '--executable-path', executable],
+      ...['--output-dir', output, '--snapshot-mode', snapshotMode],
+      ...['--user-agent', id, '--timeout-action', String(ACTION_MS), '--timeout-settle', String(SETTLE_MS)],
+    ],
+    env: family.env,
+  })
+  onTestFinished(async () => {
+    const left = await family.survivors(GONE_MS)
+    await instance.close()
+    expect(left, `what is left of the processes of ${id}`).toEqual([])
+  })
+  return { instance, family }
+}
+
+function serverProgram(): string {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve('@playwright/mcp/package.json')), 'cli.js')
+  } catch (cause) {
+    throw new Error('@playwright/mcp is not installed. Install it with: npm ci', { cause })
+  }
+}
+
+/** A command for a browser. */
+export function command(tool_name: string, args: Record<string, unknown> = {}, timeout?: number): Command {
+  return { tool_name, args, ...(timeout !== undefined && { timeout }) }
+}
+
+/** The text of what a command of an ended task gave back. */
+export function textOf({ results }: TaskCompleteMessage, index: number): string {
+  const { content = [] } = Object(results[index]?.result) as { content?: { type: string; text?: string }[] }
+  return content.map(({ text = '' }) => text).join('\n')
+}
+
+/** The reference by which a snapshot of a page names an element, as in `refOf(snapshot, 'textbox "Name"')`. */
+export function refOf(snapshot: string, element: string): string {
+  const line = snapshot.split('\n').find((one) => one.trimStart().replace(/^- '?/, '').startsWith(element))
+  const ref = /\[ref=(\w+)\]/.exec(line ?? '')?.[1]
+  if (ref === undefined) throw new Error(`No reference for ${element} in the snapshot:\n${snapshot}`)
+  return ref
+}
+
+/** The value of `browser_evaluate`, out of the text around it. */
+export function evaluated(text: string): unknown {
+  const [, value] = /### Result\n([^]*?)(?:\n### |$)/.exec(text) ?? []
+  if (value === undefined) throw new Error(`No result in:\n${text}`)
+  return JSON.parse(value)
+}

@@ -1,0 +1,78 @@
+/**
+ * The processes that a program under test has started, wherever they have gone: a browser leaves the process group of whoever started it,
+ * and its crash handlers have no parent any more. They are known by a variable of their environment, and by their ancestors.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface ProcessFamily {
+  /** Put this in the environment of the program. */
+  readonly env: Readonly<Record<string, string>>
+  /** What is alive of it: pid and name. Remembers what it has seen. */
+  alive(): readonly Member[]
+  /** What is still alive after as long as a process needs to be gone that was told to go, at most `ms`. */
+  survivors(ms: number): Promise<readonly Member[]>
+}
+
+export interface Member {
+  readonly pid: number
+  readonly name: string
+}
+
+interface Found extends Member {
+  readonly parent: number
+  /** When it was started, in ticks: a pid may be given again. */
+  readonly startTime: string
+  readonly isMarked: boolean
+}
+
+const VARIABLE = 'AGENT_TASKS_TEST_FAMILY'
+
+/** @param name unlike that of any other family */
+export function createProcessFamily(name: string): ProcessFamily {
+  const seen = new Set<string>()
+  const alive = (): readonly Member[] => {
+    const found = readProcesses(`${VARIABLE}=${name}`)
+    const isOurs = (one: Found): boolean => seen.has(keyOf(one)) || one.isMarked
+    let grown: number
+    do {
+      grown = seen.size
+      const parents = new Set<number>()
+      for (const one of found) if (isOurs(one)) parents.add(one.pid)
+      for (const one of found) if (isOurs(one) || parents.has(one.parent)) seen.add(keyOf(one))
+    } while (seen.size > grown)
+    return found.filter(isOurs).map((one) => ({ pid: one.pid, name: one.name }))
+  }
+  return {
+    env: { [VARIABLE]: name },
+    alive,
+    survivors: async (ms) => {
+      const end = performance.now() + ms
+      while (alive().length > 0 && performance.now() < end) await delay(20)
+      return alive()
+    },
+  }
+}
+
+const keyOf = ({ pid, startTime }: Found): string => `${pid} ${startTime}`
+
+/** All that run; not those that are dead and that nobody has taken note of. */
+function readProcesses(mark: string): Found[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .flatMap((entry) => {
+      const [, name = '', rest = ''] = /\((.*)\) (.*)/s.exec(read(`/proc/${entry}/stat`)) ?? []
+      const fields = rest.split(' ')
+      if (name === '' || fields[0] === 'Z' || fields[0] === 'X') return []
+      const isMarked = read(`/proc/${entry}/environ`).split('\0').includes(mark)
+      return [{ pid: Number(entry), name, parent: Number(fields[1]), startTime: fields[19] ?? '', isMarked }]
+    })
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return '' // It has ended.
+  }
+}
