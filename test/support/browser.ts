@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import type { TaskCompleteMessage, TaskSubmission } from '../../src/client/index.js'
 import { mcpInstance, type Instance } from '../../src/server/index.js'
@@ -21,6 +21,8 @@ export interface BrowserOptions {
 }
 
 export type Command = TaskSubmission['commands'][number]
+
+const server = fileURLToPath(new URL('../../node_modules/@playwright/mcp/cli.js', import.meta.url))
 
 /** Longer than any page here needs on a busy machine, so that nothing fails by being slow. */
 const ACTION_MS = 60_000
@@ -43,6 +45,7 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
         '(or name another Chromium in CHROMIUM_PATH).',
     )
   }
+  if (!existsSync(server)) throw new Error('@playwright/mcp is not installed. Install it with: npm ci')
   const output = await mkdtemp(join(tmpdir(), 'agent-tasks-browser-'))
   onTestFinished(() => rm(output, { recursive: true, force: true }))
   const family = createProcessFamily(randomUUID())
@@ -50,7 +53,7 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
     id,
     command: process.execPath,
     args: [
-      serverProgram(),
+      server,
       ...['--headless', '--isolated', '--no-sandbox', '--executable-path', executable],
       ...['--output-dir', output, '--snapshot-mode', snapshotMode],
       ...['--user-agent', id, '--timeout-action', String(ACTION_MS), '--timeout-settle', String(SETTLE_MS)],
@@ -63,14 +66,6 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
     expect(left, `what is left of the processes of ${id}`).toEqual([])
   })
   return { instance, family }
-}
-
-function serverProgram(): string {
-  try {
-    return join(dirname(createRequire(import.meta.url).resolve('@playwright/mcp/package.json')), 'cli.js')
-  } catch (cause) {
-    throw new Error('@playwright/mcp is not installed. Install it with: npm ci', { cause })
-  }
 }
 
 /** A command for a browser. */
