@@ -230,7 +230,7 @@ describe('browsers behind a server', { timeout: 180_000 }, () => {
     expect(await next.ended).toMatchObject({ status: 'completed' })
     expect(site.turnsOf('left')).toEqual(['waiting', 'next'])
     expect(ends.map(({ status }) => status)).toEqual(['cancelled', 'completed'])
-    // The browser would have waited for a minute.
+    // The browser would have waited for half a minute.
     const task = await client.get(next.taskId)
     expect(task!.startedAt! - cancelled.timestamp).toBeLessThan(20_000)
   })

@@ -25,7 +25,7 @@ export type Command = TaskSubmission['commands'][number]
 const server = fileURLToPath(new URL('../../node_modules/@playwright/mcp/cli.js', import.meta.url))
 
 /** Longer than any page here needs on a busy machine, so that nothing fails by being slow. */
-const ACTION_MS = 60_000
+const ACTION_MS = 30_000
 /** Commands that need something from the page wait for it themselves. */
 const SETTLE_MS = 100
 
