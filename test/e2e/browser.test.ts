@@ -2,6 +2,10 @@
  * Browsers behind a server, from end to end: the client submits, the server queues, Playwright's MCP server drives Chromium, and a site
  * that the test serves sees what was done and in which order.
  */
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createTaskClient, type TaskClient, type TaskCompleteMessage, type TaskEvent } from '../../src/client/index.js'
 import { startTaskServer, type TaskServer } from '../../src/server/index.js'
@@ -15,7 +19,9 @@ import {
   type BrowserOptions,
   type Command,
 } from '../support/browser.js'
+import { readBlocks } from '../support/doc-blocks.js'
 import { openOrderSite, type OrderSite } from '../support/order-site.js'
+import { createProcessFamily } from '../support/process-family.js'
 
 interface Watched {
   readonly taskId: string
@@ -280,6 +286,30 @@ describe('browsers behind a server', { timeout: 180_000 }, () => {
     const other = await submit('right', ...order(site, 'other', 'Emmy'))
     expect(await other.ended).toMatchObject({ status: 'completed' })
   })
+})
+
+it('the example in docs/server.md shows a page, and ends with nothing left', { timeout: 180_000 }, async () => {
+  const document = 'docs/server.md'
+  const example = readBlocks(document, await readFile(document, 'utf8')).find(({ flags }) => flags.includes('browser'))
+  const source = (name: string): string => `'${new URL(`../../src/${name}/index.js`, import.meta.url).href}'`
+  const text = example!.text.replace(/'agent-tasks\/(\w+)'/g, (_, name: string) => source(name))
+  const family = createProcessFamily(randomUUID())
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', text], {
+    env: { ...process.env, ...family.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      printed += part
+      family.alive()
+    })
+  }
+  const [code] = (await once(child, 'close')) as [number | null]
+  expect({ code, printed }).toEqual({ code: 0, printed: expect.stringContaining('heading \\"agent-tasks') as string })
+  expect(printed).toContain('"status": "completed"')
+  expect(await family.survivors(GONE_MS)).toEqual([])
 })
 
 const namesOf = (members: readonly { readonly name: string }[]): string[] => members.map(({ name }) => name)

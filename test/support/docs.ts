@@ -4,7 +4,8 @@
  * programs import the package by its name, as a reader would.
  *
  * A program runs in a folder of its own, with the demo server on a free port where its text names the port 3300, and must end by itself with
- * exit code 0. A block marked `continue` goes on from the one before. Blocks of other languages are not looked at.
+ * exit code 0. A block marked `continue` goes on from the one before. A block marked `browser` is only compiled here: it is run by the
+ * end-to-end tests, which have a browser. Blocks of other languages are not looked at.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -123,7 +124,9 @@ function compile(): void {
 }
 
 async function runAll(atOnce: number): Promise<void> {
-  const waiting = [...programs]
+  const needsBrowser = ({ file, line }: DocProgram): boolean =>
+    blocks.some((block) => block.file === file && block.line === line && block.flags.includes('browser'))
+  const waiting = programs.filter((program) => !needsBrowser(program))
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await run(next)
   }
