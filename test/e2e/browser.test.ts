@@ -22,17 +22,7 @@ import {
 import { readBlocks } from '../support/doc-blocks.js'
 import { openOrderSite, type OrderSite } from '../support/order-site.js'
 import { createProcessFamily } from '../support/process-family.js'
-
-interface Watched {
-  readonly taskId: string
-  readonly events: TaskEvent[]
-  /** Its end, when the client was told. */
-  readonly ended: Promise<TaskCompleteMessage>
-  /** Waits for something that must come before the end; rejects when the end comes first. */
-  before<T>(what: Promise<T>): Promise<T>
-  /** Resolves when a command has been told to run. */
-  runs(index: number): Promise<void>
-}
+import { watchTask, type WatchedTask } from '../support/watched-task.js'
 
 interface Stage {
   readonly server: TaskServer
@@ -41,7 +31,7 @@ interface Stage {
   readonly browsers: Readonly<Record<string, Browser>>
   /** Every `task_complete` of the server, in order. */
   readonly ends: TaskCompleteMessage[]
-  readonly submit: (instanceId: string, ...commands: Command[]) => Promise<Watched>
+  readonly submit: (instanceId: string, ...commands: Command[]) => Promise<WatchedTask>
 }
 
 /** A site, a server with browsers, and a client. When the test has finished, all is closed. */
@@ -67,34 +57,7 @@ async function openStage(ids: readonly string[], options?: BrowserOptions): Prom
     browsers: Object.fromEntries(opened.map((browser) => [browser.instance.id, browser])),
     submit: async (instanceId, ...commands) => {
       const { taskId } = await client.submit({ task_name: `On ${instanceId}`, instanceId, commands })
-      return watch(client, taskId)
-    },
-  }
-}
-
-function watch(client: TaskClient, taskId: string): Watched {
-  const events: TaskEvent[] = []
-  let onEvent: () => void = () => undefined
-  const ended = (async (): Promise<TaskCompleteMessage> => {
-    for await (const event of client.watch(taskId)) {
-      events.push(event)
-      onEvent()
-    }
-    const last = events.at(-1)
-    if (last?.type !== 'task_complete') throw new Error('The watch ended without an end.')
-    return last
-  })()
-  const tooEarly = ended.then((end): never => {
-    throw new Error(`The task ended before: ${JSON.stringify(end)}`)
-  })
-  tooEarly.catch(() => undefined)
-  const before = <T>(what: Promise<T>): Promise<T> => Promise.race([what, tooEarly])
-  const isRunning = (index: number): boolean =>
-    events.some((event) => event.type === 'task_progress' && event.commandIndex === index && event.status === 'running')
-  return {
-    ...{ taskId, events, ended, before },
-    runs: async (index) => {
-      while (!isRunning(index)) await before(new Promise<void>((resolve) => (onEvent = resolve)))
+      return watchTask(client, taskId)
     },
   }
 }

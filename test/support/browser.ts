@@ -58,7 +58,8 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
       ...['--output-dir', output, '--snapshot-mode', snapshotMode],
       ...['--user-agent', id, '--timeout-action', String(ACTION_MS), '--timeout-settle', String(SETTLE_MS)],
     ],
-    env: family.env,
+    // Where a browser that is killed leaves its profile, too.
+    env: { ...family.env, TMPDIR: output },
   })
   onTestFinished(async () => {
     const left = await family.survivors(GONE_MS)
