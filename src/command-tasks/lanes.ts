@@ -25,6 +25,10 @@ import { completeMessage, endedTask, progressMessage, startedTask, withCommand }
 /** A task and its actor. */
 export interface TaskEntry {
   task: Task
+  /** The place in the order of submission, from 1. */
+  readonly place: number
+  /** `InstanceEntry.serial` of the instance that it was submitted to; another may bear that id by now. */
+  readonly instanceSerial: number
   readonly ref: CommandTaskRef
   readonly lane: Lane
 }
@@ -250,14 +254,14 @@ export function createLanes(options: LanesOptions) {
     liveCount: (instanceId: string): number => lanes.get(instanceId)?.live ?? 0,
     depths: (): ReadonlyMap<string, number> => new Map(Array.from(lanes, ([id, lane]) => [id, lane.live])),
     /** Puts a task at the end of its instance's lane; `wake` lets it start. */
-    add(task: Task): { entry: TaskEntry; wake: () => void } {
+    add(task: Task, place: number, instanceSerial: number): { entry: TaskEntry; wake: () => void } {
       const lane = openLane(task.instanceId)
       const ref = createActor(options.machines?.task ?? commandTaskMachine, {
         id: `task.${task.id}`,
         input: { totalCommands: task.commands.length },
       })
       ref.start()
-      const entry: TaskEntry = { task, ref, lane }
+      const entry: TaskEntry = { task, place, instanceSerial, ref, lane }
       lane.entries.push(entry)
       lane.live += 1
       // A task that was cancelled before this may have taken its lane with it.
@@ -278,14 +282,16 @@ export function createLanes(options: LanesOptions) {
         closeIfIdle(lane)
         return true
       }),
-    /** The instance is gone: every task of its lane fails. */
-    disconnect: (instanceId: string): void =>
+    /** The instance is gone: every task of its lane fails that `isLost` does not except. */
+    disconnect: (instanceId: string, isLost: (entry: TaskEntry) => boolean): void =>
       transact(() => {
         const lane = lanes.get(instanceId)
         if (lane === undefined) return
         const error = { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' }
-        for (const entry of lane.entries.splice(0)) endBy(entry, { type: 'instance.lost', error })
-        if (lane.call !== undefined) lane.ref.send({ type: 'call.abort' })
+        const lost = lane.entries.filter(isLost)
+        lane.entries.splice(0, lane.entries.length, ...lane.entries.filter((entry) => !isLost(entry)))
+        for (const entry of lost) endBy(entry, { type: 'instance.lost', error })
+        if (lane.call !== undefined && isLost(lane.call.entry)) lane.ref.send({ type: 'call.abort' })
         closeIfIdle(lane)
       }),
     /** Calls that have not settled, given up or not. */

@@ -129,7 +129,11 @@ export class TaskManager {
       )
     this.progress$ = stream('task_progress')
     this.complete$ = stream('task_complete')
-    this.#stopListening = this.#instances.onDisconnect((instanceId) => this.handleInstanceDisconnect(instanceId))
+    this.#stopListening = this.#instances.onDisconnect((instanceId) => {
+      // Who was told before may have connected its successor, and submitted to that.
+      const successor = this.#instances.get(instanceId)?.serial
+      this.#lanes.disconnect(instanceId, ({ instanceSerial }) => instanceSerial !== successor)
+    })
   }
 
   /** Results that came after their call had been given up, or from a connection that was not asked (S4). */
@@ -166,8 +170,9 @@ export class TaskManager {
       return refusal('QUEUE_FULL', `Task queue is full (max ${this.#maxQueueSize})`)
     }
     const now = this.#clock.now()
+    const place = (this.#taskCount += 1)
     const task: Task = Object.freeze({
-      id: `task_${now}_${(this.#taskCount += 1).toString(36)}`,
+      id: `task_${now}_${place.toString(36)}`,
       instanceId: instance.id,
       name: task_name,
       intention: task_intention,
@@ -179,7 +184,7 @@ export class TaskManager {
       createdAt: now,
       ...(metadata !== undefined && { metadata: plainRecord(metadata) }),
     })
-    const { entry, wake } = this.#lanes.add(task)
+    const { entry, wake } = this.#lanes.add(task, place, instance.serial)
     this.#entries.set(task.id, entry)
     // Whoever submits subscribes before the first event (S7).
     queueMicrotask(wake)
@@ -197,6 +202,11 @@ export class TaskManager {
     return this.#entries.get(taskId)?.task
   }
 
+  /** A task's place in the order of submission, from 1; no two tasks share one. Undefined for a task that is not known. */
+  placeOf(taskId: string): number | undefined {
+    return this.#entries.get(taskId)?.place
+  }
+
   /** In the order of submission. */
   listTasks(instanceId?: string, status?: TaskStatus): Task[] {
     const tasks = Array.from(this.#entries.values(), ({ task }) => task)
@@ -209,7 +219,7 @@ export class TaskManager {
 
   /** Fails every task of an instance that has not ended. */
   handleInstanceDisconnect(instanceId: string): void {
-    this.#lanes.disconnect(instanceId)
+    this.#lanes.disconnect(instanceId, () => true)
   }
 
   /**

@@ -31,6 +31,8 @@ export type InstanceState = 'connecting' | 'connected' | 'disconnected'
 /** An instance as it is known. */
 export interface InstanceEntry {
   readonly id: string
+  /** Its place among all that were ever taken in, from 1: tells it from others that bear its id before or after. */
+  readonly serial: number
   readonly kind: Instance['kind']
   readonly state: InstanceState
   /** Whether it takes commands: the same everywhere. */
@@ -59,6 +61,7 @@ export class InstanceManager {
   readonly #disconnectHandlers = new Set<DisconnectHandler>()
   readonly #outbox = createOutbox<() => void>((tell) => tell())
   readonly #closing = new Set<Promise<void>>()
+  #serial = 0
   #pastLateAnswers = 0
   #isDisposed = false
 
@@ -86,6 +89,7 @@ export class InstanceManager {
     }
     const known: Known = {
       id,
+      serial: (this.#serial += 1),
       kind,
       instance,
       state: 'connecting',

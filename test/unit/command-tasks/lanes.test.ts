@@ -32,9 +32,9 @@ it('S9: tasks that are submitted and cancelled behind a long one do not pile up 
     onComplete,
     onLateResult: () => undefined,
   })
-  const long = lanes.add(taskOf('long'))
+  const long = lanes.add(taskOf('long'), 1, 1)
   long.wake()
-  for (let n = 0; n < 100; n += 1) lanes.cancel(lanes.add(taskOf(`task ${n}`)).entry)
+  for (let n = 0; n < 100; n += 1) lanes.cancel(lanes.add(taskOf(`task ${n}`), 1, 1).entry)
   expect(onComplete).toHaveBeenCalledTimes(100)
   expect(long.entry.lane.entries).toEqual([long.entry])
   lanes.stop()
