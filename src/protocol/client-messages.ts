@@ -30,8 +30,8 @@ export const DEFAULT_LIST_LIMIT = 100
 /** Where the next page of a list begins. */
 export const cursorSchema = z
   .string()
-  .regex(/^[0-9a-z]{1,16}$/, 'a nextCursor of an earlier answer')
-  .describe('`nextCursor` of the page before.')
+  .regex(/^[\w-]{1,128}$/, 'a nextCursor of an earlier answer')
+  .describe('`nextCursor` of the page before. Opaque; it is good until the server that gave it ends.')
 
 // Requests
 
@@ -215,6 +215,7 @@ export const errorCodes = [
   'UNAUTHORIZED',
   'RATE_LIMITED',
   'TOO_MANY_SUBSCRIPTIONS',
+  'INVALID_CURSOR',
   'TASK_NOT_FOUND',
   'TASK_ENDED',
   'INTERNAL_ERROR',

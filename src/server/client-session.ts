@@ -67,9 +67,12 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
         reply({ type, success: true, status: 'accepted', ...submitted })
         return
       }
-      case 'task_list':
-        reply({ type: 'task_list_response', ...service.list(message) })
+      case 'task_list': {
+        const listed = service.list(message)
+        if ('error' in listed) fail(listed.code, 'Invalid cursor', listed.error, message.requestId)
+        else reply({ type: 'task_list_response', ...listed })
         return
+      }
       case 'task_status': {
         const task = service.get(message.taskId) ?? null
         reply({ type: 'task_status_response', task, ...(task === null && { error: TASK_NOT_FOUND }) })

@@ -87,7 +87,10 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     if ('error' in submitted) return c.json(submitted, submitStatus[submitted.code])
     return c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201)
   })
-  app.openapi(routes.listRoute, (c) => c.json(service.list(c.req.valid('query')), 200))
+  app.openapi(routes.listRoute, (c) => {
+    const listed = service.list(c.req.valid('query'))
+    return 'error' in listed ? c.json(listed, 400) : c.json(listed, 200)
+  })
   app.openapi(routes.taskRoute, (c) => {
     const task = service.get(c.req.valid('param').id)
     if (task === undefined) return c.json(notFound, 404)

@@ -62,12 +62,17 @@ export const listRoute = createRoute({
   method: 'get',
   path: '/tasks',
   summary: 'List tasks, newest first',
+  description:
+    'A page goes on with what was submitted before the last task of the page before it, so that no task comes twice. What was ' +
+    'submitted since is not in it, and a task that the server has forgotten since is missing.',
   tags: ['tasks'],
   request: { query: taskListQuerySchema },
   responses: {
     ...refusals,
     200: json('One page.', taskListSchema),
-    400: problem('A parameter is not allowed: `INVALID_REQUEST`.'),
+    400: problem(
+      'A parameter is not allowed: `INVALID_REQUEST`; or the cursor is not of this server: `INVALID_CURSOR`.',
+    ),
   },
 })
 

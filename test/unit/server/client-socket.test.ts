@@ -71,17 +71,29 @@ describe('the client socket', () => {
     expect(await client.ask(submit())).toMatchObject({ success: false, status: 'rejected', code: 'NO_COMMANDS' })
   })
 
+  it('answers an error to a cursor that the server did not give', async () => {
+    const server = await startTestServer()
+    const client = await server.client()
+    expect(await client.ask({ type: 'task_list', cursor: '2' })).toMatchObject({
+      ...{ type: 'error', requestId: 'test-1', code: 'INVALID_CURSOR' },
+      message: 'cursor: expected a nextCursor that this server gave since it was started.',
+    })
+  })
+
   it('lists, gets and cancels tasks', async () => {
     const server = await startTestServer()
     const client = await server.client()
     const { taskId } = await client.ask(submit('hold'))
     const { taskId: second } = await client.ask(submit('hold'))
     await server.held()
-    expect(await client.ask({ type: 'task_list', limit: 1 })).toEqual({
-      ...{ type: 'task_list_response', requestId: 'test-3', nextCursor: '2' },
+    const page = await client.ask({ type: 'task_list', limit: 1 })
+    expect(page).toEqual({
+      ...{ type: 'task_list_response', requestId: 'test-3', nextCursor: expect.any(String) as string },
       tasks: [expect.objectContaining({ id: second, status: 'queued', totalCommands: 1 })],
     })
-    expect(await client.ask({ type: 'task_list', cursor: '2' })).toMatchObject({ tasks: [{ id: taskId }] })
+    expect(await client.ask({ type: 'task_list', cursor: page['nextCursor'] })).toMatchObject({
+      tasks: [{ id: taskId }],
+    })
     expect(await client.ask({ type: 'task_list', status: 'running', instanceId: 'calc' })).toMatchObject({
       tasks: [{ id: taskId }],
     })

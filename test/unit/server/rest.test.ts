@@ -175,6 +175,27 @@ describe('GET /tasks', () => {
     expect(second.body).not.toHaveProperty('nextCursor')
   })
 
+  it('gives cursors that say nothing, and takes none that it did not give', async () => {
+    const [server, restarted] = [await startTestServer(), await startTestServer()]
+    for (const one of [server, server, restarted, restarted]) await one.post('/tasks', taskOf('add'))
+    const { body } = await server.call('/tasks?limit=1')
+    const cursor = String(body['nextCursor'])
+    const altered = `${cursor.slice(0, -2)}${cursor.endsWith('AC') ? 'AD' : 'AC'}`
+    expect((await server.call(`/tasks?cursor=${cursor}`)).status).toBe(200)
+    for (const [target, wrong] of [
+      ...[[server, '2'] as const, [server, altered] as const],
+      [restarted, cursor] as const,
+    ]) {
+      expect([wrong, await target.call(`/tasks?cursor=${wrong}`)]).toEqual([
+        wrong,
+        expect.objectContaining({
+          status: 400,
+          body: expect.objectContaining({ code: 'INVALID_CURSOR' }) as unknown,
+        }),
+      ])
+    }
+  })
+
   it.each(['status=done', 'limit=0', 'limit=1001', 'limit=ten', 'cursor=%2F', 'cursor=', 'instanceId='])(
     'answers 400 to %s',
     async (query) => {
