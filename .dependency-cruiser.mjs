@@ -10,7 +10,7 @@ const layers = [
   ['host', 'server', 'mcp'],
   ['cli'],
 ]
-const everyoneMayUse = ['^src/errors[.]ts$', '^src/clock[.]ts$']
+const everyoneMayUse = ['errors', 'clock', 'isolated-call', 'isolated-signal'].map((name) => `^src/${name}[.]ts$`)
 const ours = '^(src|machines|test|docs)/'
 const folder = (name) => `^src/${name}/`
 
@@ -19,7 +19,7 @@ const layerRules = layers.flatMap((names, level) =>
     const below = layers.slice(0, level).flat()
     return {
       name: `layer-${name}`,
-      comment: `src/${name} may import ${['machines', ...below].join(', ')}, src/errors.ts and src/clock.ts.`,
+      comment: `src/${name} may import ${['machines', ...below].join(', ')}, and the files that everyone may use.`,
       severity: 'error',
       from: { path: folder(name) },
       to: { path: '^(src|machines)/', pathNot: [folder(name), '^machines/', ...below.map(folder), ...everyoneMayUse] },

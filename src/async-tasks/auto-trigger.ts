@@ -12,7 +12,7 @@ import {
   type DeliveryTiming,
 } from '../../machines/delivery.js'
 import { InvalidSettingError } from '../errors.js'
-import { isolateAbortListeners } from '../engine/isolated-signal.js'
+import { isolateAbortListeners } from '../isolated-signal.js'
 import { BusyWatch, type BusySource } from './busy.js'
 import { coreOf, type RegistryCore } from './core.js'
 import { DEFAULT_OWNER, type AsyncTaskManager } from './manager.js'

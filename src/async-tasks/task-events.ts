@@ -11,7 +11,7 @@ import type {
   TerminalStatus,
 } from '../../machines/records.js'
 import { InvalidInputError } from '../errors.js'
-import { callIsolated } from '../engine/isolated-call.js'
+import { callIsolated } from '../isolated-call.js'
 import { isEnd, type RegistryCore } from './core.js'
 import { IsolatedObservable } from './isolated-observable.js'
 

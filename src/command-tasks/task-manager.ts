@@ -6,7 +6,7 @@
 import { Subject, type Observable } from 'rxjs'
 import type { Outcome, Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import { callIsolated } from '../engine/isolated-call.js'
+import { callIsolated } from '../isolated-call.js'
 import { createOutbox, type Outbox } from '../engine/outbox.js'
 import { systemClock, type Clock } from '../clock.js'
 import { isolateReport, reportToConsole, type OnError } from '../async-tasks/report.js'
