@@ -3,10 +3,11 @@
  * with the same id and secret when the connection is lost.
  *
  * W1  Every call is answered once, on the socket that asked; a lost connection aborts its calls.
- * W2  Whoever is taken over stays away; whoever is no longer known registers again.
+ * W2  Whoever is taken over, or disconnected on purpose, stays away; whoever is no longer known registers again.
  */
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
+import { callIsolated } from '../isolated-call.js'
 import {
   registerResponseSchema,
   serverToWorkerSchema,
@@ -42,7 +43,7 @@ export interface ConnectInstanceOptions {
   readonly heartbeatMs?: number
   /** The largest frame that the server takes, in bytes; a result that is larger is an error. Default 1 MiB. */
   readonly maxFrameBytes?: number
-  /** Told of each lost connection, and of what the server complains about. Default: nobody. */
+  /** Told of each lost connection, of what the server complains about, and of exceptions in a tool's abort listeners. Default: nobody. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -52,7 +53,10 @@ export interface ConnectedInstance {
   readonly isConnected: boolean
   /** How many calls are running. */
   readonly runningCalls: number
-  /** Resolves when the instance has ended for good: with nothing after `close()`, else with why. Never rejects. */
+  /**
+   * Resolves when the instance has ended for good: with nothing after `close()`, else with why: `TAKEN_OVER`,
+   * `INSTANCE_DISCONNECTED` (on purpose), `UNAUTHORIZED`, or the last failed attempt. Never rejects.
+   */
   readonly closed: Promise<AgentTasksError | undefined>
   /** Aborts what runs and disconnects; resolves when the connection is gone. */
   close(): Promise<void>
@@ -65,7 +69,12 @@ export interface ConnectedInstance {
  *   `UNAUTHORIZED`; ConnectionError when there is no connection: the first is not tried twice
  */
 export async function connectInstance(url: string, options: ConnectInstanceOptions): Promise<ConnectedInstance> {
-  const { clock = systemClock, heartbeatMs = 30_000, maxFrameBytes = 1024 * 1024, onError = () => undefined } = options
+  const { clock = systemClock, heartbeatMs = 30_000, maxFrameBytes = 1024 * 1024, onError } = options
+  const report = (error: unknown): void =>
+    callIsolated(
+      (): unknown => onError?.(error),
+      () => undefined,
+    )
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   if (tools.size < options.tools.length) {
     throw new InvalidInputError(
@@ -94,7 +103,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   let hasBeenReady = false
 
   const send = (message: WorkerMessage): void => void link.send(message)
-  const calls = createWorkerCalls({ tools, maxFrameBytes, send })
+  const calls = createWorkerCalls({ tools, maxFrameBytes, send, report })
   const link = createLink({
     url: () => registration.websocketUrl,
     WebSocket: options.WebSocket,
@@ -125,7 +134,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     else if (message.type === 'ping') send({ type: 'pong' })
     else if (message.type === 'error') {
       const error = new TaskServerError(message.code, message.message)
-      if (link.isReady) onError(error)
+      if (link.isReady) report(error)
       else complaint = error
     }
   }
@@ -154,12 +163,12 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     const reason = reasonOf(code, complaint) ?? error
     complaint = undefined
     isRefused ||= code === WORKER_CLOSE.refused
-    const staysAway = code === WORKER_CLOSE.takenOver || code === CLIENT_CLOSE.refused
+    const staysAway = farewells.includes(code)
     if (isFinal || !hasBeenReady || staysAway) {
       end(reason)
       return false
     }
-    onError(reason)
+    report(reason)
     return true
   }
 
@@ -191,10 +200,20 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   }
 }
 
+/** The worker is not to come back. */
+const farewells: readonly (number | undefined)[] = [
+  WORKER_CLOSE.takenOver,
+  WORKER_CLOSE.disconnected,
+  CLIENT_CLOSE.refused,
+]
+
 /** What the server meant by closing; undefined when the connection just ended. */
 function reasonOf(code: number | undefined, complaint: TaskServerError | undefined): TaskServerError | undefined {
   if (code === WORKER_CLOSE.takenOver) {
     return new TaskServerError('TAKEN_OVER', 'Another worker took this instance over.')
+  }
+  if (code === WORKER_CLOSE.disconnected) {
+    return new TaskServerError('INSTANCE_DISCONNECTED', 'The server disconnected this instance.')
   }
   if (code !== WORKER_CLOSE.refused && code !== CLIENT_CLOSE.refused) return undefined
   return complaint ?? new TaskServerError('UNAUTHORIZED', 'The server refused the connection.')

@@ -5,6 +5,7 @@
 import { describeFailure } from '../protocol/outcomes.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
 import type { ServerToWorkerMessage, WorkerMessage } from '../protocol/instance-messages.js'
+import { isolateAbortListeners } from '../isolated-signal.js'
 import { executeTool, type WorkerProgress, type WorkerTool } from './worker-tools.js'
 
 type ToolCallMessage = Extract<ServerToWorkerMessage, { type: 'tool_call' }>
@@ -15,9 +16,11 @@ export interface WorkerCallsOptions {
   /** The largest frame that the server takes, in bytes. */
   readonly maxFrameBytes: number
   readonly send: (message: WorkerMessage) => void
+  /** Told of exceptions in abort listeners. Does not throw. */
+  readonly report: (error: unknown) => void
 }
 
-export function createWorkerCalls({ tools, maxFrameBytes, send }: WorkerCallsOptions) {
+export function createWorkerCalls({ tools, maxFrameBytes, send, report }: WorkerCallsOptions) {
   const running = new Map<string, AbortController>()
 
   function answer(message: WorkerMessage): void {
@@ -38,6 +41,8 @@ export function createWorkerCalls({ tools, maxFrameBytes, send }: WorkerCallsOpt
     const { callId, name, taskId, commandId } = call
     if (running.has(callId)) return
     const controller = new AbortController()
+    // One that throws would end the worker's process.
+    isolateAbortListeners(controller.signal, report)
     running.set(callId, controller)
     const isRunning = (): boolean => running.get(callId) === controller
     try {

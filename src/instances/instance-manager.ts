@@ -12,7 +12,7 @@ import { createOutbox } from '../engine/outbox.js'
 import { InstanceError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import { preview } from '../protocol/preview.js'
-import type { Instance } from './instance.js'
+import type { Instance, InstanceEnd } from './instance.js'
 
 /** What went wrong besides, and with which instance. */
 export type OnInstanceError = (
@@ -203,7 +203,7 @@ export class InstanceManager {
         this.#known.delete(known.id)
         this.#pastLateAnswers += known.instance.lateAnswers ?? 0
         this.#outbox.push(() => this.#tell(this.#disconnectHandlers, known.id, reason))
-        this.#close(known)
+        this.#close(known, this.#endOf(known))
       }
     })
   }
@@ -218,10 +218,16 @@ export class InstanceManager {
     }
   }
 
-  #close({ id, instance }: Known): void {
+  /** Nobody gave a reason: then a delay of the chart ended it. */
+  #endOf({ reason }: Known): InstanceEnd {
+    if (reason === undefined) return 'silent'
+    return this.#isDisposed ? 'goingAway' : 'disconnected'
+  }
+
+  #close({ id, instance }: Known, why: InstanceEnd): void {
     // Its tasks are failed first, so that they fail because it is gone.
     const closed = Promise.resolve()
-      .then(() => instance.close())
+      .then(() => instance.close(why))
       .catch((error: unknown) => this.#report(error, 'close', id))
       .finally(() => this.#closing.delete(closed))
     this.#closing.add(closed)

@@ -28,6 +28,12 @@ export interface ToolCall {
   readonly onProgress: (progress: CallProgress) => void
 }
 
+/**
+ * Why an instance is closed: someone disconnected it, it showed no sign of life (or never connected), or all are closed because the
+ * process goes away. Whoever is behind a connection that is closed comes back in the second and third case.
+ */
+export type InstanceEnd = 'disconnected' | 'silent' | 'goingAway'
+
 /** What runs commands. Every kind passes one shared suite of tests. */
 export interface Instance {
   readonly id: string
@@ -47,7 +53,7 @@ export interface Instance {
   /** Answers that came when nobody waited for them, and were dropped. */
   readonly lateAnswers?: number
   /** Ends the connection; resolves when nothing of it is left. */
-  close(): Promise<void>
+  close(why?: InstanceEnd): Promise<void>
 }
 
 /** A connection that is opened later, can be taken over, and must show signs of life. */

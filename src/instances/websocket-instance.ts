@@ -8,7 +8,7 @@ import { InstanceError, ToolCallError } from '../errors.js'
 import { WORKER_CLOSE, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
 import { toError } from './calls-in-flight.js'
 import { createDelay, type Delay } from './delay.js'
-import type { Instance, InstanceConnection, ToolCall, ToolDescription } from './instance.js'
+import type { Instance, InstanceConnection, InstanceEnd, ToolCall, ToolDescription } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** A socket as this side needs it. */
@@ -220,14 +220,20 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       },
       failCalls,
     },
-    close: () => {
-      endedBy ??= 'it was disconnected.'
+    close: (why = 'disconnected') => {
+      endedBy ??= why === 'silent' ? 'it showed no sign of life.' : 'it was disconnected.'
       const { socket } = current ?? {}
       detach(endedBy)
-      socket?.close(WORKER_CLOSE.disconnected, 'The instance was disconnected.')
+      socket?.close(WORKER_CLOSE[why], closeReasons[why])
       return Promise.resolve()
     },
   }
+}
+
+const closeReasons: Readonly<Record<InstanceEnd, string>> = {
+  disconnected: 'The instance was disconnected.',
+  silent: 'The worker showed no sign of life.',
+  goingAway: 'The server goes away.',
 }
 
 function digestOf(secret: string): Buffer {

@@ -102,10 +102,12 @@ export type ServerToWorkerMessage = z.infer<typeof serverToWorkerSchema>
 export const WORKER_CLOSE = {
   /** No right `hello` in time, or a wrong one. */
   refused: 4401,
-  /** Another socket said a right `hello` for this instance. */
+  /** Another socket said a right `hello` for this instance. The worker that hears it stays away. */
   takenOver: 4409,
-  /** No pong for too long. */
+  /** The server goes away. The worker connects again. */
+  goingAway: 1001,
+  /** No pong for too long: the instance was lost. The worker connects again; it must register again, too. */
   silent: 4408,
-  /** The server disconnected the instance, or goes away. */
+  /** The instance was disconnected on purpose. The worker stays away. */
   disconnected: 4410,
 } as const

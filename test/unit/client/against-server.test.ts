@@ -332,6 +332,16 @@ describe('the worker with a real server', () => {
     expect(worker.instanceId).toBe('worker-1')
   })
 
+  it('stays away when the server disconnects it on purpose', async () => {
+    const server = await startServer()
+    const worker = await connectWorker(server)
+    const connects: string[] = []
+    server.instances.onConnect((id) => connects.push(id))
+    await server.instances.disconnect('worker-1')
+    expect(await worker.closed).toMatchObject({ code: 'INSTANCE_DISCONNECTED' })
+    expect([worker.isConnected, connects, server.instances.get('worker-1')]).toEqual([false, [], undefined])
+  })
+
   it('registers again, under its id, with a server that was restarted', async () => {
     const first = await startServer()
     const worker = await connectWorker(first)

@@ -303,6 +303,44 @@ describe('a worker that loses its connection', () => {
     expect(sockets.sockets).toHaveLength(1)
   })
 
+  it('W2: stays away when the server disconnected it on purpose, and says so', async () => {
+    const { accept, connecting, clock, sockets } = setUp()
+    const socket = await accept()
+    const worker = await connecting
+    socket.lose(4410, 'The instance was disconnected.')
+    expect(await worker.closed).toMatchObject({ code: 'INSTANCE_DISCONNECTED' })
+    clock.advance(60_000)
+    await settle()
+    expect(sockets.sockets).toHaveLength(1)
+  })
+
+  it.each([
+    [4408, 'The worker showed no sign of life.'],
+    [1001, 'The server goes away.'],
+  ])('comes back when the server closed its connection with %d (%s)', async (code, reason) => {
+    const { accept, connecting, clock, errors } = setUp()
+    const socket = await accept()
+    const worker = await connecting
+    socket.lose(code, reason)
+    clock.advance(100)
+    await accept()
+    expect([worker.isConnected, errors]).toEqual([true, [expect.objectContaining({ code: 'CONNECTION_LOST' })]])
+  })
+
+  it('comes back although its onError throws', async () => {
+    const { accept, connecting, clock } = setUp({
+      onError: () => {
+        throw new Error('a bug of the caller')
+      },
+    })
+    const socket = await accept()
+    const worker = await connecting
+    socket.lose()
+    clock.advance(100)
+    await accept()
+    expect(worker.isConnected).toBe(true)
+  })
+
   it('ends when its token is refused, or no attempt is left', async () => {
     const refused = setUp({ token: 'once-right' })
     const first = await refused.accept()
@@ -334,6 +372,43 @@ describe('a worker that loses its connection', () => {
     await settle()
     expect(sockets.sockets).toHaveLength(2)
   })
+})
+
+describe('abort listeners of a tool', () => {
+  it.each(['cancel', 'loss', 'close'])(
+    'may throw on a %s: that is reported, and nothing else changes',
+    async (what) => {
+      const { tool, calls } = holding()
+      const { accept, connecting, errors } = setUp({ tools: [tool, add] })
+      const socket = await accept()
+      const worker = await connecting
+      for (const callId of ['call_1', 'call_2']) {
+        socket.receive({ type: 'tool_call', callId, name: 'hold', arguments: {} })
+      }
+      await settle()
+      const heard: string[] = []
+      for (const [at, { context }] of calls.entries()) {
+        context.signal.addEventListener('abort', () => {
+          throw new Error(`listener ${at}`)
+        })
+        context.signal.addEventListener('abort', () => heard.push(`listener ${at}`))
+      }
+      if (what === 'cancel') {
+        socket.receive({ type: 'tool_cancel', callId: 'call_1' })
+        socket.receive({ type: 'tool_cancel', callId: 'call_2' })
+      } else if (what === 'loss') socket.lose()
+      else await worker.close()
+      await settle()
+      expect(errors.filter((error) => String(error).includes('listener')).map(String)).toEqual([
+        'Error: listener 0',
+        'Error: listener 1',
+      ])
+      expect(heard).toEqual(['listener 0', 'listener 1'])
+      for (const { end } of calls) end('stopped')
+      await settle()
+      expect(socket.sentOf('tool_result')).toHaveLength(what === 'cancel' ? 2 : 0)
+    },
+  )
 })
 
 describe('a worker that cannot connect', () => {

@@ -234,7 +234,18 @@ describe('signs of life', () => {
     expect(entry()).toBeUndefined()
     expect(lost).toEqual(['browser: It showed no sign of life for 45000 ms.'])
     expect(await call).toMatchObject({ code: 'INSTANCE_DISCONNECTED' })
-    expect(worker.closedBy?.code).toBe(WORKER_CLOSE.disconnected)
+    expect(worker.closedBy).toEqual({ code: WORKER_CLOSE.silent, reason: 'The worker showed no sign of life.' })
+  })
+
+  it('tells a worker by the code of the close whether to come back', async () => {
+    const disconnected = connect(register())
+    disconnected.hello()
+    await instances.disconnect('browser')
+    expect(disconnected.closedBy).toEqual({ code: 4410, reason: 'The instance was disconnected.' })
+    const left = connect(register())
+    left.hello()
+    await instances.dispose()
+    expect(left.closedBy).toEqual({ code: 1001, reason: 'The server goes away.' })
   })
 
   it('a worker that answers stays', async () => {
