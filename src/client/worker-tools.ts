@@ -60,6 +60,8 @@ export async function executeTool(
       const { field, received, expected } = describeIssue(parsed.error, args, 'arguments')
       return failedResult('INVALID_ARGUMENTS', `${field}: got ${preview(received)}, expected ${expected}.`)
     }
+    // It may have been given up while its arguments were checked: then it does not start (S4).
+    context.signal.throwIfAborted()
     return toToolCallResult(await tool.execute(parsed === undefined ? args : parsed.data, context))
   } catch (error) {
     if (context.signal.aborted) throw error

@@ -88,6 +88,8 @@ async function executeTool(tool: LocalTool, call: ToolCall, signal: AbortSignal)
   }
   let isOver = false
   try {
+    // It may have been given up while its arguments were checked: then it does not start (S4).
+    signal.throwIfAborted()
     const value: unknown = await tool.execute(parsed === undefined ? call.arguments : parsed.data, {
       signal,
       progress: (progress) => {

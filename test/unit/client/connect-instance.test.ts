@@ -219,6 +219,19 @@ describe('a worker', () => {
     expect(worker.runningCalls).toBe(0)
   })
 
+  it('S4: does not start a call whose cancel came in the same moment', async () => {
+    const { tool, calls } = holding()
+    const { accept } = setUp({ tools: [tool] })
+    const socket = await accept()
+    socket.receive({ type: 'tool_call', callId: 'call_1', name: 'hold', arguments: {} })
+    socket.receive({ type: 'tool_cancel', callId: 'call_1', reason: 'too slow' })
+    await settle()
+    expect(calls).toEqual([])
+    expect(socket.sentOf('tool_error')).toEqual([
+      { type: 'tool_error', callId: 'call_1', code: 'CANCELLED', message: 'too slow' },
+    ])
+  })
+
   it('W1: runs a call once that is sent twice', async () => {
     const { tool, calls } = holding()
     const { accept } = setUp({ tools: [tool] })

@@ -106,6 +106,16 @@ describe('arguments', () => {
     expect(execute).not.toHaveBeenCalled()
   })
 
+  it('S4: a call that is given up while its arguments are checked does not start', async () => {
+    const execute = vi.fn()
+    const instance = one({ execute })
+    const controller = new AbortController()
+    const called = instance.callTool({ ...callOf('it'), signal: controller.signal })
+    controller.abort(new Error('given up'))
+    await expect(called).rejects.toThrow('given up')
+    expect(execute).not.toHaveBeenCalled()
+  })
+
   it('are told to others as JSON Schema', async () => {
     const [tool] = await instance.listTools()
     expect(tool).toMatchObject({
