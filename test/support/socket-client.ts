@@ -28,7 +28,11 @@ export interface SocketClient {
 export async function openSocket(url: string, options: ClientOptions = {}): Promise<SocketClient> {
   const socket = new WebSocket(url, options)
   const received: Received[] = []
-  let onChange: () => void = () => undefined
+  /** Everyone who waits for something: several requests may be on their way. */
+  const waiting: (() => void)[] = []
+  const onChange = (): void => {
+    for (const wake of waiting.splice(0)) wake()
+  }
   let isClosed = false
   socket.on('error', () => undefined)
   socket.on('message', (data: Buffer) => {
@@ -52,7 +56,7 @@ export async function openSocket(url: string, options: ClientOptions = {}): Prom
 
   const changed = (): Promise<void> =>
     new Promise((resolve) => {
-      onChange = resolve
+      waiting.push(resolve)
     })
   const take = async (isWanted: (message: Received) => boolean): Promise<Received> => {
     for (;;) {
