@@ -1,10 +1,16 @@
 /** Random requests and frames, biased to what almost fits, from a seed that a failing run prints. */
 import fc from 'fast-check'
 import { givenSeed } from '../../support/property.js'
+import { rawRequest, type RawRequest } from './fuzz-raw.js'
 
 const text = fc.oneof(
-  fc.string({ maxLength: 30 }),
-  fc.constantFrom('', 'calc', 'add', 'task_1_1', '__proto__', 'constructor', '\u0000', '�'),
+  { weight: 10, arbitrary: fc.string({ maxLength: 30 }) },
+  {
+    weight: 10,
+    arbitrary: fc.constantFrom('', 'calc', 'add', 'task_1_1', '__proto__', 'constructor', 'toString', '\u0000', '�'),
+  },
+  // Ids that are longer than any may be.
+  { weight: 1, arbitrary: fc.integer({ min: 257, max: 5000 }).map((length) => 'x'.repeat(length)) },
 )
 const anything = fc.oneof(
   fc.anything({ maxDepth: 3, withNullPrototype: false }),
@@ -75,6 +81,21 @@ const asJson = (value: unknown): string => {
 const broken = fc
   .tuple(message.map(asJson), fc.nat(), text)
   .map(([json, at, more]) => json.slice(0, at % (json.length + 1)) + more)
+/** Keys that are no keys in JavaScript: written out, because an object literal cannot have them. */
+const inherited = fc
+  .tuple(
+    message.map(asJson).filter((json) => json.startsWith('{"')),
+    fc.constantFrom(
+      '"__proto__":{"type":"task_list"}',
+      '"__proto__":null',
+      '"constructor":{"prototype":{"polluted":1}}',
+    ),
+  )
+  .map(([json, key]) => `{${key},${json.slice(1)}`)
+/** Well formed, and deeper than anything is read. */
+const deep = fc
+  .integer({ min: 1, max: 5000 })
+  .map((depth) => `{"type":"task_submit","task_name":"t","metadata":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`)
 const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array))
 
 /** A frame for the client socket. */
@@ -84,6 +105,8 @@ const frame: fc.Arbitrary<string | Buffer> = fc.oneof(
   { weight: 1, arbitrary: anything.map(asJson) },
   { weight: 1, arbitrary: bytes },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 2000 }).map((depth) => '['.repeat(depth)) },
+  { weight: 1, arbitrary: inherited },
+  { weight: 1, arbitrary: deep },
 )
 
 const paths = [
@@ -103,6 +126,11 @@ const paths = [
   '/docs',
   '/tasks/%00',
   '/tasks/%E0%A4%A/cancel',
+  '/tasks/__proto__',
+  '/tasks/constructor/cancel',
+  `/tasks/${'x'.repeat(5000)}`,
+  '//evil.example/tasks',
+  '/./tasks/../tasks',
 ]
 const query = fc
   .dictionary(fc.constantFrom('instanceId', 'status', 'limit', 'cursor', '__proto__'), text)
@@ -118,7 +146,7 @@ const request: fc.Arbitrary<FuzzedRequest> = fc
     fc.constantFrom(...paths),
     fc.oneof(query, fc.constant('')),
     fc.constantFrom('GET', 'POST', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'),
-    fc.oneof(task.map(asJson), broken, bytes),
+    fc.oneof({ weight: 4, arbitrary: task.map(asJson) }, broken, bytes, inherited, deep),
     fc.constantFrom(
       'application/json',
       'application/json; charset=utf-8',
@@ -141,6 +169,7 @@ export interface Fuzz {
   readonly seed: number
   frames(count: number): (string | Buffer)[]
   requests(count: number): FuzzedRequest[]
+  raw(count: number): RawRequest[]
 }
 
 export function createFuzz(): Fuzz {
@@ -149,5 +178,6 @@ export function createFuzz(): Fuzz {
     seed,
     frames: (count) => fc.sample(frame, { numRuns: count, seed }),
     requests: (count) => fc.sample(request, { numRuns: count, seed }),
+    raw: (count) => fc.sample(rawRequest, { numRuns: count, seed }),
   }
 }
