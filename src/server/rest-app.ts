@@ -20,6 +20,7 @@ import type { Hub } from './hub.js'
 import { toJson } from './json.js'
 import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
+import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
 import { serverVersion } from './version.js'
@@ -171,20 +172,6 @@ const EVENT_STREAM_HEADERS = {
 export const TOO_MANY_CONNECTIONS: RestError = {
   error: 'Too many open connections from this address',
   code: 'TOO_MANY_CONNECTIONS',
-}
-
-function describeApi(app: OpenAPIHono<Env>): unknown {
-  app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' })
-  return app.getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: {
-      title: 'agent-tasks',
-      version: serverVersion,
-      description:
-        'Tasks of several commands, queued per instance and run one command after the other. A token is needed where one is configured.',
-    },
-    security: [{ token: [] }, {}],
-  })
 }
 
 function invalid(error: Parameters<typeof describeIssue>[0], data: unknown, target: string, code: string): RestError {

@@ -38,6 +38,7 @@ const bodyRefusals = {
 export const submitRoute = createRoute({
   method: 'post',
   path: '/tasks',
+  operationId: 'submitTask',
   summary: 'Submit a task',
   description: 'Queues commands for one instance: the one it names, or the first that is connected.',
   tags: ['tasks'],
@@ -61,6 +62,7 @@ export const submitRoute = createRoute({
 export const listRoute = createRoute({
   method: 'get',
   path: '/tasks',
+  operationId: 'listTasks',
   summary: 'List tasks, newest first',
   description:
     'A page goes on with what was submitted before the last task of the page before it, so that no task comes twice. What was ' +
@@ -79,6 +81,7 @@ export const listRoute = createRoute({
 export const taskRoute = createRoute({
   method: 'get',
   path: '/tasks/{id}',
+  operationId: 'getTask',
   summary: 'Get a task',
   tags: ['tasks'],
   request: { params: taskParamsSchema },
@@ -92,6 +95,7 @@ export const taskRoute = createRoute({
 export const cancelRoute = createRoute({
   method: 'post',
   path: '/tasks/{id}/cancel',
+  operationId: 'cancelTask',
   summary: 'Cancel a task',
   tags: ['tasks'],
   request: { params: taskParamsSchema },
@@ -106,9 +110,11 @@ export const cancelRoute = createRoute({
 export const eventsRoute = createRoute({
   method: 'get',
   path: '/tasks/{id}/events',
+  operationId: 'followTask',
   summary: 'Follow a task',
   description:
-    'Server-Sent Events: a snapshot (`subscribe_ack`), each `task_progress`, and `task_complete`, which ends the stream. With ' +
+    'Server-Sent Events: a snapshot (`subscribe_ack`), each `task_progress` (`TaskProgress`), and `task_complete` (`TaskComplete`), ' +
+    'which ends the stream. With ' +
     '`Last-Event-ID` it goes on after that event instead (0: from the first); 204 when nothing is left to tell.',
   tags: ['tasks'],
   request: {
@@ -129,6 +135,7 @@ export const eventsRoute = createRoute({
 export const instancesRoute = createRoute({
   method: 'get',
   path: '/instances',
+  operationId: 'listInstances',
   summary: 'List instances and what they can do',
   tags: ['instances'],
   responses: { ...refusals, 200: json('All that are known.', instanceListSchema) },
@@ -137,6 +144,7 @@ export const instancesRoute = createRoute({
 export const registerRoute = createRoute({
   method: 'post',
   path: '/register',
+  operationId: 'registerWorker',
   summary: 'Register a remote worker',
   description:
     'Answers where the worker opens its socket, and the secret for its `hello`. A registration that is not used expires.',
@@ -158,6 +166,7 @@ export const registerRoute = createRoute({
 export const healthRoute = createRoute({
   method: 'get',
   path: '/health',
+  operationId: 'getHealth',
   summary: 'Whether the server is alive',
   tags: ['server'],
   security: [],
@@ -167,6 +176,7 @@ export const healthRoute = createRoute({
 export const metricsRoute = createRoute({
   method: 'get',
   path: '/metrics',
+  operationId: 'getMetrics',
   summary: 'What the server counts',
   tags: ['server'],
   responses: {

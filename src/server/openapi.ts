@@ -1,0 +1,117 @@
+/**
+ * The OpenAPI document: what the routes say of themselves, with every schema that has a name kept once, under `components`.
+ *
+ * The names are given here and not where the schemas are written, because a name that a schema carries would show in every JSON Schema
+ * that is made of it, those of tools included.
+ */
+import { OpenAPIHono } from '@hono/zod-openapi'
+import type { z } from 'zod'
+import {
+  commandErrorSchema,
+  commandInputSchema,
+  commandStatusSchema,
+  endStatusSchema,
+  taskCommandSchema,
+  taskCompleteSchema,
+  taskErrorSchema,
+  taskProgressSchema,
+  taskSchema,
+  taskStatusSchema,
+  taskSubmitSchema,
+  taskSummarySchema,
+} from '../protocol/command-tasks.js'
+import { registerRequestSchema, registerResponseSchema } from '../protocol/instance-messages.js'
+import {
+  healthSchema,
+  instanceListSchema,
+  instanceSummarySchema,
+  restErrorSchema,
+  taskCancelledSchema,
+  taskCreatedSchema,
+  taskDetailSchema,
+  taskListSchema,
+  taskNotCancelledSchema,
+} from '../protocol/rest.js'
+import { toolDescriptionSchema } from '../protocol/tool-calls.js'
+import { serverVersion } from './version.js'
+
+/** Each after those it is made of. */
+const named: readonly (readonly [string, z.ZodType])[] = [
+  ['Error', restErrorSchema],
+  ['TaskStatus', taskStatusSchema],
+  ['EndStatus', endStatusSchema],
+  ['CommandStatus', commandStatusSchema],
+  ['CommandError', commandErrorSchema],
+  ['TaskError', taskErrorSchema],
+  ['CommandInput', commandInputSchema],
+  ['TaskSubmission', taskSubmitSchema],
+  ['TaskCreated', taskCreatedSchema],
+  ['TaskCommand', taskCommandSchema],
+  ['Task', taskSchema],
+  ['TaskDetail', taskDetailSchema],
+  ['TaskSummary', taskSummarySchema],
+  ['TaskList', taskListSchema],
+  ['TaskCancelled', taskCancelledSchema],
+  ['TaskNotCancelled', taskNotCancelledSchema],
+  ['TaskProgress', taskProgressSchema],
+  ['TaskComplete', taskCompleteSchema],
+  ['ToolDescription', toolDescriptionSchema],
+  ['InstanceSummary', instanceSummarySchema],
+  ['InstanceList', instanceListSchema],
+  ['RegisterRequest', registerRequestSchema],
+  ['RegisterResponse', registerResponseSchema],
+  ['Health', healthSchema],
+]
+
+/** Describes the routes of an app. */
+export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenAPI31Document'>): unknown {
+  app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' })
+  const { components, paths, ...rest } = app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'agent-tasks',
+      version: serverVersion,
+      license: { name: 'MIT' },
+      description:
+        'Tasks of several commands, queued per instance and run one command after the other. A token is needed where one is configured.',
+    },
+    servers: [{ url: '/' }],
+    tags: [
+      { name: 'tasks', description: 'Submit, list, follow and cancel tasks.' },
+      { name: 'instances', description: 'What runs commands.' },
+      { name: 'server', description: 'How the server itself is.' },
+    ],
+    security: [{ token: [] }, {}],
+  })
+  /** The schemas that were seen, as JSON, and their names. */
+  const known = new Map<string, string>()
+  const schemas: Record<string, unknown> = {}
+  for (const [name, written] of writeSchemas()) {
+    const schema = referTo(known, written)
+    schemas[name] = schema
+    known.set(JSON.stringify(schema), name)
+  }
+  return { ...rest, paths: referTo(known, paths), components: { ...components, schemas } }
+}
+
+/** The named schemas, as the same library writes them in a route. */
+function writeSchemas(): (readonly [string, unknown])[] {
+  const app = new OpenAPIHono()
+  for (const [name, schema] of named) {
+    const responses = { 200: { description: name, content: { 'application/json': { schema } } } }
+    app.openAPIRegistry.registerPath({ method: 'get', path: `/${name}`, responses })
+  }
+  const { paths } = app.getOpenAPI31Document({ openapi: '3.1.0', info: { title: '', version: '' } }) as unknown as {
+    paths: Record<string, { get: { responses: { 200: { content: { 'application/json': { schema: unknown } } } } } }>
+  }
+  return named.map(([name]) => [name, paths[`/${name}`]?.get.responses[200].content['application/json'].schema])
+}
+
+/** Puts a reference wherever a schema stands that has a name: from the inside out, because names are of schemas that refer to others. */
+function referTo(known: ReadonlyMap<string, string>, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item) => referTo(known, item))
+  const copy = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, referTo(known, item)]))
+  const name = known.get(JSON.stringify(copy))
+  return name === undefined ? copy : { $ref: `#/components/schemas/${name}` }
+}
