@@ -2,6 +2,7 @@
  * `npm start`: serves the demo instance as the environment says, and prints what to try. SIGTERM and SIGINT drain: running tasks get
  * `tasks.drainMs`, the rest end as cancelled, and the process exits with 0. A second signal does not wait.
  */
+import { resolve } from 'node:path'
 import { AgentTasksError } from '../errors.js'
 import { startTaskServer, type TaskServer } from '../server/start-task-server.js'
 import { createDemoInstance } from './demo-instance.js'
@@ -13,6 +14,9 @@ function introduce({ httpUrl, wsUrl, config }: TaskServer): string {
   const token = needsToken ? `, token: process.env.AUTH_TOKENS.split(',')[0]` : ''
   const curl = `curl -s${httpUrl.startsWith('https') ? 'k' : ''} ${httpUrl}/tasks -H 'content-type: application/json'${header}`
   const add = { task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }
+  // A certificate that nobody else vouches for: Node refuses it, unless it is told of it.
+  const { certPath } = config.tls
+  const trust = certPath === undefined ? '' : `NODE_EXTRA_CA_CERTS='${resolve(certPath)}' `
   const program = [
     `import { createTaskClient } from 'agent-tasks/client'`,
     `const client = createTaskClient({ url: '${httpUrl}'${token} })`,
@@ -27,7 +31,7 @@ function introduce({ httpUrl, wsUrl, config }: TaskServer): string {
     `  ${curl} -d '${JSON.stringify(add)}'`,
     '',
     'Submit one and follow it:',
-    `  node --input-type=module -e "${program.join('; ')}"`,
+    `  ${trust}node --input-type=module -e "${program.join('; ')}"`,
     '',
   ].join('\n')
 }

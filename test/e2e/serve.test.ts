@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openSocket } from '../support/socket-client.js'
 
 interface Served {
@@ -52,6 +52,72 @@ const slow = (seconds: number) => ({
   type: 'task_submit',
   task_name: 'slow',
   commands: [{ tool_name: 'slow', args: { seconds, steps: 10 } }],
+})
+
+/** The package as npm installs it, in a folder that holds nothing else. */
+async function installPacked(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
+  folders.push(folder)
+  const npm = (args: string[], cwd?: string) => promisify(execFile)('npm', args, { ...(cwd !== undefined && { cwd }) })
+  await npm(['run', '--silent', 'build'])
+  const { stdout } = await npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder])
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+  await writeFile(join(folder, 'package.json'), '{"private":true}')
+  const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+  await npm(['install', ...quiet, `./${filename}`], folder)
+  return folder
+}
+
+const folders: string[] = []
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))))
+
+/** What was pasted printed, line by line. */
+async function paste(line: string, cwd: string, env: Record<string, string> = {}): Promise<string[]> {
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { cwd, env: { ...process.env, ...env } })
+  expect(stderr).toBe('')
+  return stdout.trim().split('\n')
+}
+
+const clientLine = ({ introduction }: Pick<Served, 'introduction'>): string =>
+  introduction.find((line) => line.includes('node --input-type'))!
+
+/** What a task of three steps is told of. */
+const followed = ['running', 'running 1', 'running 2', 'running 3', 'success']
+
+describe('what npm start and README say to paste', () => {
+  let empty: string
+  beforeAll(async () => {
+    empty = await installPacked()
+  }, 120_000)
+
+  it('the client line works in an empty folder with the package, and in the clone', async () => {
+    const served = await serve()
+    const expected = [...followed.map((step) => `task_progress ${step}`), 'task_complete completed']
+    for (const folder of [empty, process.cwd()]) {
+      const printed = await paste(clientLine(served), folder)
+      expect([folder, printed.map((line) => line.trim())]).toEqual([folder, expected])
+    }
+  })
+
+  it('the client line works where a token is needed, without the token', async () => {
+    const served = await serve({ AUTH_TOKENS: 'a-token,another' })
+    expect(clientLine(served)).not.toContain('a-token')
+    const printed = await paste(clientLine(served), empty, { AUTH_TOKENS: 'a-token,another' })
+    expect(printed.at(-1)!.trim()).toBe('task_complete completed')
+  })
+
+  it("README's lines work as they stand, but for the port", async () => {
+    const { httpUrl } = await serve()
+    const readme = (await readFile('README.md', 'utf8')).replaceAll('http://127.0.0.1:3300', httpUrl)
+    const [, section = ''] = /\n## Serve it\n([^]*?)\n## /.exec(readme) ?? []
+    const [, curl = ''] = /```sh\n([^]*?)```/.exec(section) ?? []
+    expect(JSON.parse((await paste(curl, empty)).join(''))).toMatchObject({ queuePosition: 1 })
+    const [, program = ''] = /```ts[^\n]*\n([^]*?)```/.exec(section) ?? []
+    await writeFile(join(empty, 'try.mjs'), program)
+    const printed = await paste('node try.mjs', empty)
+    const words = [...followed.map((step) => `task_progress ${step.split(' ')[0]!}`), 'task_complete completed']
+    expect(printed).toEqual(words)
+  })
 })
 
 describe('npm start', () => {
@@ -115,6 +181,8 @@ describe('npm start', () => {
     expect(await client.ask({ ...slow(0) })).toMatchObject({ success: true })
     const curl = introduction.find((line) => line.trim().startsWith('curl'))
     expect(JSON.parse((await promisify(execFile)('sh', ['-c', curl!])).stdout)).toMatchObject({ wsEndpoint: wsUrl })
+    const followed = await paste(clientLine({ introduction }), process.cwd())
+    expect(followed.at(-1)!.trim()).toBe('task_complete completed')
     child.kill('SIGTERM')
     expect(await exited).toBe(0)
   })
