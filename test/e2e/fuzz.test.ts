@@ -3,8 +3,9 @@
 //
 // How it is weighed: bytes of the heap and of buffers after full collections, with everybody gone and five hours put forward on the server's
 // clock, so that whatever is kept for a while is due to be forgotten: what is left is what would be kept for ever. The first weighing
-// comes after a small run of everything, when code is compiled and caches are filled. MOST_BYTES is what may have been added since: 16 bytes
-// for each input, less than the smallest object or entry of a map that could be left behind by each.
+// comes after a small run of everything, when code is compiled and caches are filled. MOST_BYTES is what may have been added since, by
+// code that was compiled late, say. It is 16 bytes for each input: an empty object that every frame left behind would be more, and so would
+// an entry of a map with a short key that every request left behind.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
