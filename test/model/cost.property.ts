@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 import { createControllableEngine } from '../support/controllable-engine.js'
 import type { Subject } from '../support/subject.js'
 import { countVisits } from '../support/visits.js'

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Outcome } from '../../src/engine/engine.js'
 import { createInProcessEngine } from '../../src/engine/in-process.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 
 type Event =
   | { readonly do: 'abort' }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout } from '../../src/clock.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 
 const delay = fc.oneof(
   fc.nat(1000),

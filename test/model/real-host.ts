@@ -10,7 +10,7 @@ import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { LeasedReminder } from '../../src/async-tasks/reminder-service.js'
 import type { RunContext, Runner } from '../../src/engine/runner.js'
 import { createControllableEngine } from '../support/controllable-engine.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 import type { Subject } from '../support/subject.js'
 import {
   nthLast,

@@ -1,7 +1,7 @@
 /** The registry does what its model says; sequences that it once did otherwise have a name. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { LONG_OUTPUT, type RegistrySettings, type TopAction } from './actions.js'

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { RestorableRecord } from '../../src/protocol/async-tasks.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 
 const NOW = 5000
 const LOST = 'The process that ran this task ended before the task did.'

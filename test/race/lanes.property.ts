@@ -8,7 +8,7 @@ import type { Instance, ToolCall } from '../../src/instances/instance.js'
 import type { ToolCallResult } from '../../src/protocol/tool-result.js'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../src/protocol/command-tasks.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 
 const GRACE_MS = 50
 const TIMEOUT_MS = 200

@@ -5,7 +5,7 @@ import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/ta
 import { InstanceManager } from '../../src/instances/instance-manager.js'
 import { localInstance, type LocalToolContext } from '../../src/instances/local-instance.js'
 import type { TaskCompleteMessage, TaskProgressMessage, TaskSubmitMessage } from '../../src/protocol/command-tasks.js'
-import { createManualClock } from './manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 
 /** One call of the tool `step`. */
 export interface HostCall extends LocalToolContext {

@@ -3,7 +3,7 @@
  * test started has gone on as far as it can before a later timer runs.
  */
 import type { Clock } from '../../src/clock.js'
-import { createManualClock } from './manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 
 export interface PacedClock extends Clock {
   /** How many timers are set and have not run. */

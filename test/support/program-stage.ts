@@ -4,7 +4,7 @@ import type { Runner } from '../../src/engine/runner.js'
 import type { ProcessRunnerOptions } from '../../src/runners/process-options.js'
 import { processRunner } from '../../src/runners/process-runner.js'
 import { openLifelines, type Lifeline, type Lifelines, type TreeProgram } from './lifelines.js'
-import { createManualClock, type ManualClock } from './manual-clock.js'
+import { createManualClock, type ManualClock } from '../../src/testing/manual-clock.js'
 import { createRunContext, runInput, type RecordedContext } from './run-context.js'
 
 /** The grace of every program on the stage, in ms. */

@@ -1,7 +1,7 @@
 /** Timers of any length. */
 import { describe, expect, it, vi } from 'vitest'
 import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout, systemClock } from '../../src/clock.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 
 describe('long timers', () => {
   it('fire once and on time, however long, and never ask the platform for more than it can do', () => {

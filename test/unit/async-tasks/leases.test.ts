@@ -1,7 +1,7 @@
 /** Leases: what a message carries is held for it alone until it was accepted or refused. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp(...ids: string[]) {
   const clock = createManualClock(1_000)

@@ -12,7 +12,7 @@ import {
   type OnError,
   type RegisterTaskInput,
 } from '../../../src/index.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp(options: AsyncTaskManagerOptions = {}) {
   const clock = createManualClock(1_000)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../../src/async-tasks/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp(options?: ReminderServiceOptions) {
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock: createManualClock(1_000) })

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import { createTaskClient, type TaskClientOptions } from '../../../src/client/task-client.js'
 import type { TaskEvent } from '../../../src/client/session.js'
 import type { Task } from '../../../src/protocol/command-tasks.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { scriptSockets, settle, type ScriptedSocket } from '../../support/scripted-sockets.js'
 
 export const welcome = (authenticationRequired = false) => ({

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { connectInstance, type ConnectInstanceOptions } from '../../../src/client/connect-instance.js'
 import type { FetchLike } from '../../../src/client/platform.js'
 import { workerTool, type WorkerToolContext } from '../../../src/client/worker-tools.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { scriptSockets, settle, type ScriptedSocket } from '../../support/scripted-sockets.js'
 
 const add = workerTool({

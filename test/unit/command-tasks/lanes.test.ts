@@ -4,7 +4,7 @@ import { createLanes } from '../../../src/command-tasks/lanes.js'
 import { createOutbox } from '../../../src/engine/outbox.js'
 import type { Task } from '../../../src/protocol/command-tasks.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 const taskOf = (id: string): Task => ({
   id,

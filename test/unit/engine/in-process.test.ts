@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createInProcessEngine } from '../../../src/engine/in-process.js'
 import { isolateAbortListeners } from '../../../src/isolated-signal.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp() {
   const clock = createManualClock()

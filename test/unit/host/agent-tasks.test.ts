@@ -9,7 +9,7 @@ import {
   type AgentTasksOptions,
 } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 

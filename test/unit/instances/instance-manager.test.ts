@@ -4,7 +4,7 @@ import { InstanceError } from '../../../src/errors.js'
 import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
-import { createManualClock, type ManualClock } from '../../support/manual-clock.js'
+import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 
 let clock: ManualClock
 let instances: InstanceManager

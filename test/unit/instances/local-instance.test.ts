@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { InstanceError } from '../../../src/errors.js'
 import { localInstance, localTool, type LocalTool } from '../../../src/instances/local-instance.js'
 import { callOf, instanceSuite } from '../../support/instance-suite.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createSuiteTools } from '../../support/suite-tools.js'
 import { defineTool, errorResult } from '../../../src/tools/tool.js'
 

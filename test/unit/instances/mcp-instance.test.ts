@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { InstanceError, ToolCallError } from '../../../src/errors.js'
 import { mcpInstance } from '../../../src/instances/mcp-instance.js'
 import { callOf, instanceSuite } from '../../support/instance-suite.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createSuiteTools, SuiteFailure, type SuiteTools } from '../../support/suite-tools.js'
 
 /** A server of the official SDK with the tools of the suite. */

@@ -9,7 +9,7 @@ import { registerWorker } from '../../../src/instances/worker-socket.js'
 import type { Task } from '../../../src/protocol/command-tasks.js'
 import type { MCPRequest } from '../../../src/protocol/tool-calls.js'
 import { connectFakeWorker } from '../../support/fake-worker.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 const clock = createManualClock()
 let instances: InstanceManager

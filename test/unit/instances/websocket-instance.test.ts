@@ -6,7 +6,7 @@ import { registerWorker } from '../../../src/instances/worker-socket.js'
 import { WORKER_CLOSE, type RegisterResponse } from '../../../src/protocol/instance-messages.js'
 import { connectFakeWorker } from '../../support/fake-worker.js'
 import { callOf, instanceSuite } from '../../support/instance-suite.js'
-import { createManualClock, type ManualClock } from '../../support/manual-clock.js'
+import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 import { createSuiteTools } from '../../support/suite-tools.js'
 
 const websocketUrl = 'ws://127.0.0.1:3300/worker'

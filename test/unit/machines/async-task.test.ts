@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function start(input: { timeoutMs?: number; graceMs?: number } = {}) {
   const clock = createManualClock()

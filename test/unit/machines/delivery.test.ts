@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, fromCallback } from 'xstate'
 import { deliveryMachine, type DeliveryReport, type DeliveryTiming } from '../../../machines/delivery.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 const TIMING: DeliveryTiming = { coalesceMs: 0, maxWaitMs: 5_000, retryInitialMs: 1_000, retryMaxMs: 4_000 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { instanceMachine, type InstanceTiming } from '../../../machines/instance.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function start(input: InstanceTiming = {}) {
   const clock = createManualClock()

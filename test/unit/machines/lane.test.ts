@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { createActor } from 'xstate'
 import { laneMachine } from '../../../machines/lane.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function start() {
   const clock = createManualClock()

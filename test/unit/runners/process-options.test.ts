@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { InvalidInputError } from '../../../src/errors.js'
 import { parseProcessOptions, type ProcessRunnerOptions } from '../../../src/runners/process-options.js'
 import { processRunner } from '../../../src/runners/process-runner.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 
 describe('process options', () => {

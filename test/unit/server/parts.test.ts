@@ -6,7 +6,7 @@ import { createHeartbeat } from '../../../src/server/heartbeat.js'
 import { parseJson, toJson } from '../../../src/server/json.js'
 import { createLog } from '../../../src/server/log.js'
 import { createConnectionCounts, createRateLimiter } from '../../../src/server/rates.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { startTestServer, taskOf } from './test-server.js'
 
 const progress = (taskId: string, more: Partial<TaskProgressMessage> = {}): TaskProgressMessage => ({

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { startTaskServer } from '../../../src/server/index.js'
 import { openEvents } from '../../support/event-source.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { openSocket } from '../../support/socket-client.js'
 import { createHolding, startTestServer, taskOf } from './test-server.js'
 

@@ -6,7 +6,7 @@ import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-serv
 import { InvalidSettingError } from '../../../src/errors.js'
 import type { SubagentRequest, SubagentRunner } from '../../../src/tools/subagents.js'
 import { createTaskTool, TaskTool, type TaskParams, type TaskToolOptions } from '../../../src/tools/task-tool.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { controlledRun, setUpHost, settle } from './tool-host.js'
 
 type Options = Partial<TaskToolOptions> & { maxAsyncTasks?: number; notifyCancelled?: boolean; graceMs?: number }

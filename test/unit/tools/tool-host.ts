@@ -3,7 +3,7 @@ import { vi } from 'vitest'
 import type { OutputObject } from '../../../machines/records.js'
 import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/async-tasks/manager.js'
 import type { RunContext, Runner } from '../../../src/engine/runner.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 /** A manager whose clock starts at 2024-01-01T00:00:00Z and whose ids end in 1, 2, 3 … */
 export function setUpHost(options: AsyncTaskManagerOptions = {}) {
