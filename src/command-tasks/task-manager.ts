@@ -9,6 +9,7 @@ import { createInProcessEngine } from '../engine/in-process.js'
 import { callIsolated } from '../isolated-call.js'
 import { createOutbox, type Outbox } from '../engine/outbox.js'
 import { systemClock, type Clock } from '../clock.js'
+import { InvalidInputError } from '../errors.js'
 import { isolateReport, reportToConsole, type OnError } from '../async-tasks/report.js'
 import { IsolatedObservable } from '../async-tasks/isolated-observable.js'
 import { checkLeast } from '../async-tasks/settings.js'
@@ -226,8 +227,11 @@ export class TaskManager {
    * Forgets tasks that ended long ago.
    * @param maxAge in ms; default `retentionMs`
    * @returns how many
+   * @throws InvalidInputError for what is no number; nothing was forgotten then
    */
   cleanupTasks(maxAge: number = this.#retentionMs): number {
+    // No age is older than NaN and none is younger: every task would go.
+    if (typeof maxAge !== 'number' || Number.isNaN(maxAge)) throw new InvalidInputError('maxAge', maxAge, 'a number')
     const cutoff = this.#clock.now() - maxAge
     let count = 0
     for (const [id, { task }] of this.#ended) {

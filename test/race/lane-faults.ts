@@ -55,8 +55,9 @@ export const laneFaults: readonly LaneFault[] = [
     name: 'disconnect-forgets-the-tasks',
     invariant: 'S1',
     description: 'A lost instance leaves its tasks as they are.',
-    create: withManager((manager) => {
-      manager.handleInstanceDisconnect = () => undefined
+    create: withOptions(({ instances }) => {
+      instances.onDisconnect = () => () => undefined
+      return {}
     }),
   },
   {

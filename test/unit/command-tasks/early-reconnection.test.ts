@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 /** @param onReconnected is called by the early handler, in the step in which it has connected and submitted */
 function setUp(onReconnected: (instances: InstanceManager) => void = () => undefined) {

@@ -357,6 +357,27 @@ describe('a disconnect', () => {
     checkCompletes()
   })
 
+  it('S1: leaves alone what a listener submits to the connection that its instance has meanwhile', async () => {
+    host.connect('two')
+    const lost = host.submit('a', { instanceId: 'two' })
+    const first = host.submit('b', { instanceId: 'one' })
+    await host.settle()
+    let next = ''
+    host.tasks.on('complete', ({ taskId }) => {
+      if (taskId !== first) return
+      void host.instances.disconnect('two')
+      host.connect('two')
+      next = host.submit('c', { instanceId: 'two' })
+    })
+    void host.instances.disconnect('one')
+    expect(host.completes().map(({ taskId }) => taskId)).toEqual([first, lost])
+    host.call('a').fail(new Error('stopped'))
+    await host.settle()
+    host.call('c').finish()
+    await host.settle()
+    expect(host.story(next)).toEqual(['cmd_1 running', 'cmd_1 success', 'completed'])
+  })
+
   it('S3: a reconnect under the same id waits for the call that is still winding down', async () => {
     host.submit('a')
     await host.settle()
@@ -681,6 +702,14 @@ describe('what is kept', () => {
     await end('b')
     expect(host.tasks.cleanupTasks(99)).toBe(1)
     expect(host.tasks.listTasks()).toHaveLength(1)
+  })
+
+  it('cleanupTasks refuses an age that is no number, and forgets nothing', async () => {
+    await end('a')
+    host.clock.advance(100)
+    expect(() => host.tasks.cleanupTasks(NaN)).toThrow('maxAge: got NaN, expected a number')
+    expect(host.tasks.listTasks()).toHaveLength(1)
+    expect(host.tasks.cleanupTasks(Infinity)).toBe(0)
   })
 
   it('lists by instance and status, in the order of submission', async () => {
