@@ -1,0 +1,105 @@
+/** What a task manager should keep and tell of a task, as the model of the lanes writes it (S2, S7). */
+import type {
+  CommandError,
+  EndStatus,
+  Task,
+  TaskCommand,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskSubmitMessage,
+} from '../protocol/command-tasks.js'
+import type { CallProgress } from '../instances/instance.js'
+
+/** The record of a task that was just accepted. */
+export function acceptedTask(id: string, instanceId: string, message: TaskSubmitMessage, now: number): Task {
+  return {
+    id,
+    instanceId,
+    name: message.task_name,
+    intention: message.task_intention ?? '',
+    commands: message.commands.map(({ tool_name, intention = '', args = {}, timeout }, index) => ({
+      id: `cmd_${index + 1}`,
+      tool_name,
+      intention,
+      args,
+      ...(timeout !== undefined && { timeout }),
+      status: 'pending',
+    })),
+    status: 'queued',
+    currentCommandIndex: 0,
+    createdAt: now,
+  }
+}
+
+/** The record with one command changed. */
+export function changeCommand(task: Task, index: number, change: Partial<TaskCommand>): Task {
+  return { ...task, commands: task.commands.map((one, at) => (at === index ? { ...one, ...change } : one)) }
+}
+
+/** The record of a task that has ended: fail-fast, so whatever had no end of its own was skipped. */
+export function endTask(task: Task, status: EndStatus, error: CommandError | undefined, now: number): Task {
+  const culprit = task.commands.find((command) => command.status === 'error')
+  return {
+    ...task,
+    status,
+    completedAt: now,
+    ...(error !== undefined && { error: { ...error, ...(culprit !== undefined && { commandId: culprit.id }) } }),
+    commands: task.commands.map((command) => {
+      if (command.status === 'pending') return { ...command, status: 'skipped' }
+      return command.status === 'running' ? { ...command, status: 'skipped', completedAt: now } : command
+    }),
+  }
+}
+
+/** What is told of a command as it stands in the record. */
+export function progressOf(task: Task, index: number, now: number, report?: CallProgress): TaskProgressMessage {
+  const { id, status, tool_name, intention, result, error } = commandOf(task, index)
+  return {
+    type: 'task_progress',
+    taskId: task.id,
+    instanceId: task.instanceId,
+    commandId: id,
+    commandIndex: index,
+    totalCommands: task.commands.length,
+    status,
+    timestamp: now,
+    tool_name,
+    intention,
+    ...(result !== undefined && { result }),
+    ...(error !== undefined && { error }),
+    ...report,
+  }
+}
+
+/** What is told of a task that has ended. */
+export function completeOf(task: Task, status: EndStatus, now: number): TaskCompleteMessage {
+  const { id, instanceId, commands, startedAt, error } = task
+  const failed = commands.findIndex((command) => command.status === 'error')
+  return {
+    type: 'task_complete',
+    taskId: id,
+    instanceId,
+    status,
+    timestamp: now,
+    summary: {
+      totalCommands: commands.length,
+      successfulCommands: commands.filter((command) => command.status === 'success').length,
+      ...(failed >= 0 && { failedCommandIndex: failed }),
+      duration: startedAt === undefined ? 0 : now - startedAt,
+    },
+    ...(error !== undefined && { error }),
+    results: commands.map((command) => ({
+      commandId: command.id,
+      status: command.status,
+      ...(command.result !== undefined && { result: command.result }),
+      ...(command.error !== undefined && { error: command.error }),
+    })),
+  }
+}
+
+/** @throws RangeError when the task has no such command */
+export function commandOf(task: Task, index: number): TaskCommand {
+  const command = task.commands[index]
+  if (command === undefined) throw new RangeError(`task ${task.id} has no command ${index}`)
+  return command
+}

@@ -1,0 +1,83 @@
+/** The instances in the model of the lanes: who is connected, and what a connection that comes or goes leads to. */
+import type { InstanceState } from '../instances/instance-manager.js'
+import { InstanceError } from '../errors.js'
+import { nthLast, type LaneInstance } from './lane-actions.js'
+import { createTelling, type ModelledLoop } from './modelled-loop.js'
+
+/** One connection of an instance: after a loss, the instance comes back with another. */
+export interface ModelledConnection extends LaneInstance {
+  state: InstanceState
+  expiry: unknown
+}
+
+export function createModelledInstances(
+  { clock }: ModelledLoop,
+  kinds: readonly LaneInstance[],
+  {
+    onGone,
+    failCalls,
+  }: {
+    /** Its tasks fail. */
+    readonly onGone: (connection: ModelledConnection) => void
+    /** The calls that went over that connection fail at once. */
+    readonly failCalls: (connection: ModelledConnection) => void
+  },
+) {
+  const known = new Map<string, ModelledConnection>()
+  const all: ModelledConnection[] = []
+  const telling = createTelling()
+
+  function end(connection: ModelledConnection): void {
+    if (connection.state === 'disconnected') return
+    telling.change(() => {
+      clock.clearTimeout(connection.expiry)
+      connection.state = 'disconnected'
+      if (connection.kind === 'websocket') failCalls(connection)
+      known.delete(connection.id)
+      telling.tell(() => onGone(connection))
+    })
+  }
+
+  return {
+    get: (id: string): ModelledConnection | undefined => known.get(id),
+    first: (): ModelledConnection | undefined => [...known.values()].find(({ state }) => state === 'connected'),
+    list: (): [string, InstanceState][] => Array.from(known.values(), ({ id, state }) => [id, state]),
+    connect(id: string): void {
+      if (known.has(id)) throw new InstanceError('INSTANCE_ID_IN_USE', id, `${id} is in use`)
+      const { kind, connectTimeoutMs } = kinds.find((one) => one.id === id) ?? { kind: 'local' as const }
+      const connection: ModelledConnection = {
+        id,
+        kind,
+        state: kind === 'websocket' ? 'connecting' : 'connected',
+        expiry: undefined,
+      }
+      known.set(id, connection)
+      all.push(connection)
+      if (kind === 'websocket' && connectTimeoutMs !== undefined) {
+        connection.expiry = clock.setTimeout(() => end(connection), connectTimeoutMs)
+      }
+    },
+    open(id: string): void {
+      const connection = known.get(id)
+      if (connection?.state !== 'connecting') return
+      clock.clearTimeout(connection.expiry)
+      connection.state = 'connected'
+    },
+    takeOver(id: string): void {
+      const connection = known.get(id)
+      if (connection?.kind === 'websocket' && connection.state === 'connected') failCalls(connection)
+    },
+    disconnect(id: string): boolean {
+      const connection = known.get(id)
+      if (connection !== undefined) end(connection)
+      return connection !== undefined
+    },
+    lose(id: string, nth: number): void {
+      const connection = nthLast(
+        all.filter((one) => one.id === id),
+        nth,
+      )
+      if (connection !== undefined) end(connection)
+    },
+  }
+}
