@@ -1,11 +1,16 @@
-/** Ways to break the lanes on purpose, one invariant at a time, through public options and wrappers alone. */
-import { merge } from 'rxjs'
+/**
+ * Ways to break the lanes on purpose, one invariant at a time, through public options and wrappers alone.
+ *
+ * It is longer than most files because it is one list.
+ */
+import { map, merge } from 'rxjs'
 import { assign } from 'xstate'
 import { commandTaskMachine } from '../../machines/command-task.js'
-import type { Engine } from '../../src/engine/engine.js'
+import { laneMachine } from '../../machines/lane.js'
+import type { Engine, Outcome } from '../../src/engine/engine.js'
 import { createInProcessEngine } from '../../src/engine/in-process.js'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
-import type { Task } from '../../src/protocol/command-tasks.js'
+import type { Task, TaskCompleteMessage } from '../../src/protocol/command-tasks.js'
 import type { CreateTaskManager } from './lanes.property.js'
 
 export interface LaneFault {
@@ -13,6 +18,8 @@ export interface LaneFault {
   readonly invariant: 'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6' | 'S7' | 'S8' | 'S9'
   readonly description: string
   readonly create: CreateTaskManager
+  /** Only the model sees it: it takes a look at everything, where the race looks at the invariants. */
+  readonly isForModel?: true
 }
 
 const withOptions =
@@ -27,6 +34,14 @@ const withManager =
     change(manager, options)
     return manager
   }
+
+/** Changes what the stream of ends tells. */
+function withCompletes(change: (message: TaskCompleteMessage, manager: TaskManager) => TaskCompleteMessage) {
+  return withManager((manager) => {
+    const changed$ = manager.complete$.pipe(map((message) => change(message, manager)))
+    Object.defineProperty(manager, 'complete$', { value: changed$ })
+  })
+}
 
 function engineWith(options: TaskManagerOptions, change: (engine: Engine) => Engine): Partial<TaskManagerOptions> {
   const { clock } = options
@@ -169,5 +184,168 @@ export const laneFaults: readonly LaneFault[] = [
         return isDone
       }
     }),
+  },
+  {
+    name: 'cancels-again',
+    invariant: 'S1',
+    description: 'A task that has ended is cancelled once more, says the answer.',
+    create: withManager((manager) => {
+      const cancel = manager.cancelTask.bind(manager)
+      manager.cancelTask = (id) => cancel(id) || manager.getTask(id) !== undefined
+    }),
+  },
+  {
+    name: 'leaves-what-was-skipped-open',
+    invariant: 'S2',
+    description: 'Commands that never ran stay pending in the complete.',
+    create: withCompletes((message) => ({
+      ...message,
+      results: message.results.map((one) => (one.status === 'skipped' ? { ...one, status: 'pending' } : one)),
+    })),
+  },
+  {
+    name: 'times-from-the-submit',
+    invariant: 'S2',
+    description: 'The duration counts the time in the queue.',
+    create: withCompletes(({ summary, ...message }, manager) => {
+      const createdAt = manager.getTask(message.taskId)?.createdAt ?? message.timestamp
+      return { ...message, summary: { ...summary, duration: message.timestamp - createdAt } }
+    }),
+  },
+  {
+    name: 'lane-stalls',
+    invariant: 'S3',
+    description: 'A lane sees no further work when a call has settled.',
+    create: withOptions(() => {
+      let looks = 0
+      return { machines: { lane: laneMachine.provide({ guards: { hasNext: () => (looks += 1) % 2 === 1 } }) } }
+    }),
+  },
+  {
+    name: 'late-result-for-the-next-call',
+    invariant: 'S4',
+    description: 'What an abandoned call returns is taken for the answer of the call that runs now.',
+    create: withOptions((options) =>
+      engineWith(options, (engine) => {
+        let settleNow: (outcome: Outcome) => void = () => undefined
+        return {
+          start: (work) => {
+            const run = engine.start({ ...work, onLate: (outcome) => settleNow(outcome) })
+            const stolen = new Promise<Outcome>((resolve) => (settleNow = resolve))
+            return { ...run, settled: Promise.race([run.settled, stolen]) }
+          },
+        }
+      }),
+    ),
+    isForModel: true,
+  },
+  {
+    name: 'late-results-are-not-counted',
+    invariant: 'S4',
+    description: 'What an abandoned call returns is dropped without a word.',
+    create: withOptions((options) =>
+      engineWith(options, (engine) => ({ start: (work) => engine.start({ ...work, onLate: () => undefined }) })),
+    ),
+    isForModel: true,
+  },
+  {
+    name: 'waits-longer-than-the-grace',
+    invariant: 'S5',
+    description: 'A call that was given up holds its lane ten times as long as it may.',
+    create: withOptions((options) =>
+      engineWith(options, (engine) => ({ start: (work) => engine.start({ ...work, graceMs: work.graceMs * 10 }) })),
+    ),
+    isForModel: true,
+  },
+  {
+    name: 'a-handler-that-throws-is-dropped',
+    invariant: 'S6',
+    description: 'A handler that has thrown once is told nothing more.',
+    create: withManager((manager) => {
+      const on = manager.on.bind(manager)
+      manager.on = (event, handler) => {
+        let hasThrown = false
+        return on(event, (message) => {
+          if (hasThrown) return
+          hasThrown = true
+          handler(message)
+          hasThrown = false
+        })
+      }
+    }),
+    isForModel: true,
+  },
+  {
+    name: 'steps-told-late',
+    invariant: 'S7',
+    description: 'Handlers hear of a step a while after it, when the complete may have been told.',
+    create: withManager((manager) => {
+      const on = manager.on.bind(manager)
+      manager.on = (event, handler) =>
+        on(event, (message) => (event === 'progress' ? queueMicrotask(() => handler(message)) : handler(message)))
+    }),
+    isForModel: true,
+  },
+  {
+    name: 'position-counts-what-has-ended',
+    invariant: 'S8',
+    description: 'The place in the queue is the place among all tasks of the instance.',
+    create: withManager((manager) => {
+      const submit = manager.submitTask.bind(manager)
+      manager.submitTask = (message) => {
+        const result = submit(message)
+        if ('error' in result) return result
+        const { instanceId } = manager.getTask(result.taskId) ?? {}
+        return { ...result, queuePosition: manager.listTasks(instanceId).length }
+      }
+    }),
+  },
+  {
+    name: 'keeps-too-many',
+    invariant: 'S9',
+    description: 'However many tasks have ended, all are kept.',
+    create: withOptions(() => ({ maxRetained: 1_000_000 })),
+    isForModel: true,
+  },
+  {
+    name: 'keeps-too-long',
+    invariant: 'S9',
+    description: 'No task is ever old.',
+    create: withOptions(() => ({ retentionMs: 1_000_000 })),
+    isForModel: true,
+  },
+  {
+    name: 'forgets-too-early',
+    invariant: 'S9',
+    description: 'A task is forgotten while it may still be asked for.',
+    create: withManager((manager) => {
+      manager.on('complete', () => manager.cleanupTasks(-1))
+    }),
+    isForModel: true,
+  },
+  {
+    name: 'a-lane-stays',
+    invariant: 'S9',
+    description: 'An instance that ever had a task has a lane for ever.',
+    create: withManager((manager, { instances }) => {
+      const depths = (): TaskManager['laneDepths'] => Reflect.get(TaskManager.prototype, 'laneDepths', manager)
+      const get = (): TaskManager['laneDepths'] =>
+        new Map([...instances.list().map(({ id }) => [id, 0] as const), ...depths()])
+      Object.defineProperty(manager, 'laneDepths', { get })
+    }),
+    isForModel: true,
+  },
+  {
+    name: 'a-timer-stays',
+    invariant: 'S9',
+    description: 'Every call leaves a timer behind.',
+    create: withOptions((options) =>
+      engineWith(options, (engine) => ({
+        start: (work) => {
+          options.clock?.setTimeout(() => undefined, 3_600_000)
+          return engine.start(work)
+        },
+      })),
+    ),
   },
 ]

@@ -1,0 +1,52 @@
+/** What the runs of a property of the lanes reached: a property that never meets a state says nothing of it. */
+import type { LaneStep } from '../../src/testing/lane-commands.js'
+
+const kinds = [
+  'actions',
+  'byListeners',
+  'statuses',
+  'commandStatuses',
+  'events',
+  'submitCodes',
+  'errorCodes',
+  'reports',
+] as const
+
+type Kind = (typeof kinds)[number]
+
+export function createReach() {
+  const seen = new Map<Kind, Set<string>>(kinds.map((kind) => [kind, new Set()]))
+  const add = (kind: Kind, what: string): void => void seen.get(kind)?.add(what)
+  return {
+    note: ({ action, answer, log, view }: LaneStep): void => {
+      if (typeof action !== 'string') add('actions', action.do)
+      noteRefusal(answer)
+      for (const entry of log) {
+        if ('did' in entry) {
+          add('byListeners', entry.did)
+          noteRefusal(entry.answer)
+        } else if ('reported' in entry) add('reports', entry.reported)
+        else if ('ended' in entry) add('events', 'the end of a stream')
+        else {
+          const { told } = entry
+          if (told.error !== undefined) add('errorCodes', told.error.code)
+          const isReport = told.type === 'task_progress' && told.progress !== undefined
+          add('events', isReport ? 'a report of progress' : `${told.type} ${told.status}`)
+        }
+      }
+      for (const { status, commands } of view.tasks) {
+        add('statuses', status)
+        for (const command of commands) add('commandStatuses', command.status)
+      }
+    },
+    reached: () =>
+      Object.fromEntries(kinds.map((kind) => [kind, [...(seen.get(kind) ?? [])].sort()])) as Record<Kind, string[]>,
+  }
+
+  function noteRefusal(answer: LaneStep['answer']): void {
+    const returned = answer !== undefined && 'returned' in answer ? answer.returned : undefined
+    if (typeof returned === 'object' && returned !== null && 'code' in returned) {
+      add('submitCodes', String(returned.code))
+    }
+  }
+}

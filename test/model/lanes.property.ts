@@ -1,0 +1,65 @@
+/**
+ * The task manager and its instances against their model (S1 to S9): the same actions go to both, and after each of them everything
+ * that was answered, told and can be seen must be the same, down to the timers that are set.
+ */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import type { LaneAction, LaneSettings } from '../../src/testing/lane-actions.js'
+import { laneSettings } from '../../src/testing/lane-arbitraries.js'
+import { createLanePair, laneCommands, takeLaneAction, type LaneStep } from '../../src/testing/lane-commands.js'
+import type { LaneHostOptions } from '../../src/testing/lane-host.js'
+
+/** When the clocks of these properties start. */
+const START = 1000
+
+/** How the task manager is made; a fault makes it wrong. */
+export type Wiring = Pick<LaneHostOptions, 'createTaskManager' | 'wrapInstance'>
+
+/** Any sequence of actions, and a disposal at the end. `onStep` hears of each step that went right. */
+export function laneModelProperty(wiring: Wiring = {}, onStep: (step: LaneStep) => void = () => undefined) {
+  const commands = laneCommands({
+    afterEach: (step, model, host) => {
+      // S9: a timer that is left behind is memory that is left behind.
+      assert.equal(host.timers, model.timers, `timers are left after ${JSON.stringify(step.action)}`)
+      onStep(step)
+    },
+  })
+  return fc.asyncProperty(
+    laneSettings,
+    fc.commands(commands, { maxCommands: 40, size: 'max' }),
+    async (settings, all) => {
+      const pair = createSides(settings, wiring)
+      await fc.asyncModelRun(() => pair, all)
+      for (const action of ending) onStep(await takeLaneAction(pair.model, pair.real, action))
+      assert.deepEqual(pair.real.observe().depths, {}, 'a lane is left after dispose')
+    },
+  )
+}
+
+/** Everything ends, and nothing follows. */
+const ending: readonly LaneAction[] = [
+  { do: 'dispose' },
+  { do: 'advance', ms: 50 },
+  { do: 'submit', commands: [{ tool: 'waits' }] },
+  { do: 'advance', ms: 10_000 },
+]
+
+/** Takes actions on the model and the real thing, one after the other; throws at the first difference. */
+export async function compareOver(
+  actions: readonly LaneAction[],
+  settings: Partial<LaneSettings> = {},
+  wiring: Wiring = {},
+): Promise<void> {
+  const { model, real } = createSides({ ...roomySettings, ...settings }, wiring)
+  for (const action of [...actions, ...ending]) await takeLaneAction(model, real, action)
+}
+
+const roomySettings: LaneSettings = {
+  commandTimeout: 200,
+  maxQueueSize: 5,
+  abortGraceMs: 50,
+  retentionMs: 5000,
+  maxRetained: 100,
+}
+
+const createSides = (settings: LaneSettings, wiring: Wiring) => createLanePair({ settings, start: START, ...wiring })

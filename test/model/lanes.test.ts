@@ -1,0 +1,70 @@
+/** The lanes do what their model says; sequences that they once did otherwise have a name. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { submitErrorCodes } from '../../src/protocol/command-tasks.js'
+import type { LaneAction, PlayedAnswer } from '../../src/testing/lane-actions.js'
+import { playedAnswers } from '../../src/testing/lane-actions.js'
+import { checkProperty } from '../support/property.js'
+import { agentCommandsProperty } from './agent-commands.property.js'
+import { compareOver, laneModelProperty } from './lanes.property.js'
+import { createReach } from './lane-reach.js'
+
+describe('the lanes, against their model', () => {
+  it('S1, S2, S3, S4, S5, S6, S7, S8, S9: answer, tell and show what the model does after every action', async () => {
+    await checkProperty('lane model', laneModelProperty(), { numRuns: 100 })
+  })
+
+  it('S10: an async task ends as its command task does, and what someone else ended is owed as a failure', async () => {
+    await checkProperty('agent commands', agentCommandsProperty(), { numRuns: 100 })
+  })
+
+  it('are led by the commands into every action, status, error code and event', async () => {
+    const reach = createReach()
+    await fc.assert(laneModelProperty({}, reach.note), { seed: 20_260_101, numRuns: 300 })
+    const { actions, byListeners, statuses, commandStatuses, events, submitCodes, errorCodes, reports } =
+      reach.reached()
+    const forListeners: LaneAction['do'][] = [
+      ...['submit', 'cancel', 'answer', 'report', 'connect', 'open', 'takeOver', 'disconnect', 'lose'],
+      ...['dropTasks', 'listen', 'unlisten', 'prune', 'look', 'dispose'],
+    ] as LaneAction['do'][]
+    expect(byListeners).toEqual([...forListeners].sort())
+    expect(actions).toEqual([...forListeners, 'submitInvalid', 'advance'].sort())
+    expect(statuses).toEqual(['cancelled', 'completed', 'failed', 'queued', 'running'])
+    expect(commandStatuses).toEqual(['error', 'pending', 'running', 'skipped', 'success'])
+    expect(events).toEqual([
+      'a report of progress',
+      'task_complete cancelled',
+      'task_complete completed',
+      'task_complete failed',
+      'task_progress error',
+      'task_progress running',
+      'task_progress success',
+      'the end of a stream',
+    ])
+    expect(submitCodes).toEqual([...submitErrorCodes].sort())
+    const ofTools = (Object.keys(playedAnswers) as PlayedAnswer[]).flatMap((how) => {
+      const answer = playedAnswers[how]
+      return 'error' in answer ? [answer.error.code] : []
+    })
+    expect(errorCodes).toEqual([...new Set([...ofTools, 'COMMAND_TIMEOUT', 'CANCELLED'])].sort())
+    expect(reports).toEqual(['handler', 'late-result', 'stream'])
+  }, 60_000)
+})
+
+describe('sequences that went wrong once', () => {
+  it('S1: what a listener submits to the next connection of an instance does not end with the one before', () =>
+    compareOver([
+      {
+        do: 'listen',
+        to: 'complete',
+        by: 'handler',
+        script: [
+          { do: 'disconnect', instance: 'y' },
+          { do: 'connect', instance: 'y' },
+          { do: 'submit', to: 'y', commands: [{ tool: 'waits' }] },
+        ],
+      },
+      { do: 'submit', to: 'x', commands: [{ tool: 'waits' }] },
+      { do: 'disconnect', instance: 'x' },
+    ]))
+})
