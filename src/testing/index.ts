@@ -1,0 +1,29 @@
+/** The race kit: what tests of one's own integration need. It needs fast-check, and no particular test runner. */
+
+// Races
+export { exploreRaces, replayRace } from './explore-races.js'
+export type { RaceSummary, ReplayOptions, ReplaySummary } from './explore-races.js'
+export { RaceError } from './race-error.js'
+export type { RaceFindings } from './race-error.js'
+export type {
+  Race,
+  RaceActor,
+  RaceActors,
+  RaceCheck,
+  RaceGenerator,
+  RaceOptions,
+  RaceStep,
+  RaceStepFunction,
+} from './race-options.js'
+export type { RaceEvent, RaceFailure, RaceRun } from './race-run.js'
+export type { RaceClock } from './race-clock.js'
+
+// Orders, for a property that schedules by itself
+export { raceOrders } from './race-order.js'
+export type { RaceOrder } from './race-order.js'
+export { createRaceScheduler } from './race-scheduler.js'
+export type { RaceScheduler, ScheduledItem } from './race-scheduler.js'
+
+// Time
+export { createManualClock } from './manual-clock.js'
+export type { ManualClock } from './manual-clock.js'
