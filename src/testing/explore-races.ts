@@ -41,6 +41,8 @@ export interface ReplaySummary {
   readonly timeline: string
 }
 
+const levels = [fc.VerbosityLevel.None, fc.VerbosityLevel.Verbose, fc.VerbosityLevel.VeryVerbose] as const
+
 /** How many runs may follow each other before the event loop has a turn. */
 const RUNS_PER_TURN = 256
 
@@ -84,8 +86,9 @@ export async function replayRace<World, Input = undefined>(
   }
   const chooser = new FixedOrder(order)
   const run = await runRace(options, chooser, options.input as Input)
-  if (run.failure !== undefined)
+  if (run.failure !== undefined) {
     throw lost(options, run, options.input, { runs: 1, failed: 1 }, 'failed in this order:')
+  }
   const taken = orderOf(run)
   return { order: taken, skipped: missing(order, taken), timeline: timelineOf(run) }
 }
@@ -109,7 +112,7 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>)
   const details = await fc.check(property, {
     numRuns,
     endOnFailure,
-    verbose,
+    verbose: typeof verbose === 'boolean' ? verbose : levels[verbose],
     ...(seed !== undefined && { seed }),
     ...(path !== undefined && { path }),
   })
@@ -123,11 +126,11 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>)
   if (run.failure === undefined) {
     throw new AgentTasksError(
       'RACE_NOT_DETERMINISTIC',
-      `${options.name ?? 'race'}: failed (${String((details.errorInstance as Error).message)}) and held in the same order. ` +
+      `${options.name ?? 'race'}: failed (${(details.errorInstance as Error).message}) and held in the same order. ` +
         'What decides besides the race? Real time, Math.random, I/O, or what an earlier run left behind.',
     )
   }
-  const found = { runs: details.numRuns, failed: 1, seed: details.seed, path: details.counterexamplePath ?? '' }
+  const found = { runs: details.numRuns, failed: 1, seed: details.seed, path: details.counterexamplePath }
   const what = `failed after ${found.runs} run(s), seed ${found.seed}, path ${found.path}; the shortest order found:`
   const others = verbose === false || verbose === 0 ? undefined : await fc.asyncDefaultReportMessage(details)
   throw lost(options, run, input, found, what, others)

@@ -18,7 +18,7 @@ export function timelineOf({ events, failure }: RaceRun): string {
       ),
     )
   const table = [['time', 'actor', 'step', 'what happened'], ...rows]
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]!.length)))
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
   const lines = elide(table).map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
   return lines.map((line) => `  ${line}`.trimEnd()).join('\n')
 }

@@ -121,7 +121,7 @@ class Run<World, Input> {
 
   async run(input: Input): Promise<RaceRun> {
     const { setup, actors, teardown } = this.#options
-    const built = await this.#finish('setup', async () => setup(this.#race, input))
+    const built = await this.#finish('setup', () => setup(this.#race, input))
     if (built !== undefined) {
       const world = built.value
       const cast = typeof actors === 'function' ? actors(world, input) : actors
@@ -133,7 +133,7 @@ class Run<World, Input> {
       await this.#raceOn(world)
       await this.#checkEnd(world)
       this.#phase = 'teardown'
-      if (teardown !== undefined) await this.#finish('teardown', async () => teardown(world))
+      if (teardown !== undefined) await this.#finish('teardown', () => teardown(world))
     }
     this.#phase = 'over'
     this.#clock.close()
@@ -202,14 +202,14 @@ class Run<World, Input> {
   }
 
   #pick(happenings: Happening[]): Happening {
+    const [first] = happenings as [Happening]
     if (happenings.length === 1) {
-      const only = happenings[0]!
-      this.#chooser.follow?.(only.actor)
-      return only
+      this.#chooser.follow?.(first.actor)
+      return first
     }
     const current = happenings.findIndex(({ actor }) => actor === this.#last)
     if (current > 0) happenings.unshift(...happenings.splice(current, 1))
-    return happenings[this.#chooser.choose(happenings.map(({ actor }) => actor))] ?? happenings[0]!
+    return happenings[this.#chooser.choose(happenings.map(({ actor }) => actor))] ?? first
   }
 
   #take({ actor, step, take }: Happening): void {
@@ -223,10 +223,10 @@ class Run<World, Input> {
   #step(line: Line<World>, { label, run }: NonNullable<ReturnType<Line<World>['next']>>, world: World): void {
     const what = `step '${label}' of ${line.name}`
     line.open = label
-    const { notes } = this.#events.at(-1)!
+    const notes = this.#events.at(-1)?.notes
     const close = (value: unknown): void => {
       line.open = undefined
-      if (value !== undefined) notes.push(`-> ${preview(value)}`)
+      if (value !== undefined) notes?.push(`-> ${preview(value)}`)
     }
     const fail = (error: unknown): void => {
       line.open = undefined
@@ -253,6 +253,7 @@ class Run<World, Input> {
       }
       task.then(
         (value) => offer('resolves', () => resolve(value)),
+        // As it came: what was rejected with is the user's.
         (error: unknown) => offer('rejects', () => reject(error as Error)),
       )
     })
@@ -282,12 +283,14 @@ class Run<World, Input> {
   // Before and after the race
 
   /** Lets `act` come to its end, whatever it waits for, in one fixed order. */
-  async #finish<T>(phase: 'setup' | 'teardown', act: () => Promise<T>): Promise<{ value: T } | undefined> {
+  async #finish<T>(phase: 'setup' | 'teardown', act: () => T | PromiseLike<T>): Promise<{ value: T } | undefined> {
     let outcome: { value: T } | { error: unknown } | undefined
-    act().then(
-      (value) => (outcome = { value }),
-      (error: unknown) => (outcome = { error }),
-    )
+    Promise.resolve()
+      .then(act)
+      .then(
+        (value) => (outcome = { value }),
+        (error: unknown) => (outcome = { error }),
+      )
     const { maxEvents = 1000 } = this.#options
     for (let events = 0; ; events += 1) {
       await this.#settle()
@@ -372,10 +375,11 @@ class Run<World, Input> {
   }
 
   async #settle(): Promise<void> {
-    for (let tick = 0; tick < this.#ticks; tick += 1) await undefined
+    for (let tick = 0; tick < this.#ticks; tick += 1) await SETTLED
   }
 }
 
+const SETTLED = Promise.resolve()
 const DEFAULT_TIMEOUT_MS = 3_600_000
 const DEFAULT_DRAIN_MS = 60_000
 const CHECK_ROUNDS = 10
@@ -420,8 +424,9 @@ function stepsOfGenerator<World>(create: RaceGenerator<World>, world: World, rac
         isDone = true
         steps ??= create(world, race)
         const result = steps.next()
-        if (!isThenable(result)) return note(result)
-        return result.then(note)
+        if (isThenable(result)) return result.then(note)
+        note(result)
+        return undefined
       },
     }
   }

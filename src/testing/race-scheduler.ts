@@ -72,7 +72,8 @@ export function createRaceScheduler(order: RaceOrder): RaceScheduler {
   const waitOne = async (): Promise<boolean> => {
     if (waiting.length === 0) return false
     const current = waiting.findIndex(({ line }) => line === last)
-    const sorted = current > 0 ? [waiting[current]!, ...waiting.toSpliced(current, 1)] : waiting
+    const sorted =
+      current > 0 ? waiting.toSpliced(current, 1).toSpliced(0, 0, ...waiting.slice(current, current + 1)) : waiting
     const next = sorted[sorted.length > 1 ? chooser.choose(sorted.map(({ label }) => label)) : 0]
     if (next === undefined) return false
     waiting.splice(waiting.indexOf(next), 1)

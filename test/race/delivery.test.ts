@@ -1,10 +1,11 @@
 /** Races of delivery (A5, A6, A9), and the races that were lost once. */
 import { describe, it } from 'vitest'
+import { RaceOrder } from '../../src/testing/race-order.js'
+import { createRaceScheduler } from '../../src/testing/race-scheduler.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { delivery } from './delivery.property.js'
 import { runRace } from './race.js'
-import { schedulerOf } from './schedule.js'
 import type { RaceScript, TriggerScript } from './script.js'
 
 describe('any race', () => {
@@ -125,5 +126,5 @@ async function race({ triggers = [{}], hooks, steps, ...rest }: Example): Promis
       ...trigger,
     })),
   }
-  await runRace(createSubject(), script, schedulerOf(0))
+  await runRace(createSubject(), script, createRaceScheduler(new RaceOrder(0)))
 }

@@ -9,6 +9,8 @@ import type { ToolCallResult } from '../../src/protocol/tool-result.js'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../src/protocol/command-tasks.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
+import { raceOrders } from '../../src/testing/race-order.js'
+import { createRaceScheduler, type RaceScheduler } from '../../src/testing/race-scheduler.js'
 
 const GRACE_MS = 50
 const TIMEOUT_MS = 200
@@ -57,7 +59,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** Two or three actors, each with steps in its own order; the scheduler decides how they interleave. */
 export function lanesProperty(create: CreateTaskManager = (options) => new TaskManager(options)) {
   const scripts = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 3 })
-  return fc.asyncProperty(fc.scheduler(), scripts, (scheduler, script) => runScript(create, scheduler, script))
+  return fc.asyncProperty(raceOrders(), scripts, (order, script) =>
+    runScript(create, createRaceScheduler(order), script),
+  )
 }
 
 interface CallLog {
@@ -300,7 +304,7 @@ async function settle(): Promise<void> {
 
 async function runScript(
   create: CreateTaskManager,
-  scheduler: fc.Scheduler,
+  scheduler: RaceScheduler,
   scripts: readonly (readonly Step[])[],
 ): Promise<void> {
   const world = new LaneWorld(create)

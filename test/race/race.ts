@@ -2,13 +2,13 @@
  * Runs one race: its actors under a schedule that fast-check chooses, then whatever must follow. What is checked while it
  * runs and after it is here; what happens in it is in world.ts.
  */
-import { stringify, type Scheduler } from 'fast-check'
+import type { RaceScheduler } from '../../src/testing/race-scheduler.js'
 import type { Subject } from '../support/subject.js'
 import { describeStep, OWNERS, type RaceScript } from './script.js'
 import { RETRY_MAX_MS, World } from './world.js'
 
 /** Runs a script under a schedule. @throws what was wrong first, and the schedule */
-export async function runRace(subject: Subject, script: RaceScript, scheduler: Scheduler): Promise<void> {
+export async function runRace(subject: Subject, script: RaceScript, scheduler: RaceScheduler): Promise<void> {
   const world: World = new World(subject, script, scheduler, () => checkAtRest(world))
   script.actors.forEach((steps, actor) => {
     scheduler.scheduleSequence(
@@ -28,7 +28,7 @@ export async function runRace(subject: Subject, script: RaceScript, scheduler: S
     await checkShared(world, settle)
     await checkDisposal(world, settle)
   } finally {
-    world.ledger.conclude(stringify(scheduler))
+    world.ledger.conclude(String(scheduler))
   }
 }
 

@@ -2,13 +2,14 @@
  * When deliveries start, to the millisecond: ends share a message, a refused or expired one is retried with exponential
  * back-off, an idle edge fires the retry, a success or an empty ledger resets it (A6; D2, D3 and D4 of the chart).
  */
-import fc, { stringify } from 'fast-check'
+import fc from 'fast-check'
 import { BehaviorSubject } from 'rxjs'
 import type { TriggerAgentTurn } from '../../src/async-tasks/auto-trigger.js'
+import { raceOrders, type RaceOrder } from '../../src/testing/race-order.js'
+import { createRaceScheduler } from '../../src/testing/race-scheduler.js'
 import type { SubjectProperty } from '../support/planted-faults.js'
 import type { Subject } from '../support/subject.js'
 import { createPacedClock } from '../support/paced-clock.js'
-import { order, schedulerOf } from './schedule.js'
 import { TimingModel, type Timing } from './timing-model.js'
 
 type Step = { readonly do: 'end' | 'idle edge' | 'mark all' } | { readonly do: 'advance'; readonly ms: number }
@@ -50,11 +51,11 @@ const timingScript: fc.Arbitrary<TimingScript> = fc.record({
 
 export const deliveryTiming: SubjectProperty = {
   name: 'delivery-timing',
-  create: (subject) => fc.asyncProperty(order, timingScript, (number, script) => run(subject, script, number)),
+  create: (subject) => fc.asyncProperty(raceOrders(), timingScript, (order, script) => run(subject, script, order)),
 }
 
-async function run(subject: Subject, script: TimingScript, number: number): Promise<void> {
-  const scheduler = schedulerOf(number)
+async function run(subject: Subject, script: TimingScript, order: RaceOrder): Promise<void> {
+  const scheduler = createRaceScheduler(order)
   const clock = createPacedClock()
   const manager = subject.createManager({ maxAsyncTasks: -1, clock, onError: () => undefined })
   const reminders = subject.createReminders(manager)
@@ -129,6 +130,6 @@ async function run(subject: Subject, script: TimingScript, number: number): Prom
   model.look(clock.now())
   const left = manager.getPendingNotifications().length
   await manager.dispose()
-  model.conclude(stringify(scheduler))
-  if (left > 0) throw new Error(`A6: ${left} are still owed\n${stringify(scheduler)}`)
+  model.conclude(String(scheduler))
+  if (left > 0) throw new Error(`A6: ${left} are still owed\n${String(scheduler)}`)
 }

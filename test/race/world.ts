@@ -2,10 +2,10 @@
  * The world that a race takes place in: a manager with its triggers and their hosts, whose every callback is noted in a
  * ledger, and the turns that they start.
  */
-import type { Scheduler } from 'fast-check'
 import type { TriggerAgentTurn, TurnDelivery } from '../../src/async-tasks/auto-trigger.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { AsyncTaskReminderService } from '../../src/async-tasks/reminder-service.js'
+import type { RaceScheduler } from '../../src/testing/race-scheduler.js'
 import { createPacedClock } from '../support/paced-clock.js'
 import type { Subject } from '../support/subject.js'
 import { FakeHost } from './host.js'
@@ -39,7 +39,7 @@ export class World implements Stage {
   isDisposed = false
   areStreamsOver = false
   readonly #script: RaceScript
-  readonly #scheduler: Scheduler
+  readonly #scheduler: RaceScheduler
   readonly #onRest: () => void
   readonly #hookSteps: { [Name in keyof Hooks]: Step[] }
   #isListening = true
@@ -47,7 +47,7 @@ export class World implements Stage {
   #names = 0
 
   /** @param onRest called before each scheduled step, when nothing is going on */
-  constructor(subject: Subject, script: RaceScript, scheduler: Scheduler, onRest: () => void) {
+  constructor(subject: Subject, script: RaceScript, scheduler: RaceScheduler, onRest: () => void) {
     this.#script = script
     this.#scheduler = scheduler
     this.#onRest = onRest
