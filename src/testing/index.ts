@@ -27,3 +27,19 @@ export type { RaceScheduler, ScheduledItem } from './race-scheduler.js'
 // Time
 export { createManualClock } from './manual-clock.js'
 export type { ManualClock } from './manual-clock.js'
+
+// Logs of deliveries; `agent-tasks/testing/ledger` has these alone, for production
+export { checkDeliveryLedger, deliveryLogEntrySchema, parseDeliveryLog, recordDeliveryLedger } from './ledger.js'
+export type {
+  DeliveryCheckOptions,
+  DeliveryLogEntry,
+  DeliveryProblem,
+  DeliveryRecorder,
+  DeliveryVerdict,
+  RecordedTasks,
+  RecorderOptions,
+} from './ledger.js'
+
+// Waiting without real timers
+export { runUntilEvent, runUntilSettled, runUntilState } from './run-until.js'
+export type { EventOf, RunUntilOptions } from './run-until.js'

@@ -1,0 +1,110 @@
+/** Waits without real time: they end when they should, and say what was seen when they cannot. */
+import { describe, expect, it } from 'vitest'
+import { createActor, emit, setup } from 'xstate'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import {
+  createManualClock,
+  exploreRaces,
+  runUntilEvent,
+  runUntilSettled,
+  runUntilState,
+} from '../../../src/testing/index.js'
+
+const lamp = setup({
+  types: { events: {} as { type: 'press' } | { type: 'look'; at: number }, emitted: {} as { type: 'dimmed' } },
+}).createMachine({
+  id: 'lamp',
+  initial: 'off',
+  states: {
+    off: { on: { press: 'on' } },
+    on: { after: { 1000: { target: 'dim', actions: emit({ type: 'dimmed' }) } } },
+    dim: { after: { 60_000: 'burnt' } },
+    burnt: { type: 'final' },
+  },
+})
+
+function light() {
+  const clock = createManualClock()
+  const actor = createActor(lamp, { clock, id: 'lamp' }).start()
+  return { clock, actor }
+}
+
+describe('runUntilState', () => {
+  it('moves the clock no further than the state', async () => {
+    const { clock, actor } = light()
+    actor.send({ type: 'press' })
+    expect((await runUntilState(actor, 'dim', clock)).value).toBe('dim')
+    expect(clock.now()).toBe(1000)
+    await runUntilState(actor, ({ status }) => status === 'done', clock)
+    expect(clock.now()).toBe(61_000)
+  })
+
+  it('says what was seen when nothing is left that could bring the state', async () => {
+    const { clock, actor } = light()
+    await expect(runUntilState(actor, 'dim', clock)).rejects.toThrow(
+      'runUntilState: lamp was never "dim": no timer is left that could bring it. Seen states: off.',
+    )
+    actor.send({ type: 'press' })
+    await expect(runUntilState(actor, 'burnt', clock, { timeoutMs: 5000 })).rejects.toThrow(
+      '5000 ms have passed. Seen states: on, dim.',
+    )
+    await expect(runUntilState(actor, 'off', clock)).rejects.toThrow('it has stopped. Seen states: dim, burnt (done).')
+    await expect(runUntilState(actor, 'off', clock, { timeoutMs: -1 })).rejects.toThrow('options.timeoutMs: got -1')
+  })
+})
+
+describe('runUntilEvent', () => {
+  it('takes an event that the actor receives or emits', async () => {
+    const { clock, actor } = light()
+    clock.setTimeout(() => actor.send({ type: 'look', at: 7 }), 50)
+    expect((await runUntilEvent(actor, 'look', clock)).at).toBe(7)
+    actor.send({ type: 'press' })
+    expect(await runUntilEvent(actor, 'dimmed', clock)).toEqual({ type: 'dimmed' })
+    expect(clock.now()).toBe(1050)
+  })
+
+  it('says what was seen when it does not come', async () => {
+    const { clock, actor } = light()
+    clock.setTimeout(() => actor.send({ type: 'press' }), 50)
+    await expect(runUntilEvent(actor, ({ type }) => type === 'look', clock)).rejects.toThrow(
+      /runUntilEvent: lamp never got the awaited event: it has stopped\. Seen events: press, /,
+    )
+  })
+})
+
+describe('runUntilSettled', () => {
+  it('runs a task to its deadline, and answers with what settled', async () => {
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ clock })
+    manager.launch({ id: 'a', subagentName: 'helper', goalPrompt: '', timeoutMs: 5000 }, async (_, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return {}
+    })
+    const { settled } = await runUntilSettled(manager.waitFor(['a']), clock)
+    expect(settled.map(({ status }) => status)).toEqual(['failed'])
+    expect(clock.now()).toBe(5000)
+    await manager.dispose()
+  })
+
+  it('rejects as the promise does, or says that nothing can settle it', async () => {
+    const clock = createManualClock()
+    await expect(runUntilSettled(Promise.reject(new Error('no')), clock)).rejects.toThrow('no')
+    await expect(runUntilSettled(new Promise(() => undefined), clock)).rejects.toThrow('the promise never settled')
+    const again = (): unknown => clock.setTimeout(again, 0)
+    again()
+    await expect(runUntilSettled(new Promise(() => undefined), clock)).rejects.toThrow('10000 timers ran')
+  })
+
+  it('waits in a race without moving its clock itself', async () => {
+    const summary = await exploreRaces({
+      setup: ({ clock }) => ({ clock, actor: createActor(lamp, { clock, id: 'lamp' }).start() }),
+      actors: {
+        presser: [({ actor }) => actor.send({ type: 'press' })],
+        watcher: [async ({ actor, clock }) => (await runUntilState(actor, ({ value }) => value !== 'off', clock)).value],
+      },
+      mode: 'exhaustive',
+    })
+    // The watcher begins before the press, or after the press and none, one or two of the timers.
+    expect(summary.orders).toBe(4)
+  })
+})
