@@ -43,3 +43,12 @@ export type {
 // Waiting without real timers
 export { runUntilEvent, runUntilSettled, runUntilState } from './run-until.js'
 export type { EventOf, RunUntilOptions } from './run-until.js'
+
+// A model of the manager, and commands that hold a manager against it
+export { compareManager, createManagerPair, managerCommand, managerCommands } from './manager-commands.js'
+export type { ManagerCommand, ManagerCommandOptions, ManagerModel, ManagerSystem } from './manager-commands.js'
+export * as managerModel from './task-model.js'
+
+// What to draw
+export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
+export type { RaceScriptOptions, TaskEvent, TaskInputOptions } from './arbitraries.js'

@@ -42,14 +42,13 @@ export async function runUntilState<Actor extends AnyActorRef>(
   const matches = toPredicate<SnapshotFrom<Actor>>(state)
   const seen: string[] = []
   let found: { readonly value: SnapshotFrom<Actor> } | undefined
-  let isOver = false
+  const isOver = (): boolean => (actor.getSnapshot() as { status?: string }).status !== 'active'
   const wait = createWait()
   const look = (snapshot: SnapshotFrom<Actor>): void => {
     const shown = showState(snapshot)
     if (seen.at(-1) !== shown) seen.push(shown)
     if (found === undefined && matches(snapshot)) found = { value: snapshot }
-    if ((snapshot as { status?: string }).status !== 'active') isOver = true
-    if (found !== undefined || isOver) wait.end()
+    if (found !== undefined || isOver()) wait.end()
   }
   look(actor.getSnapshot() as SnapshotFrom<Actor>)
   const subscription = actor.subscribe({
@@ -58,12 +57,12 @@ export async function runUntilState<Actor extends AnyActorRef>(
     complete: () => look(actor.getSnapshot() as SnapshotFrom<Actor>),
   })
   const what = `runUntilState: ${actor.id} was never ${typeof state === 'function' ? 'as awaited' : preview(state)}`
-  const why = await run(clock, options, wait, () => found !== undefined || isOver)
+  const why = await run(clock, options, wait, () => found !== undefined || isOver())
   subscription.unsubscribe()
   // It is changed by the callbacks above, which the compiler cannot see.
   const match = found as { readonly value: SnapshotFrom<Actor> } | undefined
   if (match !== undefined) return match.value
-  throw failure(what, isOver ? 'it has stopped' : why, 'states', seen)
+  throw failure(what, isOver() ? 'it has stopped' : why, 'states', seen)
 }
 
 /**

@@ -1,6 +1,6 @@
 /** What the package must say, word by word, where the seeds or the specification give the words. */
 import { reasons } from './actions.js'
-import type { ModelRecord, ModelTask } from './task-model.js'
+import type { ModelRecord, ModelTask } from '../../src/testing/task-model.js'
 
 /** How the model sees a run end; `index` is that of the output or the reason in the lists of `actions.ts`. */
 export type ModelOutcome =

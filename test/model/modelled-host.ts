@@ -33,8 +33,8 @@ import {
 } from './host.js'
 import { failureText, limitText, reminderText, timeoutText, type ModelOutcome } from './expected-texts.js'
 import { abortSignal, makeSignal, stopListening, type ModelledSignal } from './modelled-signal.js'
-import * as model from './task-model.js'
-import type { ModelLease, ModelRecord, ModelTask, Told } from './task-model.js'
+import * as model from '../../src/testing/task-model.js'
+import type { ModelLease, ModelRecord, ModelTask, Told } from '../../src/testing/task-model.js'
 
 interface Subscription {
   readonly n: number

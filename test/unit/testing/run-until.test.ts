@@ -100,7 +100,9 @@ describe('runUntilSettled', () => {
       setup: ({ clock }) => ({ clock, actor: createActor(lamp, { clock, id: 'lamp' }).start() }),
       actors: {
         presser: [({ actor }) => actor.send({ type: 'press' })],
-        watcher: [async ({ actor, clock }) => (await runUntilState(actor, ({ value }) => value !== 'off', clock)).value],
+        watcher: [
+          async ({ actor, clock }) => (await runUntilState(actor, ({ value }) => value !== 'off', clock)).value,
+        ],
       },
       mode: 'exhaustive',
     })

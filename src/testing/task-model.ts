@@ -1,6 +1,7 @@
 /**
- * What the registry must do, as the specification says it, in the plainest way: one list of tasks, looked through from end
- * to end for every question. No actors, no indexes, no host code; `modelled-host.ts` adds who is told and when.
+ * The model of a task manager: what the registry must do, as the specification says it, in the plainest way: one list of
+ * tasks, looked through from end to end for every question. No actors, no indexes, no host code. The commands of
+ * `manager-commands.ts` hold a manager against it, and this repository's own properties add who is told and when.
  *
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */

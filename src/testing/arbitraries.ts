@@ -1,0 +1,126 @@
+/** What tasks are given, what they return, what happens to them, and scripts of racing actors: for anyone's properties. */
+import fc from 'fast-check'
+import type { OutputObject } from '../../machines/records.js'
+import type { RegisterTaskInput } from '../protocol/async-tasks.js'
+
+/** What to draw from. */
+export interface TaskInputOptions {
+  /** Ids to draw from; few, so that tasks meet. Default: any short word. */
+  readonly ids?: readonly string[]
+  /** Owners to draw from. Default `main` alone. */
+  readonly owners?: readonly string[]
+}
+
+/**
+ * Inputs of `registerTask` and, but for the id, of `launch`.
+ * @example
+ * fc.property(taskInputs({ ids: ['a', 'b'] }), (input) => manager.registerTask(input).id === input.id)
+ */
+export function taskInputs({ ids, owners = ['main'] }: TaskInputOptions = {}): fc.Arbitrary<RegisterTaskInput> {
+  return fc.record(
+    {
+      id: ids === undefined ? fc.stringMatching(/^[a-z]{1,8}$/) : fc.constantFrom(...ids),
+      subagentName: fc.constantFrom('helper', 'researcher', 'reviewer'),
+      goalPrompt: fc.string({ maxLength: 40 }),
+      owner: fc.constantFrom(...owners),
+      timeoutMs: fc.integer({ min: 1, max: 3_600_000 }),
+    },
+    { requiredKeys: ['id', 'subagentName', 'goalPrompt'] },
+  )
+}
+
+/**
+ * What runs return: nothing, an output as it should be, or whatever else there is in JSON.
+ * @example
+ * fc.property(taskOutputs(), (output) => manager.completeTask('a', output))
+ */
+export function taskOutputs(): fc.Arbitrary<OutputObject> {
+  const usual = fc.record(
+    {
+      final_message: fc.string({ maxLength: 60 }),
+      terminate_reason: fc.constantFrom('GOAL', 'MAX_TURNS', 'ERROR'),
+      emitted_vars: fc.dictionary(fc.stringMatching(/^[a-z_]{1,8}$/), fc.jsonValue(), { maxKeys: 3 }),
+    },
+    { requiredKeys: [] },
+  )
+  const any = fc.dictionary(fc.string({ maxLength: 8 }), fc.jsonValue(), { maxKeys: 3 })
+  return fc.oneof({ weight: 4, arbitrary: usual }, { weight: 1, arbitrary: any })
+}
+
+/** Something that happens to the tasks of a manager. */
+export type TaskEvent =
+  | { readonly type: 'register'; readonly id: string; readonly owner: string }
+  | { readonly type: 'complete'; readonly id: string; readonly output: OutputObject }
+  | { readonly type: 'fail'; readonly id: string; readonly error: string }
+  | { readonly type: 'cancel'; readonly id: string }
+  | { readonly type: 'advance'; readonly ms: number }
+
+/**
+ * Sequences of what happens to tasks. Any order comes: ends before beginnings, two ends, ids that are used again.
+ * @example
+ * fc.property(taskEvents(), (events) => {
+ *   for (const event of events) if (event.type === 'complete') manager.completeTask(event.id, event.output)
+ * })
+ */
+export function taskEvents(
+  options: TaskInputOptions & { readonly maxLength?: number } = {},
+): fc.Arbitrary<TaskEvent[]> {
+  const { ids = ['a', 'b', 'c'], owners = ['main'], maxLength = 20 } = options
+  const id = fc.constantFrom(...ids)
+  const event: fc.Arbitrary<TaskEvent> = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ type: fc.constant('register' as const), id, owner: fc.constantFrom(...owners) }),
+    },
+    { weight: 3, arbitrary: fc.record({ type: fc.constant('complete' as const), id, output: taskOutputs() }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ type: fc.constant('fail' as const), id, error: fc.string({ maxLength: 20 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('cancel' as const), id }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ type: fc.constant('advance' as const), ms: fc.constantFrom(0, 1, 1000, 60_000) }),
+    },
+  )
+  return fc.array(event, { maxLength, size: 'max' })
+}
+
+/** How scripts look. */
+export interface RaceScriptOptions {
+  /** The names of actors that are always there. Default none. */
+  readonly actors?: readonly string[]
+  /** How many more there may be, without names of their own. Default 3, and at least one in all. */
+  readonly maxOthers?: number
+  /** The most steps of one actor. Default 5. */
+  readonly maxSteps?: number
+}
+
+/**
+ * Scripts of racing actors: for each name a list of steps, as data. `actors` of `exploreRaces` turns each step into what it does.
+ * @param step one step, as data that shrinks and prints well
+ * @example
+ * await exploreRaces({
+ *   inputs: raceScripts(fc.constantFrom('submit', 'cancel')),
+ *   setup: (race) => createWorld(race),
+ *   actors: (world, script) =>
+ *     Object.fromEntries(Object.entries(script).map(([name, steps]) => [name, steps.map((step) => () => world[step]())])),
+ * })
+ */
+export function raceScripts<Step>(
+  step: fc.Arbitrary<Step>,
+  { actors = [], maxOthers = 3, maxSteps = 5 }: RaceScriptOptions = {},
+): fc.Arbitrary<Record<string, Step[]>> {
+  const steps = fc.array(step, { minLength: 1, maxLength: maxSteps })
+  return fc
+    .tuple(
+      fc.tuple(...actors.map(() => steps)),
+      fc.array(steps, { minLength: actors.length === 0 ? 1 : 0, maxLength: maxOthers }),
+    )
+    .map(([named, others]) =>
+      Object.fromEntries([
+        ...actors.map((name, index): [string, Step[]] => [name, named[index] ?? []]),
+        ...others.map((all, index): [string, Step[]] => [`actor ${index + 1}`, all]),
+      ]),
+    )
+}

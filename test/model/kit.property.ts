@@ -1,0 +1,64 @@
+/** The kit's own model, commands and arbitraries, held against the real manager: what users get must be true. */
+import fc from 'fast-check'
+import { createManualClock } from '../../src/testing/manual-clock.js'
+import { recordDeliveryLedger } from '../../src/testing/delivery-recorder.js'
+import { createManagerPair, managerCommands } from '../../src/testing/manager-commands.js'
+import { taskEvents, type TaskEvent } from '../../src/testing/arbitraries.js'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { ManualClock } from '../../src/testing/manual-clock.js'
+import type { Subject } from '../support/subject.js'
+
+const settings = fc.record({ maxAsyncTasks: fc.constantFrom(-1, 0, 1, 2), notifyCancelled: fc.boolean() })
+
+/** Any sequence of the kit's commands (A1, A3, A4, A5, A6, A7). */
+export const kitCommandsProperty = (subject: Subject) =>
+  fc.property(settings, fc.commands(managerCommands(), { maxCommands: 60, size: 'max' }), (given, commands) => {
+    fc.modelRun(
+      () => createManagerPair({ ...given, createManager: (options) => subject.createManager(options) }),
+      commands,
+    )
+  })
+
+/** Whatever happens to tasks, the log of an agent that reads its reminders is clean (A5). */
+export const kitLedgerProperty = (subject: Subject) =>
+  fc.property(
+    settings,
+    taskEvents({ owners: ['main', 'sub'] }),
+    fc.integer({ min: 1, max: 5 }),
+    (given, events, pace) => {
+      const clock = createManualClock()
+      const manager = subject.createManager({ ...given, clock })
+      const recorder = recordDeliveryLedger(manager, { clock })
+      const reminders = subject.createReminders(manager)
+      const remind = (): void => {
+        for (const owner of ['main', 'sub']) reminders.leaseReminder({ owner })?.acknowledge()
+      }
+      events.forEach((event, index) => {
+        apply(manager, clock, event)
+        if (index % pace === 0) remind()
+      })
+      remind()
+      const verdict = recorder.check()
+      if (!verdict.isClean) throw new Error(`A5: ${JSON.stringify(verdict, undefined, 2)}`)
+    },
+  )
+
+function apply(manager: AsyncTaskManager, clock: ManualClock, event: TaskEvent): void {
+  switch (event.type) {
+    case 'register':
+      if (manager.getTask(event.id) !== undefined) return
+      manager.registerTask({ ...event, subagentName: 'helper', goalPrompt: 'help' })
+      return
+    case 'complete':
+      manager.completeTask(event.id, event.output)
+      return
+    case 'fail':
+      manager.failTask(event.id, event.error)
+      return
+    case 'cancel':
+      manager.cancelTask(event.id)
+      return
+    case 'advance':
+      clock.advance(event.ms)
+  }
+}
