@@ -3,11 +3,11 @@
  * programs there. Needs `npm run build` first.
  *
  * Checks that the tarball holds what it should, that a JavaScript and a TypeScript program run, that the types compile
- * under both module resolutions that ESM packages meet, and that importing a subpath prints nothing and lets the
- * process exit by itself.
+ * under both module resolutions that ESM packages meet, that importing a subpath prints nothing and lets the
+ * process exit by itself, and that the race kit works with node's own test runner and with vitest.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,6 +45,15 @@ await agent.dispose()
 console.log(ended.map((task) => \`\${task.id} \${task.status}\`).join())
 `
 
+const losingProgram = `
+import { writeFileSync } from 'node:fs'
+import { exploreRaces } from 'agent-tasks/testing'
+import { naiveTrigger } from './lost-completion.js'
+const error = await exploreRaces(naiveTrigger).catch((error) => error)
+writeFileSync('kit/regression.test.js', error.regressionTest)
+`
+
+const installOptions = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
 const compilerOptions = { target: 'es2023', lib: ['es2023'], types: ['node'], strict: true }
 // The first also checks every declaration file that the package brings. Under the second's exactOptionalPropertyTypes,
 // which a consumer may have, XState's own declarations do not pass such a check.
@@ -61,7 +70,11 @@ installInEmptyProject(tarball)
 write('program.js', javaScriptProgram)
 expectOutput('a JavaScript program', ['program.js'], 'a completed done')
 checkTypeScript()
-for (const subpath of Object.keys(manifest.exports)) checkImport(manifest.name + subpath.slice(1))
+const subpaths = Object.keys(manifest.exports)
+for (const subpath of subpaths.filter((one) => one !== './testing')) checkImport(manifest.name + subpath.slice(1))
+install(['fast-check', 'vitest'])
+checkImport(`${manifest.name}/testing`)
+checkRaceKit()
 
 function pack(): string {
   const [packed] = JSON.parse(
@@ -82,9 +95,44 @@ function pack(): string {
 function installInEmptyProject(filename: string): void {
   const { version } = createRequire(import.meta.url)('@types/node/package.json') as Manifest
   write('package.json', JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
-  run('npm install', 'npm', ['install', ...options, `./${filename}`, `@types/node@${version}`])
+  run('npm install', 'npm', ['install', ...installOptions, `./${filename}`, `@types/node@${version}`])
   pass('it installs in an empty project')
+}
+
+/** Installs the versions that this repository uses. */
+function install(names: string[]): void {
+  const resolve = createRequire(import.meta.url)
+  const wanted = names.map((name) => `${name}@${(resolve(`${name}/package.json`) as Manifest).version}`)
+  run(`npm install ${wanted.join(' ')}`, 'npm', ['install', ...installOptions, ...wanted])
+  pass(`with it, ${wanted.join(' and ')} are installed`)
+}
+
+/** The examples of docs/testing.md, and the test that a lost race prints: it must fail on what is wrong and pass on what is right. */
+function checkRaceKit(): void {
+  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  for (const name of ['lost-completion.ts', 'with-node-test.ts', 'with-vitest.ts']) {
+    cpSync(join(root, 'docs/examples/testing', name), join(project, 'kit', name))
+  }
+  const kitOptions = { ...compilerOptions, module: 'nodenext', moduleResolution: 'nodenext', skipLibCheck: true }
+  write('tsconfig.json', JSON.stringify({ compilerOptions: kitOptions, include: ['kit'] }))
+  run('tsc of the race kit', process.execPath, [compiler, '-p', 'tsconfig.json'])
+  run('node --test', process.execPath, ['--test', 'kit/with-node-test.js'], project, 30_000)
+  pass('the race kit runs in node:test')
+
+  write('kit/lose.js', losingProgram)
+  run('a lost race', process.execPath, ['kit/lose.js'], project, 30_000)
+  const printed = readFileSync(join(project, 'kit/regression.test.js'), 'utf8')
+  if (spawnSync(process.execPath, ['--test', 'kit/regression.test.js'], { cwd: project }).status === 0) {
+    fail('the printed test passes on the code that is wrong')
+  }
+  write('kit/regression.test.js', printed.replace('{ naiveTrigger }', '{ autoTrigger as naiveTrigger }'))
+  run('the printed test, on what is right,', process.execPath, ['--test', 'kit/regression.test.js'], project, 30_000)
+  pass('the test that a lost race prints fails on what is wrong and passes on what is right')
+
+  const vitest = join(project, 'node_modules/vitest/vitest.mjs')
+  write('vitest.config.js', `export default { test: { include: ['kit/with-vitest.js'] } }`)
+  run('vitest', process.execPath, [vitest, 'run', '--reporter=dot'], project, 60_000)
+  pass('the race kit runs in vitest')
 }
 
 function checkTypeScript(): void {

@@ -1,0 +1,100 @@
+/** The types of the race kit: what is inferred, and what does not compile. */
+import fc from 'fast-check'
+import { describe, expectTypeOf, it } from 'vitest'
+import { createActor, setup } from 'xstate'
+import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { OutputObject } from '../../machines/records.js'
+import type { Clock } from '../../src/clock.js'
+import {
+  createManualClock,
+  exploreRaces,
+  raceScripts,
+  recordDeliveryLedger,
+  replayRace,
+  runUntilEvent,
+  runUntilSettled,
+  runUntilState,
+  taskOutputs,
+  type DeliveryLogEntry,
+  type Race,
+  type RaceOptions,
+  type RaceSummary,
+} from '../../src/testing/index.js'
+
+describe('the types of a race', () => {
+  it('infer the world from setup, for actors, checks and teardown', () => {
+    const explore = () =>
+      exploreRaces({
+        setup: async (race) => ({ race, count: 0 }),
+        actors: {
+          a: [
+            (world) => {
+              expectTypeOf(world).toEqualTypeOf<{ race: Race; count: number }>()
+            },
+            { label: 'counts', run: ({ count }) => count + 1 },
+          ],
+          b: function* (world) {
+            expectTypeOf(world.count).toBeNumber()
+            yield 'a step'
+          },
+        },
+        invariants: { small: ({ count }) => count < 3 },
+        // @ts-expect-error the world has no such field
+        atEnd: { large: ({ size }) => size },
+        teardown: ({ race }) => race.note('over'),
+      })
+    expectTypeOf(explore).returns.resolves.toEqualTypeOf<RaceSummary>()
+  })
+
+  it('infer the input from the arbitrary', () => {
+    const options: RaceOptions<number, Record<string, 'up'[]>> = {
+      inputs: raceScripts(fc.constant('up')),
+      setup: (_, script) => Object.keys(script).length,
+      actors: (_, script) => Object.fromEntries(Object.keys(script).map((name) => [name, []])),
+    }
+    expectTypeOf(replayRace<number, Record<string, 'up'[]>>)
+      .parameter(0)
+      .toHaveProperty('order')
+    expectTypeOf(options.inputs).toEqualTypeOf<fc.Arbitrary<Record<string, 'up'[]>> | undefined>()
+  })
+
+  it('refuse what is no race', () => {
+    // @ts-expect-error no actors
+    void (() => exploreRaces({ setup: () => 1 }))
+    // @ts-expect-error a mode that there is none of
+    void (() => exploreRaces({ setup: () => 1, actors: { a: [() => 1] }, mode: 'all' }))
+    // @ts-expect-error no order
+    void (() => replayRace({ setup: () => 1, actors: { a: [() => 1] } }))
+  })
+
+  it('of a clock, a race and what is drawn fit the package', () => {
+    expectTypeOf(createManualClock()).toExtend<Clock>()
+    expectTypeOf<Race['clock']>().toExtend<Clock>()
+    expectTypeOf(taskOutputs()).toEqualTypeOf<fc.Arbitrary<OutputObject>>()
+  })
+})
+
+describe('the types of waits', () => {
+  const machine = setup({ types: { events: {} as { type: 'press'; times: number } | { type: 'look' } } }).createMachine(
+    {},
+  )
+
+  it('are those of the actor', () => {
+    const clock = createManualClock()
+    const actor = createActor(machine)
+    const press = () => runUntilEvent(actor, 'press', clock)
+    expectTypeOf(press).returns.resolves.toEqualTypeOf<{ type: 'press'; times: number }>()
+    const state = () => runUntilState(actor, ({ value }) => value === 'on', clock)
+    expectTypeOf(state).returns.resolves.toHaveProperty('value')
+    const wait = () => runUntilSettled(new AsyncTaskManager().waitFor(['a']), clock)
+    expectTypeOf(wait).returns.resolves.toHaveProperty('settled')
+  })
+})
+
+describe('the types of a log', () => {
+  it('narrow by type', () => {
+    const told = (entry: DeliveryLogEntry) => (entry.type === 'told' ? entry.taskIds : undefined)
+    expectTypeOf(told).returns.toEqualTypeOf<readonly string[] | undefined>()
+    expectTypeOf(recordDeliveryLedger).parameter(0).toExtend<AsyncTaskManager | object>()
+  })
+})

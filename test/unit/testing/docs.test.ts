@@ -1,0 +1,44 @@
+/** docs/testing.md shows the files that the tests run, word by word; the ones that no other test runs are run here. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { cancelAllProperty } from '../../../docs/examples/testing/manager-commands.js'
+import { judge } from '../../../docs/examples/testing/production-log.js'
+import { naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
+import { exploreRaces } from '../../../src/testing/index.js'
+import { checkProperty } from '../../support/property.js'
+
+// It registers its own tests here, as it would in a project of its own.
+import '../../../docs/examples/testing/with-vitest.js'
+
+const folder = 'docs/examples/testing'
+const page = readFileSync('docs/testing.md', 'utf8')
+
+/** The code blocks of the page, without their fences. */
+const blocks = Array.from(page.matchAll(/^```\w*\n(.*?)^```$/gms), ([, text = '']) => text)
+
+describe('docs/testing.md', () => {
+  it.each(readdirSync(folder))(`shows ${folder}/%s as it is`, (name) => {
+    expect(blocks).toContain(`// ${folder}/${name}\n${readFileSync(`${folder}/${name}`, 'utf8')}`)
+  })
+
+  it('shows the message of its first example', async () => {
+    const message = await exploreRaces({ ...naiveTrigger, mode: 'exhaustive' }).catch((error: unknown) => String(error))
+    expect(blocks.map((block) => `RaceError: ${block}`)).toContain(`${String(message)}\n`)
+  })
+
+  it('finds what its first sketch does wrong', async () => {
+    const [race = '', buy = ''] = blocks.filter((block) => block.includes('buy'))
+    const program = `return (async () => { ${race.replaceAll(/^import .*$/gm, '')}\n })()\n${buy}`
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the text is this repository's own
+    const run = new Function('exploreRaces', program) as (explore: typeof exploreRaces) => Promise<void>
+    await expect(run(exploreRaces)).rejects.toThrow("'nothing is sold that is not there' does not hold")
+  })
+
+  it('judges a log as it says', async () => {
+    expect(await judge(() => Promise.resolve())).toEqual([])
+  })
+
+  it('adds a command to those of the kit', async () => {
+    await checkProperty('cancel all', cancelAllProperty)
+  })
+})
