@@ -76,6 +76,16 @@ export default defineConfig(
     },
   },
   {
+    name: "examples: node's own test runner awaits its tests itself",
+    files: ['docs/examples/testing/*.ts'],
+    rules: {
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        { allowForKnownSafeCalls: [{ from: 'package', package: 'node:test', name: 'test' }] },
+      ],
+    },
+  },
+  {
     name: 'configuration files',
     files: ['*.{js,mjs,cjs}', '.*.{js,mjs,cjs}', '*.config.ts'],
     rules: { 'no-restricted-syntax': ['error', noEnum] },
