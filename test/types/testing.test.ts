@@ -59,14 +59,15 @@ describe('the types of a race', () => {
   })
 
   it('refuse what is no race', () => {
-    // @ts-expect-error nobody races
-    ;(() => exploreRaces({ setup: () => 1 }))(
-      // @ts-expect-error a mode that there is none of
+    const misuses = [
+      // @ts-expect-error nobody races
+      () => exploreRaces({ setup: () => 1 }),
+      // @ts-expect-error there is no such mode
       () => exploreRaces({ setup: () => 1, actors: { a: [() => 1] }, mode: 'all' }),
-    )(
       // @ts-expect-error a replay needs an order
       () => replayRace({ setup: () => 1, actors: { a: [() => 1] } }),
-    )
+    ]
+    expectTypeOf(misuses).toBeArray()
   })
 
   it('of a clock, a race and what is drawn fit the package', () => {
