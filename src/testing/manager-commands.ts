@@ -42,7 +42,11 @@ export interface ManagerCommandOptions {
  * fc.modelRun(() => createManagerPair({ maxAsyncTasks: 2 }), commands)
  */
 export function createManagerPair(options: ManagerCommandOptions = {}): { model: ManagerModel; real: ManagerSystem } {
-  const { maxAsyncTasks = 2, notifyCancelled = false, createManager = (given: AsyncTaskManagerOptions) => new AsyncTaskManager(given) } = options
+  const {
+    maxAsyncTasks = 2,
+    notifyCancelled = false,
+    createManager = (given: AsyncTaskManagerOptions) => new AsyncTaskManager(given),
+  } = options
   const clock = createManualClock(1000)
   const manager = createManager({ maxAsyncTasks, notifyCancelled, clock })
   return {
