@@ -7,7 +7,7 @@ const layers = [
   ['async-tasks', 'runners', 'instances'],
   ['command-tasks'],
   ['tools', 'commands'],
-  ['host', 'server', 'mcp'],
+  ['host', 'server', 'mcp', 'adapters'],
   ['cli'],
 ]
 const everyoneMayUse = ['errors', 'clock', 'isolated-call', 'isolated-signal'].map((name) => `^src/${name}[.]ts$`)
@@ -46,10 +46,32 @@ const homeRules = Object.entries(homes).map(([dependency, names]) => ({
   to: { path: `^node_modules/${dependency}/` },
 }))
 
+// Each agent SDK is an optional peer of one adapter, and importing an adapter loads no other SDK.
+const sdks = { 'ai-sdk': ['ai', '@ai-sdk/[^/]+'], 'openai-agents': ['@openai/[^/]+'], langchain: ['@langchain/[^/]+'] }
+const adapters = [...Object.keys(sdks), 'json-schema']
+
+const adapterRules = [
+  ...Object.entries(sdks).map(([name, packages]) => ({
+    name: `sdk-of-adapter-${name}`,
+    comment: `Only src/adapters/${name}.ts may import it.`,
+    severity: 'error',
+    from: { path: '^(src|machines)/', pathNot: `^src/adapters/${name}[.]ts$` },
+    to: { path: packages.map((dependency) => `^node_modules/${dependency}/`) },
+  })),
+  {
+    name: 'adapters-are-independent',
+    comment: 'An adapter that imported another one would load its SDK.',
+    severity: 'error',
+    from: { path: '^src/adapters/' },
+    to: { path: adapters.map((name) => `^src/adapters/${name}[.]ts$`) },
+  },
+]
+
 export default {
   forbidden: [
     ...layerRules,
     ...homeRules,
+    ...adapterRules,
     {
       name: 'machines-are-pure',
       comment: 'machines/ imports itself, xstate and zod: no I/O, no Node builtin, no RxJS, nothing of src.',
@@ -89,7 +111,7 @@ export default {
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
-      to: { path: '^src/(server|mcp|cli|client|inspect|testing)/' },
+      to: { path: '^src/(server|mcp|cli|client|adapters|inspect|testing)/' },
     },
     {
       name: 'nobody-imports-the-entry',
