@@ -19,7 +19,7 @@ export interface JsonSchemaTools {
    * is the text for the model.
    * @param args the arguments, or their JSON text as many APIs hand it over; nothing at all counts as no arguments
    */
-  call(name: string, args: unknown, context?: ToolContext): Promise<ToolResult>
+  readonly call: (name: string, args: unknown, context?: ToolContext) => Promise<ToolResult>
 }
 
 /**

@@ -22,6 +22,9 @@ export function toLangChainTools(tools: NeutralTools): LangChainTool[] {
 }
 
 function toLangChainTool(tool: Tool): LangChainTool {
+  // LangChain throws on input that its own check refuses. This schema says what is wanted and lets everything pass to the
+  // tool, which checks it and answers in words.
+  const schema: z.ZodType<Parameters> = z.any().meta(parametersOf(tool))
   return langChainTool(
     async (input: Parameters, { signal, toolCall }: CallConfig) => {
       const result = await tool.execute(input, { signal, toolCallId: toolCall?.id })
@@ -30,12 +33,10 @@ function toLangChainTool(tool: Tool): LangChainTool {
     {
       name: tool.name,
       description: tool.description,
-      // LangChain throws on input that its own check refuses. This says what is wanted and lets everything pass to the
-      // tool, which checks it and answers in words.
-      schema: z.any().meta(parametersOf(tool)),
+      schema,
       responseFormat: 'content_and_artifact',
     },
-  ) as LangChainTool
+  )
 }
 
 /** The part of a `ToolRunnableConfig` that counts here. */
