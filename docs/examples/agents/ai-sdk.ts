@@ -1,0 +1,36 @@
+/** An agent on the AI SDK that works in the background, and is woken when something has ended. */
+import type { AgentTasksOptions } from 'agent-tasks'
+import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
+import { generateText, isStepCount, type LanguageModel, type ModelMessage } from 'ai'
+import { createTasks } from './tasks.js'
+import { createTurns, type ExampleAgent } from './turns.js'
+
+export function createAiSdkAgent(model: LanguageModel, options?: AgentTasksOptions): ExampleAgent {
+  const tasks = createTasks(options)
+  const tools = toAiSdkTools(tasks.tools)
+  const messages: ModelMessage[] = []
+
+  const turns = createTurns(async (text, abortSignal) => {
+    const asked: ModelMessage[] = [...messages, { role: 'user', content: text }]
+    const answer = await generateText({
+      model,
+      tools,
+      messages: asked,
+      stopWhen: isStepCount(10),
+      ...(abortSignal && { abortSignal }),
+    })
+    // Only now does the agent know it: a turn that failed leaves no trace, and its results come again.
+    messages.splice(0, messages.length, ...asked, ...answer.responseMessages)
+    return answer.text
+  })
+
+  // An idle agent is woken with what it is owed; the promise says whether the model was told.
+  tasks.setupAsyncTaskAutoTrigger(turns.isBusy$, (text, { signal }) => turns.take('tasks', text, signal))
+
+  return {
+    say: (text) => turns.take('user', text),
+    transcript: turns.transcript,
+    whenQuiet: () => tasks.getAsyncTaskManager().whenQuiet(),
+    dispose: () => tasks.dispose(),
+  }
+}

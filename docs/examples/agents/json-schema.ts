@@ -1,0 +1,51 @@
+/** The same agent on no SDK at all: a function that completes a conversation, whatever API is behind it. */
+import type { AgentTasksOptions } from 'agent-tasks'
+import { toJsonSchemaTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
+import { createTasks } from './tasks.js'
+import { createTurns, type ExampleAgent } from './turns.js'
+
+export interface Message {
+  readonly role: 'user' | 'assistant' | 'tool'
+  readonly content: string
+  /** The calls of an assistant's message, with arguments as JSON text. */
+  readonly calls?: readonly { readonly id: string; readonly name: string; readonly arguments: string }[]
+  /** The call that a tool's message answers. */
+  readonly callId?: string
+}
+
+/** Asks a model for the next message. */
+export type Complete = (
+  messages: readonly Message[],
+  tools: readonly JsonSchemaTool[],
+  signal: AbortSignal | undefined,
+) => Promise<Message>
+
+export function createPlainAgent(complete: Complete, options?: AgentTasksOptions): ExampleAgent {
+  const tasks = createTasks(options)
+  const { tools, call } = toJsonSchemaTools(tasks.tools)
+  let messages: readonly Message[] = []
+
+  const turns = createTurns(async (text, signal) => {
+    const asked: Message[] = [...messages, { role: 'user', content: text }]
+    for (;;) {
+      const reply = await complete(asked, tools, signal)
+      asked.push(reply)
+      if (reply.calls === undefined || reply.calls.length === 0) break
+      for (const { id, name, arguments: args } of reply.calls) {
+        const { llmContent } = await call(name, args, { signal, toolCallId: id })
+        asked.push({ role: 'tool', content: llmContent, callId: id })
+      }
+    }
+    messages = asked
+    return asked.at(-1)?.content ?? ''
+  })
+
+  tasks.setupAsyncTaskAutoTrigger(turns.isBusy$, (text, { signal }) => turns.take('tasks', text, signal))
+
+  return {
+    say: (text) => turns.take('user', text),
+    transcript: turns.transcript,
+    whenQuiet: () => tasks.getAsyncTaskManager().whenQuiet(),
+    dispose: () => tasks.dispose(),
+  }
+}
