@@ -4,13 +4,15 @@
  *
  * Checks that the tarball holds what it should, that a JavaScript and a TypeScript program run, that the types compile
  * under both module resolutions that ESM packages meet, that importing a subpath prints nothing and lets the
- * process exit by itself, and that the race kit works with node's own test runner and with vitest.
+ * process exit by itself, and that the race kit works with node's own test runner and with vitest. The adapters' SDKs are
+ * optional peers: without them everything else works, and an adapter names what is missing; with its own alone, each
+ * adapter works.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 type Manifest = { name: string; version: string; exports: Record<string, unknown> }
@@ -33,7 +35,10 @@ console.log(seen.join(' '))
 
 const typeScriptProgram = `
 import { createAgentTasks, processRunner, type AsyncTaskInfo } from 'agent-tasks'
+import { toJsonSchemaTools } from 'agent-tasks/adapters/json-schema'
 const agent = createAgentTasks({ maxAsyncTasks: 2 })
+const listed = await toJsonSchemaTools(agent.tools).call('check_async_tasks', '{}')
+if (listed.error !== undefined) throw new Error(listed.llmContent)
 const manager = agent.getAsyncTaskManager()
 const ended: AsyncTaskInfo[] = []
 const off = manager.onTaskCompleted((task) => { ended.push(task) })
@@ -54,6 +59,43 @@ writeFileSync('kit/regression.test.js', error.regressionTest)
 `
 
 const installOptions = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+
+/** Adapters that need an optional peer: what to install, and a program that uses it. */
+const adapters = {
+  'ai-sdk': {
+    peer: 'ai',
+    program: `
+import { generateText, type ToolSet } from 'ai'
+import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
+const made = toAiSdkTools(agent.tools)
+const tools: ToolSet = made
+const goal: string = ({} as Parameters<NonNullable<typeof made.task.execute>>[0]).goal_prompt ?? 'none'
+console.log(typeof generateText, Object.keys(tools).length, goal)
+`,
+    output: 'function 3 none',
+  },
+  'openai-agents': {
+    peer: '@openai/agents',
+    program: `
+import { Agent } from '@openai/agents'
+import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
+const { tools } = new Agent({ name: 'A', tools: toOpenAIAgentsTools(agent.tools) })
+console.log(tools.length)
+`,
+    output: '3',
+  },
+  langchain: {
+    peer: '@langchain/core',
+    program: `
+import type { StructuredToolInterface } from '@langchain/core/tools'
+import { toLangChainTools } from 'agent-tasks/adapters/langchain'
+const tools: StructuredToolInterface[] = toLangChainTools(agent.tools)
+console.log(await tools[1]?.invoke({}))
+`,
+    output: 'No async tasks.',
+  },
+} as const
+
 const compilerOptions = { target: 'es2023', lib: ['es2023'], types: ['node'], strict: true }
 // The first also checks every declaration file that the package brings. Under the second's exactOptionalPropertyTypes,
 // which a consumer may have, XState's own declarations do not pass such a check.
@@ -70,8 +112,11 @@ installInEmptyProject(tarball)
 write('program.js', javaScriptProgram)
 expectOutput('a JavaScript program', ['program.js'], 'a completed done')
 checkTypeScript()
-const subpaths = Object.keys(manifest.exports)
-for (const subpath of subpaths.filter((one) => one !== './testing')) checkImport(manifest.name + subpath.slice(1))
+const needy = ['./testing', ...Object.keys(adapters).map((name) => `./adapters/${name}`)]
+for (const subpath of Object.keys(manifest.exports)) {
+  if (!needy.includes(subpath)) checkImport(manifest.name + subpath.slice(1))
+}
+checkAdapters()
 install(['fast-check', 'vitest'])
 checkImport(`${manifest.name}/testing`)
 checkRaceKit()
@@ -136,17 +181,56 @@ function checkRaceKit(): void {
 }
 
 function checkTypeScript(): void {
-  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
   write('program.ts', typeScriptProgram)
   for (const resolution of resolutions) {
     const outDir = `out-${resolution.module}`
-    write(
-      'tsconfig.json',
-      JSON.stringify({ compilerOptions: { ...compilerOptions, ...resolution, outDir }, files: ['program.ts'] }),
-    )
-    run(`tsc with ${resolution.moduleResolution}`, process.execPath, [compiler, '-p', 'tsconfig.json'])
+    run(`tsc with ${resolution.moduleResolution}`, process.execPath, compile(['program.ts'], { ...resolution, outDir }))
     expectOutput(`a TypeScript program, ${resolution.moduleResolution}`, [`${outDir}/program.js`], 'a completed')
   }
+}
+
+/** The arguments of Node that compile programs. */
+function compile(files: readonly string[], options: object): string[] {
+  write('tsconfig.json', JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, files }))
+  return [createRequire(import.meta.url).resolve('typescript/bin/tsc'), '-p', 'tsconfig.json']
+}
+
+/** Without its peer an adapter says which one is missing, at run time and to the compiler; with it, and no other, it works. */
+function checkAdapters(): void {
+  const specifierOf = (name: string) => `${manifest.name}/adapters/${name}`
+  const all = Object.entries(adapters)
+  write('bare.ts', all.map(([name]) => `import '${specifierOf(name)}'`).join('\n'))
+  const missing = all.map(([, { peer }]) => `Cannot find module '${peer}`)
+  expectFailure('tsc of the adapters without peers', compile(['bare.ts'], { ...resolutions[0], noEmit: true }), missing)
+  for (const [name, { peer }] of all) {
+    const load = ['--input-type=module', '--eval', `await import('${specifierOf(name)}')`]
+    expectFailure(`import '${specifierOf(name)}' without ${peer}`, load, [`Cannot find package '${peer}'`])
+  }
+
+  for (const [, { peer }] of all) link(peer)
+  const before = `import { createAgentTasks } from '${manifest.name}'\nconst agent = createAgentTasks()`
+  for (const [name, { program }] of all) write(`${name}.ts`, before + program)
+  // The SDKs' own declarations are not ours to check.
+  const options = { ...resolutions[0], skipLibCheck: true, outDir: 'out-adapters' }
+  const files = all.map(([name]) => `${name}.ts`)
+  run('tsc of the adapters with peers', process.execPath, compile(files, options))
+  for (const [, { peer }] of all) unlink(peer)
+  for (const [name, { peer, output }] of all) {
+    link(peer)
+    expectOutput(`a program with ${specifierOf(name)} and ${peer} alone`, [`out-adapters/${name}.js`], output, 30_000)
+    unlink(peer)
+  }
+}
+
+/** Installs what this project has installed already. */
+function link(peer: string): void {
+  const path = join(project, 'node_modules', peer)
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(join(root, 'node_modules', peer), path)
+}
+
+function unlink(peer: string): void {
+  rmSync(join(project, 'node_modules', peer))
 }
 
 /** Nothing may be printed, and nothing kept alive: the process ends by itself. */
@@ -156,8 +240,21 @@ function checkImport(specifier: string): void {
   expectOutput(`import '${specifier}'`, ['--no-warnings', '--input-type=module', '--eval', program], '')
 }
 
-function expectOutput(what: string, args: string[], wanted: string): void {
-  const printed = run(what, process.execPath, args, project, 5_000).trim()
+function expectFailure(what: string, args: string[], wanted: string[]): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: project,
+    timeout: 60_000,
+    encoding: 'utf8',
+  })
+  const said = stdout + stderr
+  if (status === 0 || !wanted.every((text) => said.includes(text))) {
+    fail(`${what} ended with ${status ?? 'a signal'} and said:\n${said}`)
+  }
+  pass(`${what} says so`)
+}
+
+function expectOutput(what: string, args: string[], wanted: string, timeout = 5_000): void {
+  const printed = run(what, process.execPath, args, project, timeout).trim()
   if (printed !== wanted) fail(`${what} printed '${printed}', not '${wanted}'`)
   pass(`${what} runs and exits by itself`)
 }
