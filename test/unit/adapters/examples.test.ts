@@ -12,6 +12,7 @@ import { script, type LastWord, type Script } from '../../../docs/examples/agent
 import { createOpenAIAgent } from '../../../docs/examples/agents/openai-agents.js'
 import type { ExampleAgent, TurnEvent } from '../../../docs/examples/agents/turns.js'
 import type { AgentTasksOptions } from '../../../src/host/agent-tasks.js'
+import { readBlocks } from '../../support/doc-blocks.js'
 
 const agents: Record<string, (script: Script, options?: AgentTasksOptions) => ExampleAgent> = {
   'the AI SDK': (told, options) => createAiSdkAgent(scriptedAiSdkModel(told), options),
@@ -116,15 +117,15 @@ describe.each(Object.entries(agents))('the example agent on %s', (_name, create)
 
 describe('docs/adapters.md', () => {
   const page = readFileSync('docs/adapters.md', 'utf8')
-  const blocks = [...page.matchAll(/\(([\w./-]+\.ts)\)[^\n]*\n\n```ts\n([\s\S]*?)```/g)]
+  const excerpts = readBlocks('docs/adapters.md', page).filter(({ language }) => language === 'typescript')
 
-  it('takes every code block from the example that it names', () => {
-    expect(blocks.length).toBeGreaterThanOrEqual(4)
-    expect(blocks).toHaveLength(page.split('```ts').length - 1)
-    for (const [, file = '', code = ''] of blocks) {
-      const source = readFileSync(`docs/${file}`, 'utf8')
-      // A block leaves lines out where it says so.
-      for (const part of code.split(/^ *\/\/ \.\.\.\n/m)) expect(source, file).toContain(part.trim())
+  // Its `ts` blocks are programs, which `npm run docs:run` runs.
+  it('takes each excerpt from the example that it names', () => {
+    expect(excerpts.length).toBeGreaterThanOrEqual(4)
+    for (const { flags, text } of excerpts) {
+      const source = readFileSync(`docs/${flags[0]}`, 'utf8')
+      // It leaves lines out where it says so.
+      for (const part of text.split(/^ *\/\/ \.\.\.\n/m)) expect(source).toContain(part.trim())
     }
   })
 
