@@ -11,6 +11,8 @@ const layers = [
   ['cli'],
 ]
 const everyoneMayUse = ['errors', 'clock', 'isolated-call', 'isolated-signal'].map((name) => `^src/${name}[.]ts$`)
+// The command line speaks to a server as any program elsewhere does.
+const besides = { cli: ['client'] }
 const ours = '^(src|machines|test|docs)/'
 const folder = (name) => `^src/${name}/`
 
@@ -22,7 +24,10 @@ const layerRules = layers.flatMap((names, level) =>
       comment: `src/${name} may import ${['machines', ...below].join(', ')}, and the files that everyone may use.`,
       severity: 'error',
       from: { path: folder(name) },
-      to: { path: '^(src|machines)/', pathNot: [folder(name), '^machines/', ...below.map(folder), ...everyoneMayUse] },
+      to: {
+        path: '^(src|machines)/',
+        pathNot: [folder(name), '^machines/', ...[...below, ...(besides[name] ?? [])].map(folder), ...everyoneMayUse],
+      },
     }
   }),
 )
@@ -36,6 +41,7 @@ const homes = {
   '@modelcontextprotocol/(server|node)': ['mcp'],
   '@statelyai/inspect': ['inspect'],
   'fast-check': ['testing'],
+  '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }
 
 const homeRules = Object.entries(homes).map(([dependency, names]) => ({

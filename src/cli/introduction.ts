@@ -1,13 +1,20 @@
-/**
- * `npm start`: serves the demo instance as the environment says, and prints what to try. SIGTERM and SIGINT drain: running tasks get
- * `tasks.drainMs`, the rest end as cancelled, and the process exits with 0. A second signal does not wait.
- */
+/** What a server says when it listens: where, and lines to paste. */
 import { resolve } from 'node:path'
-import { AgentTasksError } from '../errors.js'
-import { startTaskServer, type TaskServer } from '../server/start-task-server.js'
-import { createDemoInstance } from './demo-instance.js'
+import type { TaskServer } from '../server/start-task-server.js'
 
-function introduce({ httpUrl, wsUrl, config }: TaskServer): string {
+/** @param instances the ids of what can run commands */
+export function introduce({ httpUrl, wsUrl, config }: TaskServer, instances: readonly string[]): string {
+  const where = `REST at ${httpUrl} (try it at ${httpUrl}/docs), sockets at ${wsUrl}.`
+  if (instances.includes('calc')) {
+    return [`${where} The instance "calc" has the tools add, echo and slow.`, '', ...examples(httpUrl, config)].join(
+      '\n',
+    )
+  }
+  const known = instances.length === 0 ? 'No instance is connected yet.' : `Instances: ${instances.join(', ')}.`
+  return `${where} ${known}`
+}
+
+function examples(httpUrl: string, config: TaskServer['config']): string[] {
   const needsToken = config.auth.tokens.length > 0
   // The shell that is asked to paste has the variable, and the token is not printed.
   const header = needsToken ? ` -H "authorization: Bearer \${AUTH_TOKENS%%,*}"` : ''
@@ -25,38 +32,11 @@ function introduce({ httpUrl, wsUrl, config }: TaskServer): string {
     `await client.close()`,
   ]
   return [
-    `REST at ${httpUrl} (try it at ${httpUrl}/docs), sockets at ${wsUrl}. The instance "calc" has the tools add, echo and slow.`,
-    '',
     'Submit a task:',
     `  ${curl} -d '${JSON.stringify(add)}'`,
     '',
     'Submit one and follow it:',
     `  ${trust}node --input-type=module -e "${program.join('; ')}"`,
     '',
-  ].join('\n')
-}
-
-function stopOnSignals(server: TaskServer): void {
-  let isStopping = false
-  const stop = (): void => {
-    if (isStopping) process.exit(1)
-    isStopping = true
-    server.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
-  }
-  process.on('SIGTERM', stop).on('SIGINT', stop)
-}
-
-try {
-  const server = await startTaskServer({ instances: [createDemoInstance()] })
-  stopOnSignals(server)
-  console.log(introduce(server))
-} catch (error) {
-  console.error(error instanceof AgentTasksError ? `agent-tasks: ${error.message}` : error)
-  process.exitCode = 1
+  ]
 }

@@ -1,0 +1,28 @@
+/** `--instance name='command args'`: an MCP server that `serve` starts, or connects to when it is a URL. */
+import { parseArgsStringToArgv } from 'string-argv'
+import { InvalidInputError } from '../errors.js'
+import type { MCPInstanceOptions } from '../instances/mcp-instance.js'
+
+/**
+ * @param value `name=command args` or `name=http://...`; quotes in it work as in a shell, and nothing else of a shell does
+ * @throws InvalidInputError
+ */
+export function parseInstanceOption(value: string): MCPInstanceOptions {
+  const [, id = '', target = ''] = /^([\w.:-]+)=(.*)$/s.exec(value.trim()) ?? []
+  if (id === '') throw new InvalidInputError('--instance', value, `name='command args' or name=http://host/path`)
+  if (/^https?:\/\//.test(target)) return { id, url: target }
+  const [command, ...args] = parseArgsStringToArgv(target)
+  if (command === undefined) throw new InvalidInputError('--instance', value, `a command or a URL after ${id}=`)
+  return { id, command, args }
+}
+
+/** @throws InvalidInputError when two have one name */
+export function parseInstanceOptions(values: readonly string[]): MCPInstanceOptions[] {
+  const parsed = values.map(parseInstanceOption)
+  const names = new Set<string>()
+  for (const { id } of parsed) {
+    if (names.has(id)) throw new InvalidInputError('--instance', id, 'a name that no other instance has')
+    names.add(id)
+  }
+  return parsed
+}

@@ -1,0 +1,61 @@
+/** `agent-tasks submit FILE|-`: submits a task, follows it, and exits as it ended. */
+import type { Command } from 'commander'
+import { addClientOptions, interruptible, withClient, type ClientOptions } from './client-options.js'
+import { CommandEnd } from './failures.js'
+import { followTask } from './follow.js'
+import { readTask } from './task-file.js'
+import { createTerminal, type Surroundings } from './terminal.js'
+
+interface SubmitOptions extends ClientOptions {
+  readonly instance?: string
+  readonly detach?: boolean
+}
+
+export function addSubmitCommand(program: Command, surroundings: Surroundings): void {
+  addClientOptions(
+    program
+      .command('submit')
+      .description('submit a task and follow it to its end')
+      .argument('<file>', 'a JSON file with the task, or - for standard input'),
+  )
+    .option('--instance <id>', 'run it on this instance, whatever the file says')
+    .option('--detach', 'print the id of the task and do not wait')
+    .addHelpText(
+      'after',
+      `
+Progress goes to standard error, what the commands return to standard output. Ctrl-C cancels the task.
+Exit code: 0 completed, 1 failed, 5 cancelled; 2 bad input, 3 no server, 4 refused, 130 Ctrl-C.
+
+Examples:
+  $ agent-tasks submit task.json
+  $ echo '{"task_name":"Add","commands":[{"tool_name":"add","args":{"a":2,"b":3}}]}' | agent-tasks submit -
+  $ agent-tasks submit task.json --json | tail -n 1`,
+    )
+    .action((file: string, options: SubmitOptions) => submit(file, options, surroundings))
+}
+
+async function submit(file: string, options: SubmitOptions, surroundings: Surroundings): Promise<void> {
+  const isJson = options.json === true
+  const read = await readTask(file, surroundings.readStdin)
+  const task = options.instance === undefined ? read : { ...read, instanceId: options.instance }
+  const terminal = createTerminal(surroundings, 'stderr')
+  const exitCode = await withClient(options, surroundings, async (client) => {
+    const submitted = await client.submit(task)
+    const { taskId } = submitted
+    if (isJson) terminal.printJson({ type: 'submitted', ...submitted })
+    if (options.detach === true) {
+      if (!isJson) terminal.print(taskId)
+      return 0
+    }
+    return interruptible(
+      (signal) => followTask(client, taskId, { terminal, isJson, signal }),
+      async () => {
+        const wasCancelled = await client.cancel(taskId).catch(() => false)
+        terminal.say(
+          wasCancelled ? `${taskId} was cancelled.` : `${taskId} may still run: agent-tasks task end ${taskId}`,
+        )
+      },
+    )
+  })
+  if (exitCode !== 0) throw new CommandEnd(exitCode)
+}

@@ -1,0 +1,29 @@
+/** Rows in columns, for people. */
+import { systemClock } from '../clock.js'
+
+/** @returns a line for the heads and one for each row; the last column is not padded */
+export function formatTable(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [heads, ...rows]
+  const widths = heads.map((_head, column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
+  return all.map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** How long ago that was, in a word: `12s`, `3m`, `2h`, `4d`. */
+export function formatAge(since: number, now: number = systemClock.now()): string {
+  const seconds = Math.max(0, Math.round((now - since) / 1000))
+  if (seconds < 120) return `${seconds}s`
+  if (seconds < 7200) return `${Math.round(seconds / 60)}m`
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)}h` : `${Math.round(seconds / 86_400)}d`
+}
+
+/** A text as one line of at most so many characters. What could steer a terminal is taken out. */
+export function oneLine(text: string, most: number): string {
+  // eslint-disable-next-line no-control-regex
+  const line = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
+  return line.length <= most ? line : `${line.slice(0, most - 3)}...`
+}

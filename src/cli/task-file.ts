@@ -1,0 +1,33 @@
+/** The task that `submit` reads from a file or from standard input. */
+import { readFile } from 'node:fs/promises'
+import { InvalidInputError } from '../errors.js'
+import type { TaskSubmission } from '../client/task-client.js'
+import { parseInput } from '../protocol/parse.js'
+import { taskSubmitSchema } from '../protocol/command-tasks.js'
+
+/**
+ * @param path of a JSON file, or `-`
+ * @throws InvalidInputError that names the file, and the field in it
+ */
+export async function readTask(path: string, readStdin: () => Promise<string>): Promise<TaskSubmission> {
+  const name = path === '-' ? 'standard input' : path
+  const text = await (path === '-' ? readStdin() : readFile(path, 'utf8')).catch((error: unknown) => {
+    throw new InvalidInputError('FILE', path, `a file that can be read (${(error as Error).message})`)
+  })
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch (error) {
+    throw new InvalidInputError(name, text, `JSON (${(error as Error).message})`)
+  }
+  const { task_name, task_intention, instanceId, commands, metadata } = parseInput(taskSubmitSchema, json, name)
+  return {
+    ...{
+      task_name,
+      task_intention,
+      commands: commands.map(({ timeout, ...rest }) => ({ ...rest, ...(timeout !== undefined && { timeout }) })),
+    },
+    ...(instanceId !== undefined && { instanceId }),
+    ...(metadata !== undefined && { metadata }),
+  }
+}
