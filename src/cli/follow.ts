@@ -1,5 +1,5 @@
 /** Follows a task to its end: what is shown meanwhile, what is printed then, and the exit code. */
-import type { TaskClient } from '../client/task-client.js'
+import type { TaskClient, TaskSubmission } from '../client/task-client.js'
 import type { Task, TaskCompleteMessage } from '../protocol/command-tasks.js'
 import { toolCallResultSchema } from '../protocol/tool-calls.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
@@ -15,6 +15,8 @@ const exitCodes = {
 export interface FollowOptions {
   readonly terminal: Terminal
   readonly isJson: boolean
+  /** The task as it was submitted just now. */
+  readonly submitted?: TaskSubmission
   /** Ends the following, not the task. */
   readonly signal: AbortSignal
 }
@@ -24,9 +26,10 @@ export interface FollowOptions {
  * @throws what `TaskClient.watch` does
  */
 export async function followTask(client: TaskClient, taskId: string, options: FollowOptions): Promise<ExitCode> {
-  const { terminal, isJson, signal } = options
+  const { terminal, isJson, signal, submitted } = options
   const view = createTaskView(terminal)
   let end: TaskCompleteMessage | undefined
+  if (submitted !== undefined && !isJson) view.snapshot(submitted)
   const onSnapshot = (task: Task): void => {
     if (!isJson) view.snapshot(task)
   }

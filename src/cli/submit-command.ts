@@ -48,7 +48,7 @@ async function submit(file: string, options: SubmitOptions, surroundings: Surrou
       return 0
     }
     return interruptible(
-      (signal) => followTask(client, taskId, { terminal, isJson, signal }),
+      (signal) => followTask(client, taskId, { terminal, isJson, signal, submitted: task }),
       async () => {
         const wasCancelled = await client.cancel(taskId).catch(() => false)
         terminal.say(

@@ -1,15 +1,22 @@
 /** Shows a task while it runs: a bar for each command on a terminal, a line for each change elsewhere. */
 import type { TaskEvent } from '../client/session.js'
-import type { CommandStatus, Task } from '../protocol/command-tasks.js'
+import type { CommandStatus } from '../protocol/command-tasks.js'
 import { oneLine } from './table.js'
 import type { Terminal } from './terminal.js'
 
 export interface TaskView {
   /** How the task stands, at the start and after a reconnection. */
-  snapshot(task: Task): void
+  snapshot(task: { readonly commands: readonly CommandLike[] }): void
   show(event: TaskEvent): void
   /** Leaves the last picture where it is. */
   end(): void
+}
+
+/** A command as it was submitted, or as it is now. */
+interface CommandLike {
+  readonly tool_name: string
+  readonly intention?: string | undefined
+  readonly status?: CommandStatus | undefined
 }
 
 interface Row {
@@ -49,7 +56,7 @@ function createBars({ colours }: Terminal, live: NonNullable<Terminal['live']>):
   }
   return {
     snapshot: (task) => {
-      task.commands.forEach(({ tool_name, intention, status }, index) => {
+      task.commands.forEach(({ tool_name, intention = '', status = 'pending' }, index) => {
         rows[index] = { name: oneLine(intention || tool_name, 40), status, share: isOver(status) ? 1 : 0, note: '' }
       })
       draw()
@@ -58,7 +65,7 @@ function createBars({ colours }: Terminal, live: NonNullable<Terminal['live']>):
       if (event.type === 'task_complete') {
         event.results.forEach(({ status, error }, index) => {
           const row = rows[index]
-          if (row !== undefined) Object.assign(row, { status, note: error?.message ?? '' })
+          if (row !== undefined) Object.assign(row, { status, ...(error === undefined && { note: '' }) })
         })
         last = `${event.taskId} ${event.status} ${outcome(event)}`.trimEnd()
       } else {

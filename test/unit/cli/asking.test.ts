@@ -1,0 +1,215 @@
+// The commands that ask a server: what they print, where, and how they end.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { containing, jsonLines, matching, run, startCommandLine } from './command-line.js'
+
+const add = { task_name: 'Add', commands: [{ tool_name: 'add', intention: 'Add two numbers', args: { a: 2, b: 3 } }] }
+const bad = { task_name: 'Bad', commands: [{ tool_name: 'nope' }, { tool_name: 'add', args: { a: 1, b: 1 } }] }
+
+describe('submit', () => {
+  it('prints what the commands returned, and the progress beside it', async () => {
+    const { submit } = await startCommandLine()
+    const { exitCode, stdout, stderr } = await submit(add)
+    expect([exitCode, stdout]).toEqual([0, '5\n'])
+    const id = /task_\S+/.exec(stderr)?.[0]
+    expect(stderr.split('\n').slice(0, 2)).toEqual([`${id} [1/1] add running`, `${id} [1/1] add success`])
+    expect(stderr).toMatch(/ completed \(1 of 1 commands in \d+ ms\)\n$/)
+  })
+
+  it('reads a file, and says which field of it is wrong', async () => {
+    const { run: ask } = await startCommandLine()
+    const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'task.json')
+    await writeFile(file, JSON.stringify(add))
+    expect(await ask(['submit', file])).toMatchObject({ exitCode: 0, stdout: '5\n' })
+    await writeFile(file, JSON.stringify({ ...add, commands: [{ tool_name: 7 }] }))
+    expect(await ask(['submit', file])).toMatchObject({
+      exitCode: 2,
+      stderr: `agent-tasks: ${file}.commands[0].tool_name: got 7, expected a string.\n`,
+    })
+    await writeFile(file, '{')
+    expect(await ask(['submit', file])).toMatchObject({ exitCode: 2, stderr: containing('expected JSON') })
+    const missing = await ask(['submit', join(folder, 'none.json')])
+    expect([missing.exitCode, missing.stderr]).toEqual([2, containing('ENOENT')])
+  })
+
+  it('exits with 1 when a command fails, and says why', async () => {
+    const { submit } = await startCommandLine()
+    const { exitCode, stdout, stderr } = await submit(bad)
+    expect([exitCode, stdout]).toEqual([1, ''])
+    expect(stderr).toContain('[1/2] nope error: -32602: Unknown tool: nope')
+    expect(stderr).toContain('failed (0 of 2 commands')
+  })
+
+  it('prints every event as JSON, and nothing else', async () => {
+    const { submit } = await startCommandLine()
+    const { exitCode, stdout, stderr } = await submit(bad, ['--json'])
+    expect([exitCode, stderr]).toEqual([1, ''])
+    expect(jsonLines(stdout)).toMatchObject([
+      { type: 'submitted', queuePosition: 1 },
+      { type: 'task_progress', status: 'running' },
+      { type: 'task_progress', status: 'error' },
+      { type: 'task_complete', status: 'failed' },
+    ])
+  })
+
+  it('draws a bar for each command on a terminal, and no colour where it is not wanted', async () => {
+    const { submit } = await startCommandLine()
+    const { stderr, stdout } = await submit(add, [], { isTTY: true })
+    expect(stdout).toBe('5\n')
+    expect(stderr).toContain('Add two numbers \u001b[32m[====================] success\u001b[39m')
+    const plain = await submit(bad, [], { isTTY: true, env: { NO_COLOR: '1' } })
+    expect(plain.stderr).toContain('nope [====================] error -32602: Unknown tool: nope')
+    expect(plain.stderr).toContain('add  [....................] skipped')
+    // eslint-disable-next-line no-control-regex
+    expect(plain.stderr).not.toMatch(/\u001b\[\d\dm/)
+  })
+
+  it('takes what could steer a terminal out of what tools say', async () => {
+    const tool = {
+      name: 'evil',
+      execute: () => {
+        throw new Error('one\u001b[2Jtwo\nthree')
+      },
+    }
+    const { submit } = await startCommandLine({ instances: [localInstance({ id: 'x', tools: [tool] })] })
+    const { stderr } = await submit({ task_name: 'Evil', commands: [{ tool_name: 'evil' }] })
+    expect(stderr).toContain('EXECUTION_ERROR: one [2Jtwo three')
+    expect(stderr).not.toContain('\u001b')
+  })
+
+  it('prints the id alone when it does not wait', async () => {
+    const { submit, run: ask } = await startCommandLine()
+    const { exitCode, stdout, stderr } = await submit({ ...add, instanceId: 'nowhere' }, [
+      '--detach',
+      '--instance',
+      'calc',
+    ])
+    expect([exitCode, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^task_\S+\n$/)
+    expect(await ask(['watch', stdout.trim()])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
+  })
+
+  it('exits with 4 and a hint when the server refuses', async () => {
+    const { submit } = await startCommandLine()
+    expect(await submit({ ...add, instanceId: 'nowhere' })).toMatchObject({
+      exitCode: 4,
+      stderr: matching(/^agent-tasks: .*nowhere.*\n`agent-tasks instances` lists what is there\.\n$/),
+    })
+    const strict = await startCommandLine({ auth: { tokens: ['right'] } })
+    expect(await strict.submit(add)).toMatchObject({
+      exitCode: 4,
+      stderr: containing('AGENT_TASKS_TOKEN'),
+    })
+    expect(await strict.submit(add, [], { env: { AGENT_TASKS_TOKEN: 'right' } })).toMatchObject({ exitCode: 0 })
+  })
+
+  it('exits with 3 and a hint when no server answers', async () => {
+    const { server, run: ask } = await startCommandLine()
+    await server.close()
+    const { exitCode, stderr } = await ask(['submit', '-', '--json'], { stdin: JSON.stringify(add) })
+    expect(exitCode).toBe(3)
+    expect(jsonLines(stderr)).toMatchObject([{ code: 'CONNECTION_FAILED', hint: containing('serve --demo') }])
+  })
+})
+
+describe('tasks, task and instances', () => {
+  it('list what the server has, newest first, over as many pages as it takes', async () => {
+    const { submit, run: ask } = await startCommandLine()
+    await submit(add)
+    await submit(bad)
+    const { stdout } = await ask(['tasks', 'list'])
+    const [head, ...rows] = stdout.trimEnd().split('\n')
+    expect(head).toMatch(/^ID +STATUS +DONE +INSTANCE +AGE +NAME$/)
+    expect(rows).toEqual([
+      matching(/^task_\S+ +failed +0\/2 +calc +\ds +Bad$/),
+      matching(/^task_\S+ +completed +1\/1 +calc +\ds +Add$/),
+    ])
+    const failed = await ask(['tasks', 'list', '--status', 'failed', '--json'])
+    expect(jsonLines(failed.stdout)).toMatchObject([{ name: 'Bad', status: 'failed' }])
+    expect(await ask(['tasks', 'list', '--instance', 'x'])).toMatchObject({
+      stdout: '',
+      stderr: 'There is no such task.\n',
+    })
+    expect(await ask(['tasks', 'list', '--limit', '1', '--json'])).toMatchObject({
+      stdout: matching(/^.+\n$/),
+    })
+  })
+
+  it.each([
+    [['tasks', 'list', '--status', 'odd'], '--status: got "odd", expected one of queued, running'],
+    [['tasks', 'list', '--limit', '-1'], '--limit: got "-1", expected an integer from 1 to 100000'],
+    [['watch', '--interval', 'often'], '--interval: got "often", expected an integer from 50'],
+    [['instances', '--url', 'ftp://x'], 'url'],
+  ])('refuse %j before anything is sent', async (args, message) => {
+    expect(await run(args)).toMatchObject({ exitCode: 2, stdout: '', stderr: containing(message) })
+  })
+
+  it('end a task by the start of its id, once', async () => {
+    const { submit, run: ask } = await startCommandLine()
+    const slow = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 60, steps: 1 } }] }
+    const id = (await submit(slow, ['--detach'])).stdout.trim()
+    const watching = ask(['watch', id])
+    expect(await ask(['task', 'end', id.slice(0, -1)])).toMatchObject({ exitCode: 0, stdout: `${id} was cancelled.\n` })
+    expect(await ask(['task', 'end', id])).toMatchObject({ exitCode: 5, stdout: `${id} had ended already.\n` })
+    expect(await ask(['task', 'end', id, '--json'])).toMatchObject({ stdout: `{"taskId":"${id}","cancelled":false}\n` })
+    expect(await watching).toMatchObject({ exitCode: 5 })
+    expect(await ask(['watch', id])).toMatchObject({ exitCode: 5, stderr: containing(`${id} cancelled`) })
+  })
+
+  it('end nothing when the id is not known, or not one', async () => {
+    const { submit, run: ask } = await startCommandLine()
+    await submit(add)
+    await submit(add)
+    expect(await ask(['task', 'end', 'task_'])).toMatchObject({
+      exitCode: 4,
+      stderr: containing('could be'),
+    })
+    expect(await ask(['task', 'end', 'x'])).toMatchObject({ exitCode: 4, stderr: containing('no task x') })
+    expect(await ask(['watch', 'x'])).toMatchObject({ exitCode: 4, stderr: containing('tasks list') })
+  })
+
+  it('list instances with their tools', async () => {
+    const { run: ask } = await startCommandLine()
+    expect((await ask(['instances'])).stdout).toBe(
+      'ID    KIND   CONNECTED  QUEUED  TOOLS\ncalc  local  yes        0       add, echo, slow\n',
+    )
+    expect(jsonLines((await ask(['instances', '--json'])).stdout)).toMatchObject([{ id: 'calc', isConnected: true }])
+    const empty = await startCommandLine({ instances: [] })
+    expect(await empty.run(['instances'])).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+      stderr: containing('--instance'),
+    })
+  })
+})
+
+describe('the program', () => {
+  it.each([
+    [['--help']],
+    [['submit', '--help']],
+    [['serve', '--help']],
+    [['watch', '--help']],
+    [['tasks', 'list', '--help']],
+    [['task', 'end', '--help']],
+    [['instances', '--help']],
+  ])('has help with examples: %j', async (args) => {
+    const { exitCode, stdout, stderr } = await run(args)
+    expect([exitCode, stderr]).toEqual([0, ''])
+    expect(stdout).toContain('Examples:\n  $ agent-tasks ')
+  })
+
+  it('says its version', async () => {
+    expect(await run(['--version'])).toEqual({ exitCode: 0, stdout: '1.2.3\n', stderr: '' })
+  })
+
+  it.each([[['nope']], [['submit']], [['instances', '--odd']]])('exits with 2 at %j', async (args) => {
+    const { exitCode, stdout, stderr } = await run(args)
+    expect([exitCode, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^error: .*\nRun it with --help/)
+  })
+})
