@@ -42,8 +42,6 @@ export async function run(
   return { exitCode, ...written }
 }
 
-export type CommandLine = Awaited<ReturnType<typeof startCommandLine>>
-
 /** A server with the demo instance, and command lines that ask it. */
 export async function startCommandLine(options: TaskServerOptions = {}) {
   const server: TaskServer = await startTaskServer({
