@@ -1,0 +1,99 @@
+// The program as a process: signals, pipes, and servers that it starts.
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { expect, it, onTestFinished } from 'vitest'
+
+const everything = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+const program = ['--import', 'tsx', 'src/cli/main.ts']
+
+interface Started {
+  readonly child: ChildProcess
+  readonly exited: Promise<unknown>
+  readonly stdout: Promise<string>
+  readonly stderr: Promise<string>
+}
+
+function start(args: readonly string[], env: Record<string, string> = {}, stdin?: string): Started {
+  const child = spawn(process.execPath, [...program, ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  child.stdin.end(stdin)
+  return {
+    child,
+    exited: once(child, 'exit').then(([code, signal]) => (code ?? signal) as unknown),
+    stdout: text(child.stdout),
+    stderr: text(child.stderr),
+  }
+}
+
+async function serve(...args: string[]): Promise<{ url: string; child: ChildProcess; exited: Promise<unknown> }> {
+  const child = spawn(process.execPath, [...program, 'serve', '--port', '0', '--ws-port', '0', '--json', ...args], {
+    env: { PATH: process.env['PATH'], LOG_LEVEL: 'silent' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as unknown)
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  return { url: (JSON.parse(line) as { httpUrl: string }).httpUrl, child, exited }
+}
+
+it('runs the tools of MCP servers that it starts, and ends with them', async () => {
+  const { url, child, exited } = await serve('--instance', `everything=${process.execPath} ${everything} stdio`)
+  const task = { task_name: 'Sum', commands: [{ tool_name: 'get-sum', args: { a: 20, b: 22 } }] }
+  const { stdout, stderr, exited: ended } = start(['submit', '-'], { AGENT_TASKS_URL: url }, JSON.stringify(task))
+  expect([await ended, await stdout]).toEqual([0, 'The sum of 20 and 22 is 42.\n'])
+  // A pipe gets no colour and nothing drawn over.
+  expect(await stderr).not.toContain('\u001b')
+  child.kill('SIGTERM')
+  expect(await exited).toBe(0)
+})
+
+it('cancels its task at Ctrl-C', async () => {
+  const { url } = await serve('--demo')
+  const task = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 600, steps: 600 } }] }
+  const submit = start(['submit', '-', '--json'], { AGENT_TASKS_URL: url }, JSON.stringify(task))
+  await once(submit.child.stdout!, 'data')
+  submit.child.kill('SIGINT')
+  expect(await submit.exited).toBe(130)
+  expect(await submit.stderr).toMatch(/^task_\S+ was cancelled\.\n$/)
+  const list = start(['tasks', 'list', '--json'], { AGENT_TASKS_URL: url })
+  expect(JSON.parse(await list.stdout)).toMatchObject({ name: 'Slow', status: 'cancelled' })
+})
+
+it('watches all tasks until Ctrl-C, a line for each change', async () => {
+  const { url } = await serve('--demo')
+  const watch = start(['watch', '--interval', '50'], { AGENT_TASKS_URL: url })
+  const lines = createInterface({ input: watch.child.stdout! })[Symbol.asyncIterator]()
+  const task = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 0.5, steps: 1 } }] }
+  await start(['submit', '-'], { AGENT_TASKS_URL: url }, JSON.stringify(task)).exited
+  let last = ''
+  while (!last.includes('completed')) last = String((await lines.next()).value)
+  expect(last).toMatch(/^task_\S+ calc completed 1\/1$/)
+  watch.child.kill('SIGINT')
+  expect(await watch.exited).toBe(130)
+})
+
+it('says what is wrong with a server that it cannot start, and leaves nothing running', async () => {
+  const bad = start(['serve', '--instance', `x=${process.execPath} -e 'console.error("no key"); process.exit(3)'`])
+  expect(await bad.exited).toBe(2)
+  expect(await bad.stderr).toMatch(/no key[^]*Run the command by itself/)
+})
+
+it('completes its commands in bash', async () => {
+  const { stdout: script } = await promisify(execFile)(process.execPath, [...program, 'completion', 'bash'])
+  expect(script).toContain('agent-tasks')
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...program,
+    'complete',
+    '--',
+    'tasks',
+    'list',
+    '--st',
+  ])
+  expect(stdout).toContain('--status')
+})
