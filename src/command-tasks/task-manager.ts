@@ -130,11 +130,10 @@ export class TaskManager {
       )
     this.progress$ = stream('task_progress')
     this.complete$ = stream('task_complete')
-    this.#stopListening = this.#instances.onDisconnect((instanceId) => {
-      // Who was told before may have connected its successor, and submitted to that.
-      const successor = this.#instances.get(instanceId)?.serial
-      this.#lanes.disconnect(instanceId, ({ instanceSerial }) => instanceSerial !== successor)
-    })
+    // Who was told before may have connected a successor, and submitted to that.
+    this.#stopListening = this.#instances.onDisconnect((instanceId) =>
+      this.handleInstanceDisconnect(instanceId, this.#instances.get(instanceId)?.serial),
+    )
   }
 
   /** Results that came after their call had been given up, or from a connection that was not asked (S4). */
@@ -218,9 +217,12 @@ export class TaskManager {
     )
   }
 
-  /** Fails every task of an instance that has not ended. */
-  handleInstanceDisconnect(instanceId: string): void {
-    this.#lanes.disconnect(instanceId, () => true)
+  /**
+   * Fails every task of an instance that has not ended.
+   * @param successor `InstanceEntry.serial` of the instance that bears the id now: what was submitted to that goes on
+   */
+  handleInstanceDisconnect(instanceId: string, successor?: number): void {
+    this.#lanes.disconnect(instanceId, ({ instanceSerial }) => instanceSerial !== successor)
   }
 
   /**
