@@ -118,7 +118,12 @@ export function managerCommand(
 }
 
 /**
- * Compares all that can be seen of a manager with its model.
+ * Compares all that can be seen of a manager with its model, for a command that does not go through `managerCommand`.
+ * @example
+ * run: (model, real) => {
+ *   doSomething(model, real)
+ *   compareManager(model, real, 'something')
+ * }
  * @throws AssertionError at the first difference
  */
 export function compareManager({ ledger: model }: ManagerModel, { manager }: ManagerSystem, after: string): void {

@@ -3,7 +3,11 @@ import type fc from 'fast-check'
 import { InvalidInputError } from '../errors.js'
 import type { RaceClock } from './race-clock.js'
 
-/** What a race hands to the code that runs in it. */
+/**
+ * What a race hands to the code that runs in it.
+ * @example
+ * setup: (race) => createAgentTasks({ clock: race.clock, isAgentBusy, triggerAgentTurn: () => race.pause('the model answers') })
+ */
 export interface Race {
   /** The simulated clock: pass it on as the option `clock`. Only the race moves it. */
   readonly clock: RaceClock
@@ -30,6 +34,12 @@ export type RaceStep<World> =
 /**
  * An actor as a generator: other actors may go on at each `yield`, and a text that it yields is what its next step is
  * called.
+ * @example
+ * async function* buyer(shop) {
+ *   const has = shop.stock > 0
+ *   yield 'pays'
+ *   if (has) shop.stock -= 1
+ * }
  */
 export type RaceGenerator<World> = (
   world: World,
@@ -45,7 +55,15 @@ export type RaceActors<World> = Readonly<Record<string, RaceActor<World>>>
 /** Something that must hold: it fails by throwing, rejecting, or returning `false`. */
 export type RaceCheck<World> = (world: World) => unknown
 
-/** The race of `exploreRaces` and `replayRace`. */
+/**
+ * The race of `exploreRaces` and `replayRace`. Export it, so that the regression test of a failure can import it.
+ * @example
+ * export const counter: RaceOptions<{ count: number }> = {
+ *   setup: () => ({ count: 0 }),
+ *   actors: { a: [(world) => (world.count += 1)], b: [(world) => (world.count += 1)] },
+ *   atEnd: { 'both count': ({ count }) => count === 2 },
+ * }
+ */
 export interface RaceOptions<World, Input = undefined> {
   /** What it is called when it fails. Default `race`. */
   readonly name?: string

@@ -28,6 +28,7 @@ export interface ModelRecord {
   abortController?: string
 }
 
+/** A task as the model keeps it: its record, and what a record does not show. */
 export interface ModelTask {
   /** Replaced, never changed, so that what was handed out stays as it was. */
   record: Readonly<ModelRecord>
@@ -46,6 +47,7 @@ export interface ModelTask {
   text: string
 }
 
+/** A message on its way, or a wait, and what it carries. */
 export interface ModelLease {
   id: string
   exclusiveOwner: string | undefined
@@ -65,8 +67,10 @@ interface ModelTransition {
   deliveryId?: string
 }
 
+/** What the host has to be told: a change of a task, or that an owner's delivery is over. */
 export type Told = { transition: ModelTransition; task: ModelTask } | { leaseEndedOf: string }
 
+/** The whole state of the model. The functions below ask it and change it. */
 export interface Ledger {
   now: number
   max: number
@@ -83,6 +87,12 @@ export interface Ledger {
   readonly outbox: Told[]
 }
 
+/**
+ * A ledger without tasks.
+ * @param now in ms since the epoch
+ * @example
+ * const ledger = emptyLedger(2, false, 0)
+ */
 export function emptyLedger(max: number, notifyCancelled: boolean, now: number): Ledger {
   return {
     now,
@@ -99,6 +109,7 @@ export function emptyLedger(max: number, notifyCancelled: boolean, now: number):
 
 // Questions
 
+/** The retained task of this id. */
 export const find = (ledger: Ledger, id: string): ModelTask | undefined =>
   ledger.tasks.find((task) => task.record.id === id)
 
@@ -106,15 +117,18 @@ const isOf = (owner: string | undefined) => (task: ModelTask) => owner === undef
 
 const bySeq = (a: ModelTask, b: ModelTask): number => a.record.seq - b.record.seq
 
+/** The tasks that run, of an owner or of all, in the order of registration. */
 export const running = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.status === 'running').filter(isOf(owner))
 
+/** What is owed and not on its way, in the order in which it ended. */
 export const pending = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks
     .filter((task) => task.record.delivery === 'owed')
     .filter(isOf(owner))
     .sort(bySeq)
 
+/** What is on its way. */
 export const leased = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.delivery === 'leased').filter(isOf(owner))
 
@@ -123,6 +137,7 @@ export function liveReservations(ledger: Ledger): string[] {
   return [...ledger.reservations].filter(([, expiry]) => ledger.now < expiry).map(([id]) => id)
 }
 
+/** Whether a launch would find a slot. */
 export const hasRoom = (ledger: Ledger): boolean =>
   ledger.max === -1 || ledger.slots.length + liveReservations(ledger).length < ledger.max
 
@@ -155,6 +170,7 @@ function tell(
   ledger.outbox.push({ transition, task })
 }
 
+/** Registers a task; the reservation, if there is one, is used up. */
 export function admit(ledger: Ledger, task: ModelTask, isForeground: boolean, reservationId: string | undefined): void {
   if (reservationId !== undefined) ledger.reservations.delete(reservationId)
   task.record = { ...task.record, seq: ++ledger.seq }
@@ -164,6 +180,7 @@ export function admit(ledger: Ledger, task: ModelTask, isForeground: boolean, re
   tell(ledger, task, { kind: 'status', from: null, to: 'running' })
 }
 
+/** The run of a task has ended: its slot is free. */
 export function releaseSlot(ledger: Ledger, task: ModelTask): void {
   task.hasSlot = false
   ledger.slots = ledger.slots.filter((other) => other !== task)
@@ -237,11 +254,13 @@ function leaseThese(ledger: Ledger, lease: ModelLease, tasks: ModelTask[], even 
   return lease
 }
 
+/** The message was accepted. */
 export function acknowledge(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) deliver(ledger, task, lease.id)
   endLease(ledger, lease)
 }
 
+/** The message was not accepted: what it carried is owed again, or goes to whoever waits for it. */
 export function release(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) giveBack(ledger, task, lease)
   endLease(ledger, lease)
@@ -280,6 +299,7 @@ export function acceptLate(ledger: Ledger, tasks: readonly ModelTask[], delivery
   }
 }
 
+/** The model of the host knows of this task: it owes nothing any more. */
 export function notify(ledger: Ledger, id: string): void {
   const task = find(ledger, id)
   if (task) deliver(ledger, task)
