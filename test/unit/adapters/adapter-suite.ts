@@ -203,12 +203,25 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       const { run, finish } = controlledRun()
       const { agent, tools, manager } = setUp({ slow: run })
       await tools.task.execute({ subagent_name: 'slow', goal_prompt: 'x', async: true })
-      const waits = vi.spyOn(tools.wait_for_async_tasks, 'execute')
+      const called = deferred<unknown>()
+      const { wait_for_async_tasks: wait } = tools
+      const noted = {
+        ...wait,
+        execute: (input: unknown, context?: ToolContext) => {
+          const result = wait.execute(input, context)
+          called.resolve(undefined)
+          return result
+        },
+      }
       const controller = new AbortController()
       const outcome = Promise.allSettled([
-        subject.turn(tools, [call('c1', 'wait_for_async_tasks', {})], controller.signal),
+        subject.turn(
+          { ...tools, wait_for_async_tasks: noted },
+          [call('c1', 'wait_for_async_tasks', {})],
+          controller.signal,
+        ),
       ])
-      await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { interval: 1 })
+      await called.promise
       controller.abort()
       await outcome
       const completed = deferred<unknown>()
