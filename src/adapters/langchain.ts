@@ -1,4 +1,4 @@
-/** `agent-tasks/adapters/langchain`: the tools for LangChain (`@langchain/core` 1.4, an optional peer). */
+/** `agent-tasks/adapters/langchain`: the tools for LangChain (`@langchain/core` 1, an optional peer). */
 import { ToolMessage } from '@langchain/core/messages'
 import { tool as langChainTool, type DynamicStructuredTool } from '@langchain/core/tools'
 import { z } from 'zod'
