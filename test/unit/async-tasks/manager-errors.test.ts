@@ -1,0 +1,124 @@
+/** Bad input gets an error that says which field, what came and what was expected, and nothing is changed. */
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { AsyncTaskManager, InvalidInputError, InvalidSettingError } from '../../../src/index.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
+
+function setUp(options: ConstructorParameters<typeof AsyncTaskManager>[0] & object = {}) {
+  const onError = vi.fn()
+  const clock = createManualClock()
+  const manager = new AsyncTaskManager({ clock, onError, ...options })
+  onTestFinished(() => manager.dispose())
+  return { manager, clock, onError }
+}
+
+const input = { id: 'a', subagentName: 's', goalPrompt: 'g' }
+
+describe('the error names the field', () => {
+  it.each([
+    [() => new AsyncTaskManager({ graceMs: -1 }), 'Setting graceMs: got -1, expected a number >= 0.'],
+    [() => new AsyncTaskManager({ outputBytes: 0 }), 'Setting outputBytes: got 0, expected a number >= 1.'],
+    [() => new AsyncTaskManager(-2), 'Setting maxAsyncTasks: got -2, expected an integer >= 0'],
+    [() => setUp().manager.setMaxAsyncTasks(1.5), 'Setting maxAsyncTasks: got 1.5'],
+  ])('%s', (act, message) => {
+    expect(act).toThrow(InvalidSettingError)
+    expect(act).toThrow(message)
+  })
+
+  it.each<[(manager: AsyncTaskManager) => unknown, string]>([
+    [(manager) => manager.tryReserveAsyncSlot({ ttlMs: -1 }), 'options.ttlMs: got -1'],
+    [(manager) => manager.registerTask({ ...input, id: 7 } as never), 'input.id: got 7'],
+    [(manager) => manager.launch({ ...input, subagentName: 7 } as never, () => ({})), 'input.subagentName: got 7'],
+    [(manager) => manager.launch(input, 'run' as never), 'runner: got "run", expected a function'],
+    [(manager) => manager.lease({ exclusive: 'yes' } as never), 'request.exclusive: got "yes"'],
+    [(manager) => manager.releaseOwner('a', { to: 7 } as never), 'input.to: got 7'],
+    [(manager) => manager.readOutput('a', { cursor: -1 }), 'options.cursor: got -1'],
+  ])('%s', (act, message) => {
+    const { manager } = setUp()
+    expect(() => act(manager)).toThrow(InvalidInputError)
+    expect(() => act(manager)).toThrow(message)
+    expect(manager.getAllTasks()).toEqual([])
+    expect(manager.canLaunchAsync()).toEqual({ allowed: true })
+  })
+
+  it('names the progress that is none, in a report, and goes on', () => {
+    const { manager, onError } = setUp()
+    manager.registerTask(input)
+    expect(manager.reportProgress('a', 'half' as never)).toBe(false)
+    expect(onError).toHaveBeenCalledWith(
+      expect.objectContaining({
+        message: expect.stringMatching(
+          /^progress.*: got "half", expected a finite number, or \{ progress, total\?, message\? \}/,
+        ) as string,
+      }),
+      expect.anything(),
+    )
+    expect(manager.getTask('a')?.progress).toBeUndefined()
+  })
+})
+
+describe('what has ended', () => {
+  it('takes no progress and no output', () => {
+    const { manager } = setUp()
+    manager.registerTask(input)
+    expect(manager.reportProgress('a', 0.5)).toBe(true)
+    expect(manager.appendOutput('a', 'text')).toBe(true)
+    manager.completeTask('a', {})
+    expect([manager.reportProgress('a', 1), manager.appendOutput('a', 'more')]).toEqual([false, false])
+    expect(manager.readOutput('a')?.text).toBe('text')
+  })
+})
+
+describe('ids', () => {
+  it('keep a readable part of a long name, and 16 random characters', () => {
+    const { manager } = setUp()
+    expect(manager.createTaskId('x'.repeat(500))).toMatch(/^x{256}-[0-9a-f]{16}$/)
+  })
+
+  it('are made anew while they repeat, and no more than a hundred times', () => {
+    let made = 0
+    const { manager } = setUp({ createId: (prefix) => `${prefix}-${(made += 1) < 3 ? 'same' : made}` })
+    manager.registerTask({ ...input, id: manager.createTaskId('s') })
+    expect(manager.createTaskId('s')).toBe('s-3')
+    const stuck = setUp({ createId: () => 'same' }).manager
+    stuck.registerTask({ ...input, id: 'same' })
+    expect(() => stuck.createTaskId('s')).toThrow(expect.objectContaining({ code: 'ID_REPEATS' }) as Error)
+  })
+
+  it('A5: of two leases are never one', () => {
+    let made = 0
+    const { manager } = setUp({ createId: () => `id-${Math.floor((made += 1) / 2)}` })
+    for (const id of ['a', 'b']) manager.registerTask({ ...input, id })
+    manager.completeTask('a', {})
+    const first = manager.lease()
+    manager.completeTask('b', {})
+    const second = manager.lease()
+    expect(first?.deliveryId).not.toBe(second?.deliveryId)
+    expect([first?.tasks, second?.tasks].map((tasks) => tasks?.map(({ id }) => id))).toEqual([['a'], ['b']])
+  })
+})
+
+describe('after dispose', () => {
+  it('A9: nothing is reserved', async () => {
+    const { manager, clock } = setUp()
+    await manager.dispose()
+    expect(manager.tryReserveAsyncSlot()).toBeNull()
+    expect(clock.pending).toBe(0)
+  })
+})
+
+it('reports what an abort listener of a run throws, with its task', () => {
+  const { manager, onError } = setUp()
+  manager.launch(input, (_input, { signal }) => {
+    signal.addEventListener('abort', () => {
+      throw new Error('in the listener')
+    })
+    return new Promise((resolve) => signal.addEventListener('abort', () => resolve({})))
+  })
+  return Promise.resolve().then(() => {
+    manager.cancelTask('a')
+    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'in the listener' }), {
+      source: 'abort-listener',
+      taskId: 'a',
+    })
+  })
+})
