@@ -5,7 +5,7 @@
  * never from inside a transition (A2). A change made by a handler is answered at once; its own handlers wait their turn.
  */
 import { Subject } from 'rxjs'
-import { createActor, type InspectionEvent } from 'xstate'
+import { createActor, isMachineSnapshot, type InspectionEvent } from 'xstate'
 import { asyncTaskMachine, timeoutMessage, type AsyncTaskMachine } from '../../machines/async-task.js'
 import type { TaskTransition } from '../../machines/records.js'
 import {
@@ -14,10 +14,11 @@ import {
   type TaskRegistryMachine,
   type TaskRegistryRef,
 } from '../../machines/task-registry.js'
-import type { OutboxItem, TaskEntry, TaskTable } from '../../machines/task-table.js'
+import { TaskTable, type OutboxItem, type TaskEntry } from '../../machines/task-table.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { callIsolated } from '../isolated-call.js'
 import { isolateAbortListeners } from '../isolated-signal.js'
+import { toInspectFunction, type Inspect } from '../engine/inspection.js'
 import type { Run } from '../engine/engine.js'
 import type { OutputLog } from './output-log.js'
 import type { OnError } from './report.js'
@@ -35,7 +36,7 @@ export interface CoreOptions {
   readonly notifyCancelled: boolean
   readonly clock: Clock
   readonly report: OnError
-  readonly inspect: ((event: InspectionEvent) => void) | undefined
+  readonly inspect: Inspect | undefined
   readonly machines: { readonly registry?: TaskRegistryMachine; readonly task?: AsyncTaskMachine }
 }
 
@@ -63,7 +64,8 @@ export class RegistryCore {
   constructor(options: CoreOptions) {
     this.clock = options.clock
     this.report = options.report
-    const { inspect, machines } = options
+    const { machines } = options
+    const inspect = toInspectFunction(options.inspect)
     this.registry = createActor(machines.registry ?? taskRegistryMachine, {
       id: 'registry',
       input: {
@@ -78,7 +80,7 @@ export class RegistryCore {
         setTimeout: (run, ms) => setLongTimeout(this.clock, () => this.transact(run), ms),
         clearTimeout: (timer) => clearLongTimeout(this.clock, timer as LongTimer | undefined),
       },
-      ...(inspect && { inspect: (event: InspectionEvent) => this.#inspections.push((): unknown => inspect(event)) }),
+      ...(inspect && { inspect: (event) => this.#noteInspection(inspect, event) }),
     })
     this.table = this.registry.getSnapshot().context.table
     this.transact(() => this.registry.start())
@@ -234,6 +236,11 @@ export class RegistryCore {
     if (this.table.hasExcess()) this.send({ type: 'history.prune' })
   }
 
+  #noteInspection(inspect: (event: InspectionEvent) => unknown, event: InspectionEvent): void {
+    const noted = withPresentCounts(event)
+    this.#inspections.push(() => inspect(noted))
+  }
+
   #tellInspector(): void {
     for (const inspect of this.#inspections.splice(0)) {
       callIsolated(inspect, (error) => this.report(error, { source: 'inspector' }))
@@ -244,6 +251,16 @@ export class RegistryCore {
 /** Whether a transition is a task's end. */
 export function isEnd(transition: TaskTransition): boolean {
   return transition.kind === 'status' && transition.to !== 'running'
+}
+
+/** The registry's table changes in place: what an inspector is told later must show its counts as they were. */
+function withPresentCounts(event: InspectionEvent): InspectionEvent {
+  if (!('snapshot' in event) || !isMachineSnapshot(event.snapshot)) return event
+  const { snapshot } = event
+  const context = snapshot.context as { readonly table?: unknown }
+  if (!(context.table instanceof TaskTable)) return event
+  const counted: typeof snapshot = { ...snapshot, context: { ...context, table: context.table.toJSON() } }
+  return { ...event, snapshot: counted }
 }
 
 const cores = new WeakMap<object, RegistryCore>()

@@ -5,7 +5,6 @@
  * It is longer than most files because the seed's class has that many methods.
  */
 import type { Observable } from 'rxjs'
-import type { InspectionEvent } from 'xstate'
 import type { AsyncTaskEvent, AsyncTaskMachine } from '../../machines/async-task.js'
 import type {
   AsyncTaskInfo,
@@ -53,6 +52,7 @@ import { takeLease, type TaskLease } from './leases.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { isolateReport, reportToConsole, type OnError } from './report.js'
 import { toRestoredRecords } from './restoring.js'
+import type { Inspect } from '../engine/inspection.js'
 import type { Runner } from '../engine/runner.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { startRun } from './runs.js'
@@ -87,8 +87,8 @@ export interface AsyncTaskManagerOptions {
   readonly engine?: Engine
   /** Told of exceptions in the host's callbacks and of results that came too late. Default: `console.error`. */
   readonly onError?: OnError
-  /** Sees what the actors do (XState's inspection events), after the fact. */
-  readonly inspect?: (event: InspectionEvent) => void
+  /** Sees what the actors do (XState's inspection events), after the fact. Default: nobody, which costs nothing. */
+  readonly inspect?: Inspect | undefined
   /** The charts to run, with implementations provided by `machine.provide`. */
   readonly machines?: { readonly registry?: TaskRegistryMachine; readonly task?: AsyncTaskMachine }
 }

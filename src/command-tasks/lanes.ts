@@ -5,7 +5,7 @@
  * records, and says what is to be told. A lane lives as long as it has something queued or in flight, also while its instance is away.
  * It is long because every path to a task's end is here, and they must agree.
  */
-import { createActor } from 'xstate'
+import { createActor, type InspectionEvent } from 'xstate'
 import {
   commandTaskMachine,
   type CommandFailure,
@@ -72,6 +72,8 @@ export interface LanesOptions {
   readonly defer: (effect: () => void) => void
   readonly onLateResult: (taskId: string, outcome: Outcome) => void
   readonly machines?: CommandTaskMachines | undefined
+  /** Told of each inspection event inside the change; it must put it off. */
+  readonly onInspected?: ((event: InspectionEvent) => void) | undefined
 }
 
 /** The charts to run, with implementations provided by `machine.provide`. */
@@ -115,6 +117,7 @@ export function createLanes(options: LanesOptions) {
       {
         id: `lane.${instanceId}`,
         clock: actorClock,
+        ...(options.onInspected && { inspect: options.onInspected }),
         input: {
           instanceId,
           work: {
@@ -259,6 +262,7 @@ export function createLanes(options: LanesOptions) {
       const ref = createActor(options.machines?.task ?? commandTaskMachine, {
         id: `task.${task.id}`,
         input: { totalCommands: task.commands.length },
+        parent: lane.ref,
       })
       ref.start()
       const entry: TaskEntry = { task, place, instanceSerial, ref, lane }

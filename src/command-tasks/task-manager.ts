@@ -7,10 +7,11 @@ import { Subject, type Observable } from 'rxjs'
 import type { Outcome, Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { callIsolated } from '../isolated-call.js'
+import { toInspectFunction, type Inspect } from '../engine/inspection.js'
 import { createOutbox, type Outbox } from '../engine/outbox.js'
 import { systemClock, type Clock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
-import { isolateReport, reportToConsole, type OnError } from '../async-tasks/report.js'
+import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../async-tasks/report.js'
 import { IsolatedObservable } from '../async-tasks/isolated-observable.js'
 import { checkLeast } from '../async-tasks/settings.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
@@ -47,6 +48,8 @@ export interface TaskManagerOptions {
   readonly onError?: OnError
   /** The charts to run, with implementations provided by `machine.provide`. */
   readonly machines?: CommandTaskMachines
+  /** Sees what lanes and tasks do (XState's inspection events), after the fact. Default: nobody, which costs nothing. */
+  readonly inspect?: Inspect | undefined
 }
 
 /** What a submit answers. */
@@ -61,7 +64,8 @@ export interface TaskManagerEvents {
 
 type Handlers = { readonly [E in keyof TaskManagerEvents]: Set<(message: TaskManagerEvents[E]) => void> }
 
-type Item = { readonly run: () => void } | TaskProgressMessage | TaskCompleteMessage
+type Item =
+  { readonly run: () => unknown; readonly source: ErrorSource['source'] } | TaskProgressMessage | TaskCompleteMessage
 
 const HOUR_MS = 3_600_000
 
@@ -100,6 +104,7 @@ export class TaskManager {
     this.#maxRetained = checkLeast('maxRetained', options.maxRetained ?? 1000, 0)
     this.#outbox = createOutbox((item) => this.#tell(item))
     const clock = this.#clock
+    const inspect = toInspectFunction(options.inspect)
     this.#lanes = createLanes({
       clock,
       engine:
@@ -111,11 +116,12 @@ export class TaskManager {
       abortGraceMs: checkLeast('abortGraceMs', options.abortGraceMs ?? 2000, 0),
       commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
       transact: (change) => this.#outbox.transact(change),
-      defer: (run) => this.#outbox.push({ run }),
+      defer: (run) => this.#outbox.push({ run, source: 'runner' }),
       onProgress: (message) => this.#outbox.push(message),
       onComplete: (message) => this.#outbox.push(message),
       onLateResult: (taskId, outcome) => this.#noteLate(taskId, outcome),
       machines: options.machines,
+      onInspected: inspect && ((event) => this.#outbox.push({ run: () => inspect(event), source: 'inspector' })),
       perform: (task, index, context) => performCommand(this.#instances, task, index, context),
     })
     const report = (error: unknown): void => this.#report(error, { source: 'stream' })
@@ -184,8 +190,11 @@ export class TaskManager {
       createdAt: now,
       ...(metadata !== undefined && { metadata: plainRecord(metadata) }),
     })
-    const { entry, wake } = this.#lanes.add(task, place, instance.serial)
-    this.#entries.set(task.id, entry)
+    const { wake } = this.#outbox.transact(() => {
+      const added = this.#lanes.add(task, place, instance.serial)
+      this.#entries.set(task.id, added.entry)
+      return added
+    })
     // Whoever submits subscribes before the first event (S7).
     queueMicrotask(wake)
     return { taskId: task.id, queuePosition: this.#lanes.liveCount(instance.id) }
@@ -264,7 +273,7 @@ export class TaskManager {
       // From inside a handler, what is cancelled now is told later: the streams end after that.
       this.#outbox.transact(() => {
         for (const { task } of [...this.#entries.values()]) this.cancelTask(task.id)
-        this.#outbox.push({ run: () => resolve(this.#finish()) })
+        this.#outbox.push({ run: () => resolve(this.#finish()), source: 'runner' })
       })
     })
     return this.#disposal
@@ -276,12 +285,12 @@ export class TaskManager {
     this.#handlers.complete.clear()
     if (this.#sweep !== undefined) this.#clock.clearTimeout(this.#sweep)
     await Promise.all(this.#lanes.calls())
-    this.#lanes.stop()
+    this.#outbox.transact(() => this.#lanes.stop())
   }
 
   #tell(item: Item): void {
     if ('run' in item) {
-      callIsolated(item.run, (error) => this.#report(error, { source: 'runner' }))
+      callIsolated(item.run, (error) => this.#report(error, { source: item.source }))
       return
     }
     const { taskId } = item

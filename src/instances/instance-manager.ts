@@ -3,11 +3,12 @@
  *
  * What follows from a change is told when the change is over, in order; whoever is told may connect and disconnect at once.
  */
-import { createActor } from 'xstate'
+import { createActor, type InspectionEvent } from 'xstate'
 import { z } from 'zod'
 import { instanceMachine, type InstanceEvent, type InstanceRef } from '../../machines/instance.js'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import { callIsolated } from '../isolated-call.js'
+import { toInspectFunction, type Inspect } from '../engine/inspection.js'
 import { createOutbox } from '../engine/outbox.js'
 import { InstanceError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
@@ -17,13 +18,15 @@ import type { Instance, InstanceEnd } from './instance.js'
 /** What went wrong besides, and with which instance. */
 export type OnInstanceError = (
   error: unknown,
-  from: { readonly source: 'handler' | 'close'; readonly instanceId: string },
+  from: { readonly source: 'handler' | 'close' | 'inspector'; readonly instanceId: string },
 ) => void
 
 export interface InstanceManagerOptions {
   readonly clock?: Clock
   /** Told of exceptions in handlers and of instances that do not close. Default: `console.error`. */
   readonly onError?: OnInstanceError
+  /** Sees what the instances' actors do (XState's inspection events), after the fact. Default: nobody, which costs nothing. */
+  readonly inspect?: Inspect | undefined
 }
 
 export type InstanceState = 'connecting' | 'connected' | 'disconnected'
@@ -56,6 +59,7 @@ interface Known extends InstanceEntry {
 export class InstanceManager {
   readonly #clock: Clock
   readonly #onError: OnInstanceError
+  readonly #inspect: ReturnType<typeof toInspectFunction>
   readonly #known = new Map<string, Known>()
   readonly #connectHandlers = new Set<ConnectHandler>()
   readonly #disconnectHandlers = new Set<DisconnectHandler>()
@@ -68,6 +72,7 @@ export class InstanceManager {
   constructor(options: InstanceManagerOptions = {}) {
     this.#clock = options.clock ?? systemClock
     this.#onError = options.onError ?? reportToConsole
+    this.#inspect = toInspectFunction(options.inspect)
   }
 
   /**
@@ -101,7 +106,7 @@ export class InstanceManager {
       ref: this.#createActor(instance, () => known),
     }
     this.#known.set(id, known)
-    known.ref.start()
+    this.#outbox.transact(() => known.ref.start())
     instance.onLost((reason) => this.#send(known, { type: 'connection.lost' }, reason))
     if (instance.connection === undefined) this.#send(known, { type: 'connection.opened' })
     else instance.connection.onEvent((type) => this.#send(known, { type }))
@@ -160,6 +165,7 @@ export class InstanceManager {
 
   #createActor(instance: Instance, known: () => Known): InstanceRef {
     const { connection } = instance
+    const inspect = this.#inspect
     return createActor(
       instanceMachine.provide({
         actions: {
@@ -171,6 +177,9 @@ export class InstanceManager {
       }),
       {
         id: `instance.${instance.id}`,
+        ...(inspect && {
+          inspect: (event) => this.#outbox.push(() => this.#tellInspector(inspect, event, instance.id)),
+        }),
         input: { timing: connection?.timing ?? {} },
         clock: {
           setTimeout: (run: () => void, ms: number) =>
@@ -218,6 +227,13 @@ export class InstanceManager {
     }
   }
 
+  #tellInspector(inspect: (event: InspectionEvent) => unknown, event: InspectionEvent, instanceId: string): void {
+    callIsolated(
+      () => inspect(event),
+      (error) => this.#report(error, 'inspector', instanceId),
+    )
+  }
+
   /** Nobody gave a reason: then a delay of the chart ended it. */
   #endOf({ reason }: Known): InstanceEnd {
     if (reason === undefined) return 'silent'
@@ -233,7 +249,7 @@ export class InstanceManager {
     this.#closing.add(closed)
   }
 
-  #report(error: unknown, source: 'handler' | 'close', instanceId: string): void {
+  #report(error: unknown, source: 'handler' | 'close' | 'inspector', instanceId: string): void {
     callIsolated(
       (): unknown => this.#onError(error, { source, instanceId }),
       () => undefined,

@@ -4,6 +4,7 @@ import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
 import type { Engine } from '../engine/engine.js'
+import type { Inspect } from '../engine/inspection.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import type { Instance } from '../instances/instance.js'
 import { InstanceManager } from '../instances/instance-manager.js'
@@ -36,6 +37,8 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly configFile?: string
   readonly clock?: Clock
   readonly engine?: Engine
+  /** Sees what instances, lanes and tasks do (XState's inspection events); the server does not close it. */
+  readonly inspect?: Inspect | undefined
   /** Gets each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
 }
@@ -72,6 +75,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     configFile = env['CONFIG_FILE'],
     clock = systemClock,
     engine = createInProcessEngine({ clock }),
+    inspect,
     writeLog,
     ...values
   } = options
@@ -82,11 +86,12 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
 
   const instances = new InstanceManager({
     clock,
+    inspect,
     onError: (error, { source, instanceId }) => report('error', `${source} of instance ${instanceId}`, error),
   })
   const { commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained } = config.tasks
   const taskManager = new TaskManager({
-    ...{ instances, commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained, clock },
+    ...{ instances, commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained, clock, inspect },
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => report(source === 'late-result' ? 'warn' : 'error', source, error),
   })

@@ -1,0 +1,114 @@
+/**
+ * What a viewer is shown of a value: plain JSON data, with what must not be seen left out, and never more than a little of it,
+ * however large, deep or entangled the value is. It reads no further than it shows.
+ */
+import { StateMachine } from 'xstate'
+import type { Redact } from './redaction.js'
+
+/** How much of one value is shown. */
+export interface ShownLimits {
+  readonly depth: number
+  /** The most of one string, in characters. */
+  readonly stringChars: number
+  /** Fields and elements in all. */
+  readonly values: number
+  /** Text in all, in characters. */
+  readonly chars: number
+}
+
+/** For events and snapshots. The depth is that of `@statelyai/inspect`. */
+export const MESSAGE_LIMITS: ShownLimits = { depth: 10, stringChars: 10_000, values: 5000, chars: 200_000 }
+
+interface Walk {
+  readonly redact: Redact
+  readonly limits: ShownLimits
+  readonly above: Set<object>
+  values: number
+  chars: number
+}
+
+/** @throws what `redact`, a getter or a `toJSON` throws */
+export function toShownValue(key: string, value: unknown, redact: Redact, limits = MESSAGE_LIMITS): unknown {
+  return show(key, value, { redact, limits, above: new Set(), values: limits.values, chars: limits.chars })
+}
+
+function show(key: string, value: unknown, walk: Walk): unknown {
+  const allowed = walk.redact(key, value)
+  walk.values -= 1
+  switch (typeof allowed) {
+    case 'string':
+      return showString(allowed, walk)
+    case 'bigint':
+    case 'symbol':
+      return allowed.toString()
+    case 'function':
+      // As @statelyai/inspect shows it.
+      return { type: allowed.name }
+    case 'object':
+      return allowed === null ? null : showObject(key, allowed, walk)
+    default:
+      return allowed
+  }
+}
+
+function showString(text: string, walk: Walk): string {
+  const room = Math.max(0, Math.min(walk.limits.stringChars, walk.chars))
+  walk.chars -= Math.min(text.length, room)
+  return text.length <= room ? text : `${text.slice(0, room)}… [${text.length - room} more characters]`
+}
+
+function showObject(key: string, value: object, walk: Walk): unknown {
+  if (walk.above.has(value)) return '[Circular]'
+  if (ArrayBuffer.isView(value)) return `[${value.constructor.name}: ${value.byteLength} bytes]`
+  // A chart in a context, as the registry has one, would come with every snapshot.
+  if (value instanceof StateMachine) return `[machine ${value.id}]`
+  if (walk.above.size >= walk.limits.depth) return Array.isArray(value) ? '[Array]' : '[Object]'
+  walk.above.add(value)
+  try {
+    if (value instanceof Error) return showError(value, walk)
+    const { toJSON } = value as { toJSON?: unknown }
+    if (typeof toJSON === 'function') return showJson(key, toJSON.call(value, key), walk)
+    return Array.isArray(value) ? showArray(key, value, walk) : showFields(value, walk)
+  } finally {
+    walk.above.delete(value)
+  }
+}
+
+/** JSON does not ask what `toJSON` returned for its own `toJSON`. */
+function showJson(key: string, json: unknown, walk: Walk): unknown {
+  if (typeof json !== 'object' || json === null) return show(key, json, walk)
+  return Array.isArray(json) ? showArray(key, json, walk) : showFields(json, walk)
+}
+
+function showError(error: Error, walk: Walk): unknown {
+  const { name, message } = error
+  const { code } = error as { code?: unknown }
+  return showFields({ name, ...(code !== undefined && { code }), message }, walk)
+}
+
+function showArray(key: string, elements: readonly unknown[], walk: Walk): unknown[] {
+  const shown: unknown[] = []
+  for (const element of elements) {
+    if (walk.values <= 0) {
+      shown.push(`[${elements.length - shown.length} more]`)
+      break
+    }
+    shown.push(show(key, element, walk))
+  }
+  return shown
+}
+
+function showFields(value: object, walk: Walk): object {
+  const fields: [string, unknown][] = []
+  for (const name in value) {
+    if (!Object.hasOwn(value, name)) continue
+    if (walk.values <= 0) {
+      fields.push(['…', '[more]'])
+      break
+    }
+    walk.chars -= name.length
+    fields.push([name, show(name, (value as Record<string, unknown>)[name], walk)])
+  }
+  // fromEntries defines its fields, so that one called __proto__ stays a field.
+  return Object.fromEntries(fields)
+}

@@ -1,0 +1,63 @@
+/**
+ * The way to Stately's viewer from inside a browser: a window that `@statelyai/inspect` opens, and writes to. The package is loaded
+ * only for this; it keeps the last messages for a viewer that loads late, or again.
+ */
+import { InvalidSettingError } from '../errors.js'
+import type { InspectionMessage } from './messages.js'
+import type { Transport, TransportEvents } from './transport.js'
+
+/** How many messages a viewer gets that loads late. */
+const REPLAYED = 1000
+
+/** The part of the package's adapter that is used here. */
+interface ViewerAdapter {
+  send(message: InspectionMessage): void
+  stop(): void
+}
+
+export interface ViewerOptions extends TransportEvents {
+  readonly url: string
+}
+
+/** @throws InvalidSettingError where there is no window to open another from */
+export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): Transport {
+  if (!('window' in globalThis)) {
+    throw new InvalidSettingError('url', url, 'the ws: or wss: URL of a relay, as there is no browser window here')
+  }
+  let adapter: ViewerAdapter | undefined
+  let isClosed = false
+  let hasFailed = false
+
+  async function open(): Promise<void> {
+    try {
+      const { createBrowserInspector } = await import('@statelyai/inspect')
+      if (isClosed) return
+      const inspector = createBrowserInspector({ url, maxDeferredEvents: REPLAYED, serialize: (message) => message })
+      // Our messages have the same shape; its types differ from what it sends (`id` is null there as well).
+      adapter = inspector.adapter as unknown as ViewerAdapter
+      onOpen()
+    } catch (cause) {
+      hasFailed = true
+      if (!isClosed) onDown(new Error('The viewer needs @statelyai/inspect, which could not be loaded.', { cause }))
+    }
+  }
+  void open()
+
+  return {
+    get state() {
+      if (hasFailed) return 'down'
+      return adapter === undefined ? 'opening' : 'open'
+    },
+    get canTake() {
+      return adapter !== undefined
+    },
+    isDrained: true,
+    send: (text) => adapter?.send(JSON.parse(text) as InspectionMessage),
+    close: () => {
+      isClosed = true
+      adapter?.stop()
+      adapter = undefined
+      return Promise.resolve()
+    },
+  }
+}
