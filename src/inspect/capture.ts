@@ -53,13 +53,17 @@ export function toMessage(
     }
     case '@xstate.event': {
       const sourceId = event.sourceRef && sessions.of(event.sourceRef, rootId, at).sessionId
-      const shown = toShownValue('event', event.event, redact)
+      const shown = showEvent(event.event, redact)
       return { session, message: { type: event.type, event: shown, sourceId, ...fields } }
     }
     case '@xstate.snapshot': {
-      const shown = toShownValue('event', event.event, redact)
+      const shown = showEvent(event.event, redact)
       sessions.update(session, toShownValue('snapshot', event.snapshot, redact))
       return { session, message: { type: event.type, event: shown, snapshot: session.snapshot, ...fields } }
     }
   }
 }
+
+/** In an event a function is left out, in a snapshot it is shown by its name: so does `@statelyai/inspect`. */
+const showEvent = (event: unknown, redact: Redact): unknown =>
+  toShownValue('event', event, (key, value) => (typeof value === 'function' ? undefined : redact(key, value)))

@@ -1,0 +1,136 @@
+/** Our messages against those that `@statelyai/inspect` itself makes of the same actors. */
+import { createInspector as createStatelyInspector, type StatelyInspectionEvent } from '@statelyai/inspect'
+import { expect, expectTypeOf, it } from 'vitest'
+import {
+  assign,
+  createActor,
+  fromCallback,
+  fromPromise,
+  setup,
+  type AnyStateMachine,
+  type InspectionEvent,
+} from 'xstate'
+import { asyncTaskMachine, commandTaskMachine, instanceMachine, laneMachine } from '../../../machines/index.js'
+import type { ActorMessage, EventMessage, InspectionMessage, SnapshotMessage } from '../../../src/inspect/index.js'
+import { systemClock } from '../../../src/clock.js'
+import { startRelay } from '../../support/inspector-relay.js'
+import { flushTo, inspectorFor } from './inspected.js'
+
+/** A machine with children of other kinds, values that JSON has no word for, and data that goes deep and in circles. */
+const oddMachine = setup({
+  actors: {
+    listen: fromCallback(({ sendBack }) => sendBack({ type: 'heard' })),
+    wait: fromPromise(() => Promise.resolve({ answer: 42 })),
+  },
+}).createMachine({
+  id: 'odd',
+  context: () => {
+    const circle: Record<string, unknown> = { name: 'circle' }
+    circle['self'] = circle
+    let deep: unknown = 'bottom'
+    for (let depth = 0; depth < 15; depth += 1) deep = { deep }
+    return {
+      circle,
+      deep,
+      list: [1, null, undefined, 'x'],
+      call: function named() {},
+      date: new Date(0),
+      none: undefined,
+    }
+  },
+  invoke: [{ id: 'ear', src: 'listen' }, { src: 'wait' }],
+  initial: 'a',
+  states: {
+    a: { tags: ['first'], on: { go: { target: 'b', actions: assign({ list: ['y'] }) } } },
+    b: { type: 'final' },
+  },
+})
+
+const onWire = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message
+
+function withoutCircles<Message extends { snapshot: object }>(message: Message): Message {
+  const { value, status } = message.snapshot as { value?: unknown; status?: unknown }
+  return { ...message, snapshot: { value, status } }
+}
+
+/** What each sent, as it is on the wire. */
+async function bothOf(run: (inspect: (event: InspectionEvent) => void) => unknown) {
+  const relay = await startRelay()
+  const received = await relay.received()
+  const { inspector } = inspectorFor(relay.url, { redact: false, clock: { ...systemClock, now: () => 5 } })
+  const theirs: StatelyInspectionEvent[] = []
+  const stately = createStatelyInspector({
+    // It leaves the snapshot of a new actor to the socket to write, circles and all.
+    send: (message) => theirs.push(onWire(message.type === '@xstate.actor' ? withoutCircles(message) : message)),
+  })
+  await run((event) => {
+    stately.inspect.next?.(event)
+    inspector.next(event)
+  })
+  await flushTo(inspector, received)
+  return { ours: received.messages as unknown as InspectionMessage[], theirs: theirs as unknown as InspectionMessage[] }
+}
+
+const actors: [string, AnyStateMachine, unknown, { type: string }[]][] = [
+  [
+    'an async task',
+    asyncTaskMachine.provide({ actions: { requestAbort: () => {} } }),
+    { id: 'a', subagentName: 's', graceMs: 5, timeoutMs: 1e6 },
+    [
+      { type: 'nonsense' },
+      { type: 'task.complete', output: { final_message: 'done', list: [1, { two: 2 }] } } as never,
+    ],
+  ],
+  ['a command task', commandTaskMachine, { totalCommands: 2 }, [{ type: 'task.start' }, { type: 'command.succeeded' }]],
+  [
+    'a lane',
+    laneMachine.provide({ actions: { startCall: () => {} } }),
+    { instanceId: 'i', work: { hasNext: () => true, timeoutMs: () => 1e6 } },
+    [{ type: 'lane.wake' }],
+  ],
+  [
+    'an instance',
+    instanceMachine.provide({ actions: { failCalls: () => {} } }),
+    { timing: { livenessMs: 1e6 } },
+    [{ type: 'connection.opened' }, { type: 'connection.lost' }],
+  ],
+  ['an odd machine', oddMachine, undefined, [{ type: 'go' }]],
+]
+
+it.each(actors)('says of %s what Stately’s own inspector says', async (_name, machine, input, events) => {
+  const { ours, theirs } = await bothOf(async (inspect) => {
+    const actor = createActor(machine, { input, inspect })
+    actor.start()
+    for (const event of events) actor.send(event)
+    actor.stop()
+    // The promise that it invokes, if any.
+    await Promise.resolve()
+  })
+  expect(ours.map(comparable)).toEqual(theirs.map(comparable))
+  expect(ours.map(({ createdAt }) => createdAt)).toEqual(ours.map(() => '5'))
+})
+
+it('shows how an actor began; theirs shows what it has become by the time it is told', async () => {
+  const { ours, theirs } = await bothOf((inspect) => {
+    const actor = createActor(commandTaskMachine, { input: { totalCommands: 1 }, inspect })
+    actor.start()
+    actor.send({ type: 'task.start' })
+  })
+  expect(ours[0]).toMatchObject({ type: '@xstate.actor', snapshot: { value: 'queued', status: 'active' } })
+  expect(theirs[0]).toMatchObject({ type: '@xstate.actor', snapshot: { value: 'running' } })
+})
+
+it('has the types of the package, but for the id, which the package leaves null as well', () => {
+  type Theirs<Type> = Omit<Extract<StatelyInspectionEvent, { type: Type }>, 'id' | 'snapshot' | 'event'>
+  expectTypeOf<ActorMessage>().toExtend<Theirs<'@xstate.actor'>>()
+  expectTypeOf<EventMessage>().toExtend<Theirs<'@xstate.event'>>()
+  expectTypeOf<SnapshotMessage>().toExtend<Theirs<'@xstate.snapshot'>>()
+})
+
+/** Theirs shows a new actor as it stands later; both have the definition as text, whose fields are in no particular order. */
+function comparable(message: InspectionMessage): unknown {
+  const { createdAt: _createdAt, ...rest } = message
+  if (rest.type !== '@xstate.actor') return rest
+  const { snapshot: _snapshot, definition, ...told } = rest
+  return { ...told, definition: JSON.parse(definition) as unknown }
+}

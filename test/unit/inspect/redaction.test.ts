@@ -1,0 +1,119 @@
+/** What leaves the process, and what does not. */
+import { expect, it } from 'vitest'
+import { createAgentTasks } from '../../../src/host/agent-tasks.js'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import { redactByDefault, type InspectorOptions } from '../../../src/inspect/index.js'
+import { startRelay } from '../../support/inspector-relay.js'
+import { startTestServer, taskOf } from '../server/test-server.js'
+import { flushTo, inspectorFor } from './inspected.js'
+
+const SECRET = 'XYZZY'
+
+/** A run in which everything that a person, a model or a program says holds the secret; returns what was sent, as text. */
+async function runWithSecrets(options: InspectorOptions = {}): Promise<string[]> {
+  const relay = await startRelay()
+  const received = await relay.received()
+  const { inspector, onError } = inspectorFor(relay.url, options)
+  const agent = createAgentTasks({
+    inspect: inspector,
+    notifyCancelled: true,
+    isAgentBusy: () => false,
+    triggerAgentTurn: (text) => expect(text).toContain(SECRET),
+  })
+  const manager = agent.getAsyncTaskManager()
+  const goalPrompt = `the prompt ${SECRET}`
+  manager.launch({ id: 'done', subagentName: 's', goalPrompt }, (_input, { append, report }) => {
+    append(`printed ${SECRET}`)
+    report({ progress: 1, message: `progress ${SECRET}` })
+    return { final_message: `output ${SECRET}`, emitted_vars: { token: SECRET, deep: [{ also: SECRET }] } }
+  })
+  manager.launch({ id: 'failed', subagentName: 's', goalPrompt }, () => {
+    throw new Error(`error ${SECRET}`)
+  })
+  await manager.whenQuiet()
+  const restored = AsyncTaskManager.restore(
+    manager.getAllTasks().map((record) => ({ ...record, delivery: 'owed' as const })),
+    { inspect: inspector },
+  )
+  // A late acceptance carries the entries themselves.
+  const lease = restored.lease()
+  lease?.release()
+  lease?.acknowledge()
+  expect(restored.getTask('done')?.delivery).toBe('delivered')
+  await restored.dispose()
+  await agent.dispose()
+  const server = await startTestServer({ inspect: inspector, auth: { tokens: [SECRET.repeat(8)] } })
+  const headers = { authorization: `Bearer ${SECRET.repeat(8)}` }
+  const commands = ['echo', 'blow'].map((tool_name) => ({ tool_name, args: { prompt: SECRET, token: SECRET } }))
+  const task = { ...taskOf(...commands), task_name: SECRET, task_intention: SECRET, metadata: { user: SECRET } }
+  expect((await server.post('/tasks', task, headers)).status).toBe(201)
+  await server.close({ drainMs: 1000 })
+  await flushTo(inspector, received)
+  expect(onError).not.toHaveBeenCalled()
+  expect(received.messages.length).toBeGreaterThan(60)
+  return received.messages.map((message) => JSON.stringify(message))
+}
+
+it('sends no prompt, no output, no error text and no token unless it is asked to', async () => {
+  const sent = await runWithSecrets()
+  expect(sent.filter((text) => text.includes(SECRET))).toEqual([])
+  // What is left is worth looking at.
+  expect(sent.join()).toContain('"subagentName":"s"')
+  expect(sent.join()).toContain('[redacted]')
+})
+
+it('sends everything with redact: false', async () => {
+  const sent = (await runWithSecrets({ redact: false })).join('\n')
+  const texts = ['the prompt', 'output', 'error'].map((text) => `${text} ${SECRET}`)
+  expect(texts.filter((text) => !sent.includes(text))).toEqual([])
+})
+
+it('asks a function about each field, with the default at hand', async () => {
+  const sent = await runWithSecrets({
+    redact: (key, value) =>
+      key === 'goalPrompt' ? String(value).replace(SECRET, 'hidden') : redactByDefault(key, value),
+  })
+  expect(sent.filter((text) => text.includes(SECRET))).toEqual([])
+  expect(sent.join()).toContain('the prompt hidden')
+})
+
+it.each([
+  ['goalPrompt', 'x', '[redacted]'],
+  ['GOALPROMPT', 'x', '[redacted]'],
+  ['output', { a: 1 }, '[redacted]'],
+  ['authToken', 'x', '[redacted]'],
+  ['API_KEY', 'x', '[redacted]'],
+  ['apiKey', 'x', '[redacted]'],
+  ['Authorization', 'x', '[redacted]'],
+  ['password', 7, '[redacted]'],
+  ['error', 'the words', '[redacted]'],
+  ['error', { code: 'CANCELLED' }, { code: 'CANCELLED' }],
+  ['output', undefined, undefined],
+  ['subagentName', 'x', 'x'],
+  ['status', 'failed', 'failed'],
+])('by default, %s: %j is shown as %j', (key, value, shown) => {
+  expect(redactByDefault(key, value)).toEqual(shown)
+})
+
+/** Fields of machines and records that hold text, and were judged to be no content. */
+const JUDGED = new Set([
+  ...['type', 'id', 'actorId', 'taskId', 'instanceId', 'subagentName', 'owner', 'status', 'delivery', 'value', 'code'],
+  ...['deliveryId', 'taskIds', 'heir', 'reservationId', 'name', 'tags', 'kind', 'from', 'to', 'task', 'src'],
+  ...['initial', 'running', 'holding', 'gathering', 'open', 'delivering', 'connecting', 'connected', 'connection'],
+])
+
+it('shows text in no field that nobody has judged', async () => {
+  const fields = new Set<string>()
+  const look = (key: string, value: unknown): void => {
+    if (typeof value === 'string' && value !== '[redacted]') fields.add(key)
+    if (Array.isArray(value)) for (const element of value) look(key, element)
+    else if (typeof value === 'object' && value !== null)
+      for (const [name, inner] of Object.entries(value)) look(name, inner)
+  }
+  for (const text of await runWithSecrets()) {
+    const { event, snapshot } = JSON.parse(text) as { event?: unknown; snapshot?: unknown }
+    look('event', event)
+    look('snapshot', snapshot)
+  }
+  expect([...fields].filter((field) => !JUDGED.has(field))).toEqual([])
+})
