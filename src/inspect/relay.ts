@@ -80,9 +80,13 @@ export function createRelayTransport({ url, clock, onOpen, onDown }: RelayOption
     close: async () => {
       isClosed = true
       cancelWait()
-      if (socket === undefined) return
-      if (isOpen) await closeSocket(socket, clock)
-      else destroy(socket)
+      const closing = socket
+      const wasOpen = isOpen
+      isOpen = false
+      socket = undefined
+      if (closing === undefined) return
+      if (wasOpen) await closeSocket(closing, clock)
+      else destroy(closing)
     },
   }
 }

@@ -63,6 +63,8 @@ export async function startRelay(port = 0): Promise<InspectorRelay> {
   on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
+  })
+  on('upgrade', () => {
     count += 1
     for (const { count: wanted, resolve } of waiting) if (count >= wanted) resolve()
   })
@@ -82,8 +84,17 @@ export async function startRelay(port = 0): Promise<InspectorRelay> {
     url,
     httpUrl: `http://127.0.0.1:${bound}/`,
     stop,
-    pause: () => sockets.forEach((socket) => socket.pause()),
-    resume: () => sockets.forEach((socket) => socket.resume()),
+    pause: () =>
+      sockets.forEach((socket) => {
+        socket.pause()
+        // The WebSocket on it resumes it when it has worked off what it had.
+        socket.resume = () => socket
+      }),
+    resume: () =>
+      sockets.forEach((socket) => {
+        Reflect.deleteProperty(socket, 'resume')
+        socket.resume()
+      }),
     connected: (wanted) =>
       new Promise((resolve) => {
         if (count >= wanted) resolve()

@@ -1,0 +1,88 @@
+/** In a browser: the real adapter and the real receiver of `@statelyai/inspect`, between two windows that are only that. */
+import { createBrowserReceiver, type StatelyInspectionEvent } from '@statelyai/inspect'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import { systemClock } from '../../../src/clock.js'
+import { createInspector } from '../../../src/inspect/index.js'
+
+type Listener = (event: { data: unknown }) => void
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+/** A window that others can post to. */
+function createWindow() {
+  const listeners = new Set<Listener>()
+  const self = {
+    opener: undefined as unknown,
+    addEventListener: (_type: string, listener: Listener) => void listeners.add(listener),
+    // As the platform does: a copy, and later. Data that cannot be copied throws.
+    postMessage: (data: unknown) => {
+      const copy = structuredClone(data)
+      queueMicrotask(() => {
+        for (const listener of listeners) listener({ data: copy })
+      })
+    },
+  }
+  return { ...self, self, top: self }
+}
+
+it('opens the viewer in a window, and shows it the tree when it has loaded', async () => {
+  const page = createWindow()
+  const viewer = createWindow()
+  const opened = vi.fn(() => viewer)
+  vi.stubGlobal('window', { ...page, open: opened })
+  let wake = (): void => {}
+  const inspector = createInspector({
+    url: 'https://viewer.example/inspect',
+    clock: systemClock,
+    onError: (error) => expect.unreachable(String(error)),
+  })
+  onTestFinished(() => inspector.close())
+  const manager = new AsyncTaskManager({ inspect: inspector })
+  manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'SECRET', abortController: new AbortController() })
+  await vi.waitFor(() => expect(inspector.stats.sent).toBeGreaterThan(0))
+  expect(opened).toHaveBeenCalledExactlyOnceWith('https://viewer.example/inspect', 'xstateinspector')
+
+  // The viewer loads late, and says that it is there.
+  const seen: StatelyInspectionEvent[] = []
+  createBrowserReceiver({ window: { ...viewer, self: viewer, top: viewer, opener: page } as never }).subscribe(
+    (message) => {
+      seen.push(message)
+      wake()
+    },
+  )
+  manager.cancelTask('a')
+  await new Promise<void>((resolve) => {
+    wake = () => {
+      if (seen.some((message) => message.type === '@xstate.event' && message.event.type === 'task.cancel')) resolve()
+    }
+    wake()
+  })
+  const actors = seen.flatMap((message) => (message.type === '@xstate.actor' ? [message.name] : []))
+  expect(actors).toEqual(['registry', 'task.a'])
+  expect(JSON.stringify(seen)).not.toContain('SECRET')
+  await inspector.close()
+  expect(inspector.stats).toMatchObject({ isConnected: false, buffered: 0, dropped: 0 })
+  await manager.dispose()
+})
+
+it('reports a viewer that cannot be opened, and the work goes on', async () => {
+  vi.stubGlobal('window', {
+    ...createWindow(),
+    open: () => {
+      throw new Error('blocked')
+    },
+  })
+  const onError = vi.fn()
+  const inspector = createInspector({ url: 'https://viewer.example/', onError })
+  const manager = new AsyncTaskManager({ inspect: inspector })
+  manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })
+  await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce())
+  expect(onError.mock.calls[0]).toEqual([expect.objectContaining({ cause: new Error('blocked') }), 'connection'])
+  expect(manager.cancelTask('a')).toBe(true)
+  await manager.dispose()
+  await inspector.close({ timeoutMs: 1e9 })
+  expect(inspector.stats).toMatchObject({ sent: 0, buffered: 0 })
+})

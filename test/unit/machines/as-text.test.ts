@@ -1,0 +1,68 @@
+/**
+ * Stately's editor reads a machine file as text, without running it. So each chart must stand in its file as it is: one
+ * `createMachine` with the chart written out, nothing spread in, computed or imported.
+ */
+import { readFileSync } from 'node:fs'
+import ts from 'typescript'
+import { expect, it } from 'vitest'
+import {
+  asyncTaskMachine,
+  commandTaskMachine,
+  deliveryMachine,
+  instanceMachine,
+  laneMachine,
+  taskRegistryMachine,
+} from '../../../machines/index.js'
+
+const files: [string, { readonly config: object }][] = [
+  ['async-task', asyncTaskMachine],
+  ['task-registry', taskRegistryMachine],
+  ['delivery', deliveryMachine],
+  ['command-task', commandTaskMachine],
+  ['lane', laneMachine],
+  ['instance', instanceMachine],
+]
+
+/** What a chart holds besides the chart: code, which the editor shows as code. */
+const CODE = new Set(['context', 'output'])
+
+it.each(files)('machines/%s.ts holds its chart as text, and the text is the chart that runs', (name, { config }) => {
+  const text = readFileSync(new URL(`../../../machines/${name}.ts`, import.meta.url), 'utf8')
+  const charts = chartsIn(ts.createSourceFile(`${name}.ts`, text, ts.ScriptTarget.Latest, true))
+  expect(charts).toHaveLength(1)
+  expect(charts[0]).toEqual(JSON.parse(JSON.stringify(withoutCode(config))))
+})
+
+/** The arguments of the calls `….createMachine(…)` in a file. */
+function chartsIn(node: ts.Node): unknown[] {
+  const found: unknown[] = []
+  const visit = (inner: ts.Node): void => {
+    const isCall = ts.isCallExpression(inner) && ts.isPropertyAccessExpression(inner.expression)
+    if (isCall && (inner.expression as ts.PropertyAccessExpression).name.text === 'createMachine') {
+      found.push(read(inner.arguments[0]!))
+    }
+    ts.forEachChild(inner, visit)
+  }
+  visit(node)
+  return found
+}
+
+function read(node: ts.Expression): unknown {
+  if (ts.isStringLiteralLike(node)) return node.text
+  if (ts.isNumericLiteral(node)) return Number(node.text)
+  if (node.kind === ts.SyntaxKind.TrueKeyword) return true
+  if (node.kind === ts.SyntaxKind.FalseKeyword) return false
+  if (ts.isArrayLiteralExpression(node)) return node.elements.map(read)
+  if (!ts.isObjectLiteralExpression(node)) throw new Error(`no chart as text: ${node.getText()}`)
+  return Object.fromEntries(
+    node.properties.flatMap((property) => {
+      if (!ts.isPropertyAssignment(property)) throw new Error(`no chart as text: ${property.getText()}`)
+      const { name } = property
+      if (!ts.isIdentifier(name) && !ts.isStringLiteral(name)) throw new Error(`no chart as text: ${name.getText()}`)
+      return CODE.has(name.text) ? [] : [[name.text, read(property.initializer)]]
+    }),
+  )
+}
+
+const withoutCode = (config: object): object =>
+  Object.fromEntries(Object.entries(config).filter(([key]) => !CODE.has(key)))
