@@ -1,7 +1,9 @@
 /** docs/inspect.md: each of its code blocks is a file of docs/examples, and each of those runs against a real relay. */
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { afterEach, expect, it, vi } from 'vitest'
-import { createInspectorServer } from '@statelyai/inspect/server'
+import { readBlocks } from '../../support/doc-blocks.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { treeOf } from './inspected.js'
 
@@ -18,29 +20,20 @@ vi.mock('agent-tasks/inspect', async (load) => {
   return { ...actual, createInspector }
 })
 
-vi.mock('@statelyai/inspect/server', async (load) => {
-  const actual = await load<typeof import('@statelyai/inspect/server')>()
-  return { createInspectorServer: vi.fn(actual.createInspectorServer) }
-})
-
 afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const examples = new URL('../../../docs/examples/', import.meta.url)
+const root = new URL('../../../', import.meta.url)
+const examples = new URL('docs/examples/', root)
 const files = readdirSync(examples).filter((name) => name.startsWith('inspect-'))
-const read = (file: URL): string => readFileSync(file, 'utf8').trim()
+const blocks = readBlocks('docs/inspect.md', readFileSync(new URL('docs/inspect.md', root), 'utf8'))
+const withoutIndent = (text: string): string => text.replaceAll(/^ +/gm, '').trim()
 
 it('has the examples as its code blocks, word for word', () => {
-  const page = read(new URL('../../../docs/inspect.md', import.meta.url))
-  const blocks = [...page.matchAll(/^( *)```ts\n([\s\S]*?)^ *```$/gm)].map(([, indent = '', code = '']) =>
-    code
-      .split('\n')
-      .map((line) => line.slice(indent.length))
-      .join('\n')
-      .trim(),
-  )
-  expect(blocks.sort()).toEqual(files.map((name) => read(new URL(name, examples))).sort())
+  const shown = blocks.filter(({ language }) => language === 'ts').map(({ text }) => withoutIndent(text))
+  const written = files.map((name) => withoutIndent(readFileSync(new URL(name, examples), 'utf8')))
+  expect(shown.sort()).toEqual(written.sort())
 })
 
 it('shows a host and its task', async () => {
@@ -73,11 +66,16 @@ it('redacts with a function', async () => {
   await import('../../../docs/examples/inspect-redact.js')
 })
 
-it('starts the relay', async () => {
-  // As it is told to it would take port 8080, and open a browser.
-  vi.mocked(createInspectorServer).mockReturnValueOnce({ stop: () => {} })
-  await import('../../../docs/examples/inspect-relay.js')
-  expect(createInspectorServer).toHaveBeenLastCalledWith()
+it('starts the relay with a command that Node takes', () => {
+  const command = blocks.find(({ text }) => text.includes('createInspectorServer'))?.text
+  const program = /^ *node --input-type=module --eval "(.*)"$/.exec(command ?? '')?.[1]
+  // As it is told to it would take port 8080, open a browser, and stay.
+  const brief = program?.replace(
+    /createInspectorServer\(\)$/,
+    'createInspectorServer({ port: 0, autoOpen: false }).stop()',
+  )
+  expect(brief).toContain('autoOpen')
+  execFileSync(process.execPath, ['--input-type=module', '--eval', brief ?? ''], { cwd: fileURLToPath(root) })
 })
 
 it('finds, at the address that a browser opens, the page that holds the viewer', async () => {
