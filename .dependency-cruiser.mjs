@@ -36,7 +36,7 @@ const layerRules = layers.flatMap((names, level) =>
 const homes = {
   hono: ['server'],
   '@hono/[^/]+': ['server'],
-  ws: ['server', 'client'],
+  ws: ['server', 'client', 'inspect'],
   '@modelcontextprotocol/client': ['instances'],
   '@modelcontextprotocol/(server|node)': ['mcp'],
   '@statelyai/inspect': ['inspect'],

@@ -38,6 +38,7 @@ export type { BusySource } from './async-tasks/busy.js'
 // What runs, and where
 export type { RunContext, RunInput, Runner } from './engine/runner.js'
 export type { Engine, Outcome, Run, Work } from './engine/engine.js'
+export type { Inspect } from './engine/inspection.js'
 export { createInProcessEngine } from './engine/in-process.js'
 export type { InProcessEngineOptions } from './engine/in-process.js'
 export { createFairEngine } from './engine/fair-engine.js'
