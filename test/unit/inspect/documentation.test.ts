@@ -13,8 +13,8 @@ let url = DEFAULT_URL
 
 vi.mock('agent-tasks/inspect', async (load) => {
   const actual = await load<typeof import('../../../src/inspect/index.js')>()
-  const createInspector: typeof actual.createInspector = (options = {}) => {
-    expect(options.url ?? DEFAULT_URL).toBe(DEFAULT_URL)
+  const createInspector: typeof actual.createInspector = (options) => {
+    expect(options?.url ?? DEFAULT_URL).toBe(DEFAULT_URL)
     return actual.createInspector({ ...options, url })
   }
   return { ...actual, createInspector }

@@ -43,7 +43,7 @@ export function storyOf({ messages }: Received, name: string): string[] {
   })
 }
 
-const stateOf = (snapshot: unknown): string => JSON.stringify((snapshot as { value?: unknown }).value) ?? 'stateless'
+const stateOf = (snapshot: unknown): string => JSON.stringify((snapshot as { value?: unknown }).value ?? 'stateless')
 
 /** Something to wait for that happens once. */
 export function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {

@@ -22,9 +22,9 @@ async function runWithSecrets(options: InspectorOptions = {}): Promise<string[]>
   })
   const manager = agent.getAsyncTaskManager()
   const goalPrompt = `the prompt ${SECRET}`
-  manager.launch({ id: 'done', subagentName: 's', goalPrompt }, (_input, { append, report }) => {
-    append(`printed ${SECRET}`)
-    report({ progress: 1, message: `progress ${SECRET}` })
+  manager.launch({ id: 'done', subagentName: 's', goalPrompt }, (_input, context) => {
+    context.append(`printed ${SECRET}`)
+    context.report({ progress: 1, message: `progress ${SECRET}` })
     return { final_message: `output ${SECRET}`, emitted_vars: { token: SECRET, deep: [{ also: SECRET }] } }
   })
   manager.launch({ id: 'failed', subagentName: 's', goalPrompt }, () => {
@@ -107,8 +107,9 @@ it('shows text in no field that nobody has judged', async () => {
   const look = (key: string, value: unknown): void => {
     if (typeof value === 'string' && value !== '[redacted]') fields.add(key)
     if (Array.isArray(value)) for (const element of value) look(key, element)
-    else if (typeof value === 'object' && value !== null)
+    else if (typeof value === 'object' && value !== null) {
       for (const [name, inner] of Object.entries(value)) look(name, inner)
+    }
   }
   for (const text of await runWithSecrets()) {
     const { event, snapshot } = JSON.parse(text) as { event?: unknown; snapshot?: unknown }

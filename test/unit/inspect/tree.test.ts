@@ -28,8 +28,9 @@ it('shows the registry, its tasks and its deliveries, each under its parent, in 
     triggerAgentTurn: (text) => void turns.push(text),
   })
   const manager = agent.getAsyncTaskManager()
-  for (const id of ['a', 'b'])
+  for (const id of ['a', 'b']) {
     manager.launch({ id, subagentName: 'helper', goalPrompt: 'do' }, () => ({ final_message: 'ok' }))
+  }
   await manager.whenQuiet()
   await agent.dispose()
   await flushTo(inspector, received)
@@ -92,8 +93,9 @@ it("shows the registry's counts as they were at each step, although its table ch
   const manager = new AsyncTaskManager({ inspect: inspector })
   // Handlers run before the inspector is told of what they did, so that several steps are told at once.
   manager.onTaskCompleted(() => void manager.completeTask('b', {}))
-  for (const id of ['a', 'b'])
+  for (const id of ['a', 'b']) {
     manager.registerTask({ id, subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })
+  }
   manager.completeTask('a', {})
   await manager.dispose()
   await flushTo(inspector, received)
@@ -187,7 +189,9 @@ it('gives each actor the chart of its machine, which XState builds again from th
   await agent.getAsyncTaskManager().whenQuiet()
   await agent.dispose()
   const host = createCommandHost()
-  onTestFinished(async () => void (await host.dispose()))
+  onTestFinished(async () => {
+    await host.dispose()
+  })
   const server = await startTestServer({ inspect: inspector })
   await server.post('/tasks', taskOf('add'))
   await setImmediate()

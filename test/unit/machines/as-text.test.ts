@@ -38,7 +38,7 @@ function chartsIn(node: ts.Node): unknown[] {
   const found: unknown[] = []
   const visit = (inner: ts.Node): void => {
     const isCall = ts.isCallExpression(inner) && ts.isPropertyAccessExpression(inner.expression)
-    if (isCall && (inner.expression as ts.PropertyAccessExpression).name.text === 'createMachine') {
+    if (isCall && inner.expression.name.text === 'createMachine') {
       found.push(read(inner.arguments[0]!))
     }
     ts.forEachChild(inner, visit)
