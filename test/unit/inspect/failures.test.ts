@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/clock.js'
 import { createAgentTasks } from '../../../src/host/agent-tasks.js'
 import { createInspector, redactByDefault, type InspectorOptions } from '../../../src/inspect/index.js'
 import { startRelay } from '../../support/inspector-relay.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createGate, flushTo, inspectorFor, storyOf, treeOf } from './inspected.js'
 
 /** Starts and ends tasks; what they came to is what they come to without an inspector. */
