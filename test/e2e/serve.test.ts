@@ -197,10 +197,10 @@ describe('npm start', () => {
       { CONFIG_FILE: '/nowhere.json' },
       'agent-tasks: Setting CONFIG_FILE: got "/nowhere.json", expected the path of a JSON file that can be read.',
     ],
-  ])('stops at %j, says why, and exits with 1', async (env, message) => {
+  ])('stops at %j, says why, and exits with 2', async (env, message) => {
     const child = spawnServer(env)
     const exited = once(child, 'exit') as Promise<[number]>
     const [said, [code]] = await Promise.all([text(child.stderr!), exited])
-    expect([said.trim(), code]).toEqual([message, 1])
+    expect([said.trim(), code]).toEqual([message, 2])
   })
 })
