@@ -14,6 +14,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { adapters } from './adapter-programs.js'
 
 type Manifest = { name: string; version: string; exports: Record<string, unknown> }
 type Packed = { filename: string; files: { path: string }[] }
@@ -59,43 +60,6 @@ writeFileSync('kit/regression.test.js', error.regressionTest)
 `
 
 const installOptions = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
-
-/** Adapters that need an optional peer: what to install, and a program that uses it. */
-const adapters = {
-  'ai-sdk': {
-    peer: 'ai',
-    program: `
-import { generateText, type ToolSet } from 'ai'
-import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
-const made = toAiSdkTools(agent.tools)
-const tools: ToolSet = made
-const goal: string = ({} as Parameters<NonNullable<typeof made.task.execute>>[0]).goal_prompt ?? 'none'
-console.log(typeof generateText, Object.keys(tools).length, goal)
-`,
-    output: 'function 3 none',
-  },
-  'openai-agents': {
-    peer: '@openai/agents',
-    program: `
-import { Agent } from '@openai/agents'
-import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
-const { tools } = new Agent({ name: 'A', tools: toOpenAIAgentsTools(agent.tools) })
-console.log(tools.length)
-`,
-    output: '3',
-  },
-  langchain: {
-    peer: '@langchain/core',
-    program: `
-import type { StructuredToolInterface } from '@langchain/core/tools'
-import { toLangChainTools } from 'agent-tasks/adapters/langchain'
-const tools: StructuredToolInterface[] = toLangChainTools(agent.tools)
-console.log(await tools[1]?.invoke({}))
-`,
-    output: 'No async tasks.',
-  },
-} as const
-
 const compilerOptions = { target: 'es2023', lib: ['es2023'], types: ['node'], strict: true }
 // The first also checks every declaration file that the package brings. Under the second's exactOptionalPropertyTypes,
 // which a consumer may have, XState's own declarations do not pass such a check.

@@ -1,0 +1,37 @@
+/** Programs that use an adapter of the packed package, each with one SDK. `agent` is there already. */
+
+/** Adapters that need an optional peer: what to install, and a program that uses it. */
+export const adapters = {
+  'ai-sdk': {
+    peer: 'ai',
+    program: `
+import { generateText, type ToolSet } from 'ai'
+import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
+const made = toAiSdkTools(agent.tools)
+const tools: ToolSet = made
+const goal: string = ({} as Parameters<NonNullable<typeof made.task.execute>>[0]).goal_prompt ?? 'none'
+console.log(typeof generateText, Object.keys(tools).length, goal)
+`,
+    output: 'function 3 none',
+  },
+  'openai-agents': {
+    peer: '@openai/agents',
+    program: `
+import { Agent } from '@openai/agents'
+import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
+const { tools } = new Agent({ name: 'A', tools: toOpenAIAgentsTools(agent.tools) })
+console.log(tools.length)
+`,
+    output: '3',
+  },
+  langchain: {
+    peer: '@langchain/core',
+    program: `
+import type { StructuredToolInterface } from '@langchain/core/tools'
+import { toLangChainTools } from 'agent-tasks/adapters/langchain'
+const tools: StructuredToolInterface[] = toLangChainTools(agent.tools)
+console.log(await tools[1]?.invoke({}))
+`,
+    output: 'No async tasks.',
+  },
+} as const
