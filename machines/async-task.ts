@@ -86,27 +86,41 @@ export const asyncTaskMachine = setup({
       description: 'The run has not ended. Whatever ends it first decides how.',
       initial: 'unlimited',
       on: {
-        'task.complete': { target: 'completed', actions: 'keepOutput' },
-        'task.fail': { target: 'failed', actions: 'keepError' },
-        'task.cancel': { target: 'cancelled', actions: 'keepCancellation' },
+        'task.complete': { target: 'completed', actions: 'keepOutput', description: 'The run returned.' },
+        'task.fail': { target: 'failed', actions: 'keepError', description: 'The run threw, or could not start.' },
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'Someone called it off.' },
       },
       states: {
         unlimited: {
           description: 'No deadline was set.',
-          always: { guard: 'hasDeadline', target: 'timed' },
+          always: { guard: 'hasDeadline', target: 'timed', description: 'A deadline was set: it counts from now.' },
         },
         timed: {
           description: 'The deadline is being waited for.',
-          after: { deadline: 'overdue' },
+          after: { deadline: { target: 'overdue', description: 'The deadline has passed.' } },
         },
         overdue: {
           description: 'The deadline has passed: the run is asked to stop, and whatever it says now, the task fails.',
           entry: 'requestAbort',
           on: {
-            'task.complete': { target: '#asyncTask.failed', actions: 'keepTimeout' },
-            'task.fail': { target: '#asyncTask.failed', actions: 'keepTimeout' },
+            'task.complete': {
+              target: '#asyncTask.failed',
+              actions: 'keepTimeout',
+              description: 'The run returned too late: its output is dropped.',
+            },
+            'task.fail': {
+              target: '#asyncTask.failed',
+              actions: 'keepTimeout',
+              description: 'The run stopped; what it says is told along with the limit.',
+            },
           },
-          after: { grace: { target: '#asyncTask.failed', actions: 'keepTimeout' } },
+          after: {
+            grace: {
+              target: '#asyncTask.failed',
+              actions: 'keepTimeout',
+              description: 'The run did not stop within its grace: it is waited for no longer.',
+            },
+          },
         },
       },
     },

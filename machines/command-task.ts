@@ -63,21 +63,42 @@ export const commandTaskMachine = setup({
     queued: {
       description: 'Waits in its lane for the tasks before it.',
       on: {
-        'task.start': 'running',
-        'task.cancel': { target: 'cancelled', actions: 'keepCancellation' },
-        'instance.lost': { target: 'failed', actions: 'keepFailure' },
+        'task.start': { target: 'running', description: 'Its lane has come to it.' },
+        'task.cancel': {
+          target: 'cancelled',
+          actions: 'keepCancellation',
+          description: 'Someone called it off before it started: it never runs.',
+        },
+        'instance.lost': {
+          target: 'failed',
+          actions: 'keepFailure',
+          description: 'Its instance went before it started: it never runs.',
+        },
       },
     },
     running: {
       description: 'Its commands run, one at a time.',
       on: {
         'command.succeeded': [
-          { guard: 'isLastCommand', target: 'completed', actions: 'keepSuccess' },
-          { actions: 'advance' },
+          {
+            guard: 'isLastCommand',
+            target: 'completed',
+            actions: 'keepSuccess',
+            description: 'The last command succeeded.',
+          },
+          { actions: 'advance', description: 'A command succeeded, and another follows.' },
         ],
-        'command.failed': { target: 'failed', actions: 'keepFailure' },
-        'task.cancel': { target: 'cancelled', actions: 'keepCancellation' },
-        'instance.lost': { target: 'failed', actions: 'keepFailure' },
+        'command.failed': {
+          target: 'failed',
+          actions: 'keepFailure',
+          description: 'A command failed or took too long; the rest is skipped.',
+        },
+        'task.cancel': {
+          target: 'cancelled',
+          actions: 'keepCancellation',
+          description: 'Someone called it off; its command in flight is aborted.',
+        },
+        'instance.lost': { target: 'failed', actions: 'keepFailure', description: 'Its instance went while it ran.' },
       },
     },
     completed: { type: 'final', description: 'Every command succeeded.' },

@@ -109,51 +109,66 @@ export const deliveryMachine = setup({
   context: ({ input }) => ({ timing: input, failures: 0 }),
   initial: 'holding',
   on: {
-    'trigger.close': '.detached',
-    'timing.set': { actions: 'setTiming' },
+    'trigger.close': { target: '.detached', description: 'The registry was disposed.' },
+    'timing.set': { actions: 'setTiming', description: 'Other durations hold from the next wait on.' },
   },
   states: {
     dormant: {
       description: 'Nothing is owed.',
       entry: 'forgetFailures',
       on: {
-        'delivery.requested': 'holding',
-        'trigger.detach': 'detached',
+        'delivery.requested': { target: 'holding', description: 'Something became owed.' },
+        'trigger.detach': { target: 'detached', description: 'The last subscriber left.' },
       },
     },
     holding: {
       description: 'Something may be owed; it is not yet on its way.',
       initial: 'gathering',
-      on: { 'trigger.detach': 'detached' },
+      on: { 'trigger.detach': { target: 'detached', description: 'The last subscriber left: nothing is sent.' } },
       states: {
         gathering: {
           description: 'What ends together shares a message: each end restarts the wait, up to a longest one.',
           initial: 'quiet',
-          after: { maxWait: 'looking' },
+          after: { maxWait: { target: 'looking', description: 'The longest wait is over, whatever else ends.' } },
           states: {
             quiet: {
-              after: { coalesce: '#delivery.holding.looking' },
-              on: { 'delivery.requested': { target: 'quiet', reenter: true } },
+              description: 'Nothing has ended for a moment.',
+              after: {
+                coalesce: { target: '#delivery.holding.looking', description: 'Nothing more ended in the meantime.' },
+              },
+              on: {
+                'delivery.requested': {
+                  target: 'quiet',
+                  reenter: true,
+                  description: 'Something else became owed: it shares the message.',
+                },
+              },
             },
           },
         },
         looking: {
           description: 'Decides at once: nothing to say, nobody to say it to, or go.',
           always: [
-            { guard: 'isNothingOwed', target: '#delivery.dormant' },
-            { guard: 'isAgentIdle', target: '#delivery.delivering' },
-            { guard: 'canPoll', target: 'polling' },
-            { target: 'waiting' },
+            { guard: 'isNothingOwed', target: '#delivery.dormant', description: 'There is nothing to say.' },
+            { guard: 'isAgentIdle', target: '#delivery.delivering', description: 'The agent can be told.' },
+            { guard: 'canPoll', target: 'polling', description: 'The agent is busy and has to be asked again.' },
+            { target: 'waiting', description: 'The agent is busy and says itself when it is idle.' },
           ],
         },
         polling: {
           description: 'The agent is busy, or another delivery of this owner is in flight; ask again in a while.',
-          after: { poll: 'looking' },
-          on: { 'agent.idle': 'gathering', 'lease.ended': 'gathering' },
+          after: { poll: { target: 'looking', description: 'It is time to ask again.' } },
+          on: {
+            'agent.idle': { target: 'gathering', description: 'The agent says that it has become idle.' },
+            'lease.ended': { target: 'gathering', description: 'Another delivery of this owner has ended.' },
+          },
         },
         waiting: {
           description: 'As polling, but the agent says itself when it is idle.',
-          on: { 'agent.idle': 'gathering', 'lease.ended': 'gathering' },
+          on: {
+            'agent.idle': { target: 'gathering', description: 'The agent has become idle.' },
+            'lease.ended': { target: 'gathering', description: 'Another delivery of this owner has ended.' },
+          },
         },
       },
     },
@@ -165,35 +180,56 @@ export const deliveryMachine = setup({
       initial: 'attended',
       states: {
         attended: {
+          description: 'Someone is subscribed: its outcome decides what comes next.',
           on: {
-            'delivery.accepted': { target: '#delivery.holding', actions: 'forgetFailures' },
+            'delivery.accepted': {
+              target: '#delivery.holding',
+              actions: 'forgetFailures',
+              description: 'The agent took the message; something may have ended meanwhile.',
+            },
             'delivery.emptied': [
-              { guard: 'isNothingOwed', target: '#delivery.dormant' },
-              { target: '#delivery.backingOff', actions: 'countFailure' },
+              {
+                guard: 'isNothingOwed',
+                target: '#delivery.dormant',
+                description: 'Someone else had told the agent by then.',
+              },
+              {
+                target: '#delivery.backingOff',
+                actions: 'countFailure',
+                description: 'Something is owed, and there was no message all the same: a failure.',
+              },
             ],
-            'delivery.refused': { target: '#delivery.backingOff', actions: 'countFailure' },
-            'delivery.expired': { target: '#delivery.backingOff', actions: ['countFailure', 'reportExpiry'] },
-            'trigger.detach': 'unattended',
+            'delivery.refused': {
+              target: '#delivery.backingOff',
+              actions: 'countFailure',
+              description: 'The agent did not take the message: what it carried is owed again.',
+            },
+            'delivery.expired': {
+              target: '#delivery.backingOff',
+              actions: ['countFailure', 'reportExpiry'],
+              description: 'The agent took too long: the message is given up, and what it carried is owed again.',
+            },
+            'trigger.detach': { target: 'unattended', description: 'The last subscriber left.' },
           },
         },
         unattended: {
           description: 'Nobody is subscribed any more; only the outcome is awaited.',
           on: {
-            'delivery.accepted': '#delivery.detached',
-            'delivery.emptied': '#delivery.detached',
-            'delivery.refused': '#delivery.detached',
-            'delivery.expired': '#delivery.detached',
-            'trigger.attach': 'attended',
+            'delivery.accepted': { target: '#delivery.detached', description: 'The message was taken.' },
+            'delivery.emptied': { target: '#delivery.detached', description: 'There was nothing to send.' },
+            'delivery.refused': { target: '#delivery.detached', description: 'It was not taken, and is not retried.' },
+            'delivery.expired': { target: '#delivery.detached', description: 'It took too long, and is given up.' },
+            'trigger.attach': { target: 'attended', description: 'Someone subscribed again.' },
           },
         },
       },
     },
     backingOff: {
       description: 'The last delivery failed. What ends now joins the retry; an idle edge fires it.',
-      after: { backOff: 'holding' },
+      after: { backOff: { target: 'holding', description: 'It is time for the retry.' } },
       on: {
-        'agent.idle': 'holding',
-        'trigger.detach': 'detached',
+        'agent.idle': { target: 'holding', description: 'The agent has become idle: the retry comes at once.' },
+        'trigger.detach': { target: 'detached', description: 'The last subscriber left: no retry.' },
       },
     },
     detached: {

@@ -56,28 +56,49 @@ export const instanceMachine = setup({
       description: 'It is known, and cannot be used yet.',
       initial: 'unhurried',
       on: {
-        'connection.opened': 'connected',
-        'connection.lost': 'disconnected',
-        'instance.disconnect': 'disconnected',
+        'connection.opened': { target: 'connected', description: 'It can be used from now on.' },
+        'connection.lost': { target: 'disconnected', description: 'It went before it could be used.' },
+        'instance.disconnect': { target: 'disconnected', description: 'Someone ended it.' },
       },
       states: {
-        unhurried: { always: { guard: 'hasConnectTimeout', target: 'hurried' } },
-        hurried: { after: { connectTimeout: '#instance.disconnected' } },
+        unhurried: {
+          description: 'It may take as long as it likes.',
+          always: { guard: 'hasConnectTimeout', target: 'hurried', description: 'A limit was set.' },
+        },
+        hurried: {
+          description: 'The limit of its connecting is being waited for.',
+          after: { connectTimeout: { target: '#instance.disconnected', description: 'It did not connect in time.' } },
+        },
       },
     },
     connected: {
       description: 'It takes commands.',
       initial: 'trusted',
       on: {
-        'connection.takenOver': { target: 'connected', reenter: true, actions: 'failCalls' },
-        'connection.lost': 'disconnected',
-        'instance.disconnect': 'disconnected',
+        'connection.takenOver': {
+          target: 'connected',
+          reenter: true,
+          actions: 'failCalls',
+          description: 'A new connection replaces the present one, whose calls fail.',
+        },
+        'connection.lost': { target: 'disconnected', description: 'Its connection ended.' },
+        'instance.disconnect': { target: 'disconnected', description: 'Someone ended it.' },
       },
       states: {
-        trusted: { always: { guard: 'hasLiveness', target: 'watched' } },
+        trusted: {
+          description: 'It says itself when it ends.',
+          always: { guard: 'hasLiveness', target: 'watched', description: 'A limit of silence was set.' },
+        },
         watched: {
-          on: { 'connection.alive': { target: 'watched', reenter: true } },
-          after: { liveness: '#instance.disconnected' },
+          description: 'It has to show signs of life.',
+          on: {
+            'connection.alive': {
+              target: 'watched',
+              reenter: true,
+              description: 'A sign of life: the wait starts over.',
+            },
+          },
+          after: { liveness: { target: '#instance.disconnected', description: 'No sign of life for too long.' } },
         },
       },
     },

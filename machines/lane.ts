@@ -56,22 +56,37 @@ export const laneMachine = setup({
   states: {
     idle: {
       description: 'Nothing is queued and nothing runs.',
-      on: { 'lane.wake': { guard: 'hasNext', target: 'calling' } },
+      on: { 'lane.wake': { guard: 'hasNext', target: 'calling', description: 'A task was put in the lane.' } },
     },
     calling: {
       description: 'One command is in flight.',
       entry: 'startCall',
-      after: { commandTimeout: { target: 'releasing', actions: 'timeOutCall' } },
+      after: {
+        commandTimeout: {
+          target: 'releasing',
+          actions: 'timeOutCall',
+          description: 'The command took longer than it may: its task fails.',
+        },
+      },
       on: {
-        'call.settled': [{ guard: 'hasNext', target: 'calling', reenter: true }, { target: 'idle' }],
-        'call.abort': 'releasing',
+        'call.settled': [
+          { guard: 'hasNext', target: 'calling', reenter: true, description: 'The next command starts at once.' },
+          { target: 'idle', description: 'That was the last.' },
+        ],
+        'call.abort': {
+          target: 'releasing',
+          description: 'The task of the call has ended: it was cancelled, or its instance was lost.',
+        },
       },
     },
     releasing: {
       description: 'The call was given up; until it has settled, or its grace has passed, nothing else starts.',
       entry: 'abortCall',
       on: {
-        'call.settled': [{ guard: 'hasNext', target: 'calling' }, { target: 'idle' }],
+        'call.settled': [
+          { guard: 'hasNext', target: 'calling', description: 'The lane is free, and the next command starts.' },
+          { target: 'idle', description: 'The lane is free, and nothing waits.' },
+        ],
       },
     },
   },

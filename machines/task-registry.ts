@@ -146,40 +146,69 @@ export const taskRegistryMachine = setup({
         available: {
           description: 'A launch would find a free slot.',
           always: [
-            { guard: 'isOverLimit', target: 'draining' },
-            { guard: 'isFull', target: 'full' },
+            { guard: 'isOverLimit', target: 'draining', description: 'More run than may.' },
+            { guard: 'isFull', target: 'full', description: 'The last slot was taken.' },
           ],
         },
         full: {
           description: 'Every slot is taken or reserved. A reservation that expires is noticed at the next event.',
           always: [
-            { guard: 'isOverLimit', target: 'draining' },
-            { guard: 'hasRoom', target: 'available' },
+            { guard: 'isOverLimit', target: 'draining', description: 'More run than may.' },
+            { guard: 'hasRoom', target: 'available', description: 'A slot is free again.' },
           ],
         },
         draining: {
           description:
             'The maximum was lowered, or passed by plain registrations: nothing is stopped, nothing launched.',
-          always: { guard: 'isWithinLimit', target: 'full' },
+          always: { guard: 'isWithinLimit', target: 'full', description: 'No more run than may.' },
         },
       },
       on: {
-        'task.register': { guard: 'canAdmit', actions: ['admitTask', 'startTask'] },
-        'task.restore': { actions: ['restoreTask', 'pruneHistory'] },
-        'task.notify': { actions: ['noteNotified', 'pruneHistory'] },
-        'xstate.done.actor.task.*': { actions: 'settleTask' },
-        'slot.release': { actions: 'releaseSlot' },
-        'reservation.take': { guard: 'canReserve', actions: 'takeReservation' },
-        'reservation.cancel': { actions: 'cancelReservation' },
-        'limit.set': { actions: ['setLimit', 'pruneHistory'] },
-        'lease.take': { actions: 'takeLease' },
-        'lease.acknowledge': { actions: ['acknowledgeLease', 'pruneHistory'] },
-        'lease.release': { actions: ['releaseLease', 'pruneHistory'] },
-        'owner.release': { actions: ['releaseOwner', 'pruneHistory'] },
-        'text.cut': { actions: ['keepUnread', 'pruneHistory'] },
-        'text.read': { actions: ['noteRead', 'pruneHistory'] },
-        'history.prune': { actions: 'pruneHistory' },
-        'registry.dispose': 'disposed',
+        'task.register': {
+          guard: 'canAdmit',
+          actions: ['admitTask', 'startTask'],
+          description: 'A task begins, if its id is free and there is room for a launch.',
+        },
+        'task.restore': {
+          actions: ['restoreTask', 'pruneHistory'],
+          description: 'A record from before a restart is taken back.',
+        },
+        'task.notify': {
+          actions: ['noteNotified', 'pruneHistory'],
+          description: 'The host says that its model has been told of these.',
+        },
+        'xstate.done.actor.task.*': {
+          actions: 'settleTask',
+          description: 'The chart of a task has ended: its record and its entry in the ledger are written.',
+        },
+        'slot.release': { actions: 'releaseSlot', description: 'A launched run has settled, or its grace has passed.' },
+        'reservation.take': {
+          guard: 'canReserve',
+          actions: 'takeReservation',
+          description: 'A slot is kept for a launch that is about to come.',
+        },
+        'reservation.cancel': { actions: 'cancelReservation', description: 'The launch does not come.' },
+        'limit.set': { actions: ['setLimit', 'pruneHistory'], description: 'The maximum changes; nothing is stopped.' },
+        'lease.take': { actions: 'takeLease', description: 'A message takes what it carries.' },
+        'lease.acknowledge': {
+          actions: ['acknowledgeLease', 'pruneHistory'],
+          description: 'A message was accepted: what it carried is delivered, also when its lease had been returned.',
+        },
+        'lease.release': {
+          actions: ['releaseLease', 'pruneHistory'],
+          description: 'A message was not accepted: what it carried is owed again.',
+        },
+        'owner.release': {
+          actions: ['releaseOwner', 'pruneHistory'],
+          description: 'What an owner has goes to another owner, or to nobody.',
+        },
+        'text.cut': {
+          actions: ['keepUnread', 'pruneHistory'],
+          description: 'A message told only a part of these: their records stay until they were read.',
+        },
+        'text.read': { actions: ['noteRead', 'pruneHistory'], description: 'Someone read the rest.' },
+        'history.prune': { actions: 'pruneHistory', description: 'Records that owe nothing may be dropped.' },
+        'registry.dispose': { target: 'disposed', description: 'The host ends everything.' },
       },
     },
     disposed: {
