@@ -11,6 +11,7 @@ const steps = [
   'types',
   'unused',
   'guarantees',
+  'docs:check',
   'test:coverage',
   'faults',
   'build',

@@ -1,0 +1,127 @@
+/** The page docs/machines.md: a diagram and two tables for each chart, from the chart itself. */
+import { pathOf, statesOf, transitionsOf, type Chart, type ChartState, type ChartTransition } from './charts.js'
+import type { AnyStateNode } from 'xstate'
+
+const head = `# Charts
+
+<!-- Made by \`npm run docs:machines\` from machines/. Change the chart and run it again. -->
+
+Each chart in \`machines/\` is shown here as it is: a diagram, its states, and what moves it. \`npm run docs:check\` fails when this page
+is not what the charts say. Each file opens in the [Stately editor](https://stately.ai/editor) as it stands.
+
+An event in the diagram reads \`event [guard] / actions\`. A note lists what a state reacts to without being left.`
+
+/** What a reader would miss: a state or a transition that does not say what it means. */
+export function undescribed({ file, machine }: Chart): string[] {
+  return [
+    ...statesOf(machine)
+      .filter(({ description }) => isBlank(description))
+      .map(({ id }) => `${file}: the state ${id} has no description`),
+    ...transitionsOf(machine)
+      .filter(({ description }) => isBlank(description))
+      .map(({ from, event }) => `${file}: ${event} of the state ${from.id} has no description`),
+  ]
+}
+
+/** The whole page. */
+export function machinesPage(charts: readonly Chart[]): string {
+  return `${[head, ...charts.map(section)].join('\n\n')}\n`
+}
+
+/** Mermaid text of a chart. */
+export function diagramOf({ machine }: Chart): string {
+  const { root } = machine
+  const transitions = transitionsOf(machine)
+  return [
+    'stateDiagram-v2',
+    ...indent([
+      ...(transitions.some(({ from }) => from === root) ? [`state "in any state" as ${idOf(root)}`] : []),
+      ...inner(root, transitions),
+    ]),
+  ].join('\n')
+}
+
+/** The mermaid id of a state. */
+export function idOf({ id }: AnyStateNode): string {
+  return id.replaceAll('.', '_')
+}
+
+/** What a drawn transition says. */
+export function labelOf({ event, guard, actions }: Pick<ChartTransition, 'event' | 'guard' | 'actions'>): string {
+  const condition = guard === undefined ? '' : ` [${guard}]`
+  return `${event}${condition}${actions.length > 0 ? ` / ${actions.join(', ')}` : ''}`
+}
+
+function inner(parent: AnyStateNode, transitions: readonly ChartTransition[]): string[] {
+  const nodes = Object.values(parent.states)
+  const initial = parent.initial.target[0]
+  return [
+    ...(initial === undefined ? [] : [`[*] --> ${idOf(initial)}`]),
+    ...nodes.flatMap((node) => [
+      `state "${node.key}" as ${idOf(node)}`,
+      ...(node.type === 'compound' ? [`state ${idOf(node)} {`, ...indent(inner(node, transitions)), '}'] : []),
+      ...(node.type === 'final' ? [`${idOf(node)} --> [*]`] : []),
+    ]),
+    ...transitions.flatMap(({ from, target, ...transition }) =>
+      target !== undefined && frameOf(from, target) === parent
+        ? [`${idOf(from)} --> ${idOf(target)} : ${labelOf(transition)}`]
+        : [],
+    ),
+    ...[...(parent.parent === undefined ? [parent] : []), ...nodes].flatMap((node) => noteOn(node, transitions)),
+  ]
+}
+
+/** Where an arrow is drawn: mermaid takes a state into each frame, but the outermost, in which it is mentioned. */
+function frameOf(from: AnyStateNode, target: AnyStateNode): AnyStateNode {
+  const root: AnyStateNode = from.machine.root
+  return from.parent === target.parent ? (from.parent ?? root) : root
+}
+
+/** What a state reacts to without being left. */
+function noteOn(node: AnyStateNode, transitions: readonly ChartTransition[]): string[] {
+  const staying = transitions.filter(({ from, target }) => from === node && target === undefined)
+  return staying.length === 0 ? [] : [`note right of ${idOf(node)}`, ...indent(staying.map(labelOf)), 'end note']
+}
+
+function section(chart: Chart): string {
+  const { file, machine } = chart
+  const [root, ...states] = statesOf(machine)
+  return [
+    `## ${machine.id}\n\n[\`${file}\`](../${file}): ${root?.description ?? ''}`,
+    `\`\`\`mermaid\n${diagramOf(chart)}\n\`\`\``,
+    table(['state', 'effects', 'description'], states.map(stateRow)),
+    table(['event', 'from', 'guard', 'target', 'actions', 'description'], transitionsOf(machine).map(transitionRow)),
+  ].join('\n\n')
+}
+
+function stateRow({ node, path, effects, description }: ChartState): string[] {
+  const kind = node.type === 'final' ? ' (final)' : node.parent?.initial.target[0] === node ? ' (initial)' : ''
+  return [`\`${path}\`${kind}`, effects.join('<br>'), description ?? '']
+}
+
+function transitionRow(transition: ChartTransition): string[] {
+  const { event, from, guard, target, isReentered, actions, description } = transition
+  const reached = target === undefined ? 'stays' : `\`${pathOf(target)}\`${isReentered ? ' (entered again)' : ''}`
+  return [
+    `\`${event}\``,
+    from.parent === undefined ? 'any state' : `\`${pathOf(from)}\``,
+    guard === undefined ? '' : `\`${guard}\``,
+    reached,
+    actions.map((name) => `\`${name}\``).join(', '),
+    description ?? '',
+  ]
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
+}
+
+function indent(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`)
+}
+
+function isBlank(text: string | undefined): boolean {
+  return text === undefined || text.trim() === ''
+}
