@@ -1,0 +1,120 @@
+/** Every way through the chart of an async task, taken by the manager that owns it: T1 to T4, A1 to A3. */
+import { describe, expect, it, vi } from 'vitest'
+import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
+import type { AsyncTaskInfo, Settlement } from '../../../machines/records.js'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import { createControllableEngine } from '../../support/controllable-engine.js'
+import { createManualClock } from '../../support/manual-clock.js'
+import { watchState } from '../../support/watched-xstate.js'
+import { elapsed, everyWay, takeEach, type Elapsed, type Way } from './ways.js'
+
+vi.mock('xstate', () => import('../../support/watched-xstate.js').then(({ watchedXState }) => watchedXState()))
+
+type Event = AsyncTaskEvent | Elapsed<'deadline' | 'grace'>
+
+const TIMEOUT_MS = 500
+const GRACE_MS = 100
+
+const events: readonly Event[] = [
+  { type: 'task.complete', output: { final_message: 'done' } },
+  { type: 'task.fail', error: 'broken' },
+  { type: 'task.cancel' },
+  elapsed(asyncTaskMachine, 'deadline'),
+  elapsed(asyncTaskMachine, 'grace'),
+]
+
+const waysOf = (timeoutMs?: number): readonly Way<Event>[] =>
+  everyWay(asyncTaskMachine, {
+    input: { id: 'a', subagentName: 'helper', graceMs: GRACE_MS, ...(timeoutMs !== undefined && { timeoutMs }) },
+    events,
+  })
+
+/** What a method asks for; after the deadline, completing a task fails it. */
+const statusBy: Readonly<Record<string, string>> = {
+  'task.complete': 'completed',
+  'task.fail': 'failed',
+  'task.cancel': 'cancelled',
+}
+
+/** What brings the events about: the caller's methods, or a run that was launched. */
+type Host = ReturnType<typeof createHost>
+
+function createHost(timeoutMs: number | undefined) {
+  const clock = createManualClock(1_000)
+  const engine = createControllableEngine()
+  const told: AsyncTaskInfo[] = []
+  const manager = new AsyncTaskManager({ maxAsyncTasks: 1, graceMs: GRACE_MS, clock, engine, onError: () => undefined })
+  manager.onTaskCompleted((task) => told.push(task))
+  manager.onTaskFailed((task) => told.push(task))
+  manager.onTaskCancelled((task) => told.push(task))
+  const input = { id: 'a', subagentName: 'helper', goalPrompt: 'do it', ...(timeoutMs !== undefined && { timeoutMs }) }
+  return { clock, engine, told, manager, input }
+}
+
+/** Takes a step. Answers what the caller was told, if there is an answer. */
+type Perform = (host: Host, event: Event) => boolean | undefined
+
+const byMethods: Perform = ({ clock, manager }, event) => {
+  if ('delay' in event) clock.advance(event.delay === 'deadline' ? TIMEOUT_MS : GRACE_MS)
+  else if (event.type === 'task.complete') return manager.completeTask('a', event.output)
+  else if (event.type === 'task.fail') return manager.failTask('a', event.error)
+  else return manager.cancelTask('a')
+  return undefined
+}
+
+const byRun: Perform = (host, event) => {
+  const run = host.engine.runs[0]
+  if ('delay' in event || event.type === 'task.cancel') return byMethods(host, event)
+  if (event.type === 'task.complete') run?.finish({ type: 'returned', value: event.output })
+  else run?.finish({ type: 'threw', reason: new Error(event.error) })
+  return undefined
+}
+
+async function take(way: Way<Event>, timeoutMs: number | undefined, isLaunched: boolean): Promise<void> {
+  const host = createHost(timeoutMs)
+  const { clock, engine, manager, told, input } = host
+  if (isLaunched) manager.launch(input, () => new Promise(() => undefined))
+  else manager.registerTask(input)
+  const state = watchState('task.a')
+  expect(state()).toEqual(way.start.value)
+  engine.runs[0]?.begin()
+  let end: AsyncTaskInfo | undefined
+  for (const { event, before, after } of way.steps) {
+    const answer = (isLaunched ? byRun : byMethods)(host, event)
+    for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
+    const task = manager.getTask('a')
+    expect(state(), event.type).toEqual(after.value)
+    const settlement = after.output as Settlement | undefined
+    expect(task).toMatchObject(settlement ?? { status: 'running' })
+    // A1: the first end wins, and its record stays as it is.
+    if (answer !== undefined) {
+      expect(answer).toBe(before.status === 'active' && settlement?.status === statusBy[event.type])
+    }
+    if (before.status !== 'active') expect(task).toEqual(end)
+    if (after.status !== 'active') end ??= task
+    expect(told).toEqual(end === undefined ? [] : [end])
+    if (end !== undefined) expect(clock.pending, 'timers after the end').toBe(0)
+    // A3: the slot of a launch is free when its run has settled or was given up, not before.
+    expect(manager.canLaunchAsync().allowed).toBe(
+      isLaunched ? engine.runs[0]?.outcome !== undefined : end !== undefined,
+    )
+  }
+  const disposed = manager.dispose()
+  engine.runs[0]?.abandon()
+  await disposed
+}
+
+describe('every way through the chart of an async task', () => {
+  for (const [title, timeoutMs] of [
+    ['without a deadline', undefined],
+    ['with a deadline', TIMEOUT_MS],
+  ] as const) {
+    const ways = waysOf(timeoutMs)
+
+    it(`A1, T1 to T4: ${title}, by the methods of the manager`, () =>
+      takeEach(asyncTaskMachine, ways, (way) => take(way, timeoutMs, false)))
+
+    it(`A1, A3, T1 to T4: ${title}, by a run that was launched`, () =>
+      takeEach(asyncTaskMachine, ways, (way) => take(way, timeoutMs, true)))
+  }
+})

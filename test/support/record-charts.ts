@@ -1,0 +1,20 @@
+/** Setup of `npm run coverage:charts`: watches every actor of a test file, and writes what its charts reached. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { afterAll, expect, vi } from 'vitest'
+import { reachedDirectory, type ReachedFile } from './reached-file.js'
+import { reachedCharts } from './watched-xstate.js'
+
+vi.mock('xstate', () => import('./watched-xstate.js').then(({ watchedXState }) => watchedXState()))
+
+afterAll(() => {
+  const file = relative(process.cwd(), expect.getState().testPath ?? '')
+  const charts: ReachedFile['charts'] = Object.fromEntries(
+    Array.from(reachedCharts, ([id, { ways, states, transitions }]) => [
+      id,
+      { ways, states: [...states], transitions: [...transitions] },
+    ]),
+  )
+  mkdirSync(reachedDirectory, { recursive: true })
+  writeFileSync(join(reachedDirectory, `${file.replace(/\W+/g, '-')}.json`), JSON.stringify({ file, charts }))
+})
