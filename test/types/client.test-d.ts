@@ -1,0 +1,62 @@
+/** The types of `agent-tasks/client`: compiled by `npm run types`, never run. */
+import { expectTypeOf } from 'vitest'
+import { z } from 'zod'
+import type { ConnectionError } from 'agent-tasks/client'
+import {
+  connectInstance,
+  createTaskClient,
+  workerTool,
+  type ConnectedInstance,
+  type ConnectionErrorCode,
+  type Task,
+  type TaskClient,
+  type TaskError,
+  type TaskEvent,
+} from 'agent-tasks/client'
+
+declare const client: TaskClient
+
+export async function aWatchIsNarrowedByTypeAndStatus(): Promise<void> {
+  for await (const event of client.watch('a')) {
+    expectTypeOf(event).toEqualTypeOf<TaskEvent>()
+    if (event.type === 'task_progress') expectTypeOf(event.commandIndex).toEqualTypeOf<number>()
+    else if (event.status === 'completed') expectTypeOf(event.error).toEqualTypeOf<undefined>()
+    else expectTypeOf(event.error).toEqualTypeOf<TaskError>()
+    // @ts-expect-error progress has no summary
+    expectTypeOf(event.summary)
+  }
+}
+
+export async function theClientSaysWhatItAnswers(): Promise<void> {
+  expectTypeOf(await client.submit({ task_name: 'x', commands: [] })).toEqualTypeOf<{
+    taskId: string
+    queuePosition: number
+  }>()
+  expectTypeOf(await client.get('a')).toEqualTypeOf<Task | undefined>()
+  expectTypeOf((await client.list({ status: 'running' })).nextCursor).toEqualTypeOf<string | undefined>()
+  expectTypeOf(await client.cancel('a')).toEqualTypeOf<boolean>()
+  // @ts-expect-error no such status
+  void client.list({ status: 'done' })
+  // @ts-expect-error a task has commands
+  void client.submit({ task_name: 'x' })
+  // @ts-expect-error a client has a server
+  createTaskClient({ token: 'x' })
+  expectTypeOf<ConnectionError['code']>().toEqualTypeOf<ConnectionErrorCode>()
+}
+
+export function aWorkerToolKnowsItsInputFromItsSchema(): void {
+  const tool = workerTool({
+    name: 'open',
+    inputSchema: z.object({ url: z.string() }),
+    execute: (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ url: string }>()
+      // @ts-expect-error the schema has no such field
+      expectTypeOf(input.href)
+    },
+  })
+  expectTypeOf(
+    connectInstance('http://127.0.0.1:3300', { name: 'x', tools: [tool] }),
+  ).resolves.toExtend<ConnectedInstance>()
+  // @ts-expect-error a worker has tools
+  void connectInstance('http://127.0.0.1:3300', { name: 'x' })
+}

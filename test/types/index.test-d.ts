@@ -1,0 +1,192 @@
+/** The types of `agent-tasks`: compiled by `npm run types`, never run. */
+import { BehaviorSubject } from 'rxjs'
+import { expectTypeOf } from 'vitest'
+import type { AsyncTaskReminderService } from 'agent-tasks'
+import {
+  AsyncTaskAutoTrigger,
+  AsyncTaskManager,
+  createAgentTasks,
+  functionRunner,
+  parseSetting,
+  processRunner,
+  type AsyncTaskInfo,
+  type AsyncTaskStatus,
+  type CancelledTaskInfo,
+  type CompletedTaskInfo,
+  type Engine,
+  type FailedTaskInfo,
+  type Outcome,
+  type OutputObject,
+  type RunContext,
+  type Runner,
+  type RunningTaskInfo,
+  type SettledTaskInfo,
+  type TaskTransition,
+  type TerminalStatus,
+  type ToolResult,
+} from 'agent-tasks'
+
+declare const task: AsyncTaskInfo
+declare const settled: SettledTaskInfo
+declare const transition: TaskTransition
+declare const outcome: Outcome
+declare const manager: AsyncTaskManager
+declare const reminders: AsyncTaskReminderService
+declare const runner: Runner
+
+export function aRecordHasNoOutputUntilItsStatusSaysSo(): void {
+  // @ts-expect-error it may be undefined
+  expectTypeOf(task.output.final_message)
+  // @ts-expect-error it may be undefined
+  expectTypeOf(task.error.length)
+}
+
+export function aRecordIsNarrowedByItsStatus(): void {
+  expectTypeOf(task.status).toEqualTypeOf<AsyncTaskStatus>()
+  expectTypeOf<TerminalStatus>().toEqualTypeOf<'completed' | 'failed' | 'cancelled'>()
+  switch (task.status) {
+    case 'running':
+      expectTypeOf(task).toEqualTypeOf<RunningTaskInfo>()
+      expectTypeOf(task.completedAt).toEqualTypeOf<undefined>()
+      break
+    case 'completed':
+      expectTypeOf(task).toEqualTypeOf<CompletedTaskInfo>()
+      expectTypeOf(task.output).toEqualTypeOf<OutputObject>()
+      expectTypeOf(task.completedAt).toEqualTypeOf<number>()
+      expectTypeOf(task.error).toEqualTypeOf<undefined>()
+      break
+    case 'failed':
+      expectTypeOf(task).toEqualTypeOf<FailedTaskInfo>()
+      expectTypeOf(task.error).toEqualTypeOf<string>()
+      expectTypeOf(task.output).toEqualTypeOf<undefined>()
+      break
+    case 'cancelled':
+      expectTypeOf(task).toEqualTypeOf<CancelledTaskInfo>()
+      expectTypeOf(task.output).toEqualTypeOf<undefined>()
+      expectTypeOf(task.error).toEqualTypeOf<undefined>()
+      break
+    default:
+      expectTypeOf(task).toBeNever()
+  }
+  expectTypeOf(settled.status).toEqualTypeOf<TerminalStatus>()
+}
+
+export function aRecordCannotBeChanged(): void {
+  // @ts-expect-error a record is read only
+  task.owner = 'another'
+  // @ts-expect-error a record is read only
+  if (task.status === 'completed') task.output.final_message = 'another'
+}
+
+export function aTransitionIsNarrowedByItsKind(): void {
+  if (transition.kind === 'status') expectTypeOf(transition.from).toEqualTypeOf<AsyncTaskStatus | null>()
+  if (transition.kind === 'delivery') expectTypeOf(transition.deliveryId).toEqualTypeOf<string | undefined>()
+  if (transition.kind === 'history') expectTypeOf(transition.to).toEqualTypeOf<'pruned'>()
+  if (transition.kind === 'owner') expectTypeOf(transition.to).toEqualTypeOf<string>()
+  // @ts-expect-error no such kind
+  expectTypeOf(transition.kind === 'other')
+}
+
+export function anOutcomeIsNarrowedByItsType(): void {
+  if (outcome.type === 'returned') expectTypeOf(outcome.value).toEqualTypeOf<unknown>()
+  if (outcome.type === 'threw') expectTypeOf(outcome.reason).toEqualTypeOf<unknown>()
+  // @ts-expect-error an abandoned run returned nothing
+  if (outcome.type === 'abandoned') expectTypeOf(outcome.value)
+}
+
+export async function theManagerSaysWhatItAnswers(): Promise<void> {
+  expectTypeOf(manager.registerTask({ id: 'a', subagentName: 'x', goalPrompt: 'y' })).toEqualTypeOf<RunningTaskInfo>()
+  expectTypeOf(manager.launch({ subagentName: 'x', goalPrompt: 'y' }, runner)).toEqualTypeOf<RunningTaskInfo>()
+  expectTypeOf(manager.getTask('a')).toEqualTypeOf<AsyncTaskInfo | undefined>()
+  expectTypeOf(manager.completeTask('a', {})).toEqualTypeOf<boolean>()
+  expectTypeOf(manager.tryReserveAsyncSlot({ ttlMs: 1 })).toEqualTypeOf<string | null>()
+  expectTypeOf(manager.getPendingNotifications()).toEqualTypeOf<SettledTaskInfo[]>()
+  expectTypeOf((await manager.waitFor(['a'], { mode: 'any', timeoutMs: 1 })).settled).toEqualTypeOf<
+    readonly SettledTaskInfo[]
+  >()
+  manager.onTaskCompleted((ended) => expectTypeOf(ended).toEqualTypeOf<CompletedTaskInfo>())
+  manager.onTaskFailed((ended) => expectTypeOf(ended).toEqualTypeOf<FailedTaskInfo>())
+  manager.onTaskCancelled((ended) => expectTypeOf(ended).toEqualTypeOf<CancelledTaskInfo>())
+  manager.settled$.subscribe((ended) => expectTypeOf(ended).toEqualTypeOf<SettledTaskInfo>())
+}
+
+export function misuseOfTheManagerDoesNotCompile(): void {
+  // @ts-expect-error a task has an id
+  manager.registerTask({ subagentName: 'x', goalPrompt: 'y' })
+  // @ts-expect-error no such option
+  manager.registerTask({ id: 'a', subagentName: 'x', goalPrompt: 'y', timeout: 5 })
+  // @ts-expect-error a launch needs a run
+  manager.launch({ subagentName: 'x', goalPrompt: 'y' })
+  // @ts-expect-error an output is an object
+  manager.completeTask('a', 'done')
+  // @ts-expect-error an error is a text
+  manager.failTask('a', new Error('no'))
+  // @ts-expect-error no such mode
+  void manager.waitFor(['a'], { mode: 'some' })
+  // @ts-expect-error no such option
+  new AsyncTaskManager({ maxTasks: 3 })
+  // @ts-expect-error what is owed is no array
+  manager.owed$.subscribe((owed: string[]) => owed)
+}
+
+export function aRunnerIsTyped(): void {
+  expectTypeOf(
+    functionRunner((input, context) => {
+      expectTypeOf(input.goalPrompt).toEqualTypeOf<string>()
+      expectTypeOf(context).toEqualTypeOf<RunContext>()
+      return { final_message: 'done' }
+    }),
+  ).toExtend<Runner>()
+  expectTypeOf(processRunner({ command: 'node', args: ['-v'] })).toExtend<Runner>()
+  // @ts-expect-error there is no shell
+  processRunner({ command: 'node', shell: true })
+  // @ts-expect-error a command is one program
+  processRunner({ command: ['node', '-v'] })
+  // @ts-expect-error an engine answers with a run
+  const engine: Engine = { start: () => undefined }
+  expectTypeOf(engine)
+}
+
+export async function theHostIsTyped(): Promise<void> {
+  const host = createAgentTasks({
+    subagents: { helper: () => ({ final_message: 'done' }) },
+    isAgentBusy: new BehaviorSubject(false),
+    triggerAgentTurn: (text, delivery) => {
+      expectTypeOf(text).toEqualTypeOf<string>()
+      expectTypeOf(delivery.taskIds).toEqualTypeOf<readonly string[]>()
+      expectTypeOf(delivery.signal).toEqualTypeOf<AbortSignal>()
+    },
+  })
+  expectTypeOf(host.getAsyncTaskManager()).toEqualTypeOf<AsyncTaskManager>()
+  expectTypeOf(await host.tools.task.execute({})).toEqualTypeOf<ToolResult>()
+  // @ts-expect-error no such tool
+  expectTypeOf(host.tools.tasks)
+  // @ts-expect-error a busy source answers with a boolean
+  createAgentTasks({ isAgentBusy: () => 'no', triggerAgentTurn: () => undefined })
+  // @ts-expect-error no such setting
+  createAgentTasks({ settings: { 'task-max': 3 } })
+}
+
+export function theTriggerIsTyped(): void {
+  const trigger = new AsyncTaskAutoTrigger(
+    manager,
+    reminders,
+    () => false,
+    async () => undefined,
+    { owner: 'x' },
+  )
+  expectTypeOf(trigger.subscribe()).toEqualTypeOf<() => void>()
+  const idle = (): boolean => false
+  const turn = (): undefined => undefined
+  // @ts-expect-error durations are numbers of ms
+  new AsyncTaskAutoTrigger(manager, reminders, idle, turn, { pollMs: '1s' })
+  // @ts-expect-error without a way to start a turn nothing is brought
+  new AsyncTaskAutoTrigger(manager, reminders, idle)
+  expectTypeOf(reminders.leaseReminder()?.acknowledge).toEqualTypeOf<(() => void) | undefined>()
+}
+
+export function aSettingIsNamed(): void {
+  expectTypeOf(parseSetting('task-max-async', '5')).toEqualTypeOf<number>()
+  // @ts-expect-error no such setting
+  parseSetting('task-max', '5')
+}

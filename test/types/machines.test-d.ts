@@ -1,0 +1,57 @@
+/** The types of `agent-tasks/machines`: compiled by `npm run types`, never run. */
+import { expectTypeOf } from 'vitest'
+import { createActor } from 'xstate'
+import {
+  asyncTaskMachine,
+  commandTaskMachine,
+  deliveryMachine,
+  instanceMachine,
+  laneMachine,
+  taskRegistryMachine,
+  type AsyncTaskRef,
+  type CommandFailure,
+  type CommandTaskEnd,
+  type OutputObject,
+  type Settlement,
+} from 'agent-tasks/machines'
+
+declare const settlement: Settlement
+declare const end: CommandTaskEnd
+
+export function anEndIsNarrowedByItsStatus(): void {
+  if (settlement.status === 'completed') expectTypeOf(settlement.output).toEqualTypeOf<OutputObject>()
+  if (settlement.status === 'failed') expectTypeOf(settlement.error).toEqualTypeOf<string>()
+  // @ts-expect-error a cancelled task has no output
+  if (settlement.status === 'cancelled') expectTypeOf(settlement.output)
+  if (end.status === 'completed') expectTypeOf(end.error).toEqualTypeOf<undefined>()
+  else expectTypeOf(end.error).toEqualTypeOf<CommandFailure>()
+}
+
+export function anActorTakesItsEventsAndNoOthers(): void {
+  const actor = createActor(asyncTaskMachine, { input: { id: 'a', subagentName: 'x', graceMs: 1 } })
+  expectTypeOf(actor).toExtend<AsyncTaskRef>()
+  expectTypeOf(actor.getSnapshot().output).toEqualTypeOf<Settlement | undefined>()
+  actor.send({ type: 'task.complete', output: {} })
+  // @ts-expect-error a completed task has an output
+  actor.send({ type: 'task.complete' })
+  // @ts-expect-error no such event
+  actor.send({ type: 'task.completed', output: {} })
+  // @ts-expect-error no such state
+  actor.getSnapshot().matches('done')
+}
+
+export function aMachineSaysWhatItNeeds(): void {
+  // @ts-expect-error a task has an id
+  createActor(asyncTaskMachine, { input: { subagentName: 'x', graceMs: 1 } })
+  // @ts-expect-error a command task has commands
+  createActor(commandTaskMachine, { input: {} })
+  // @ts-expect-error a lane finds its work somewhere
+  createActor(laneMachine, { input: { instanceId: 'a' } })
+  createActor(instanceMachine, { input: { timing: { livenessMs: 5 } } })
+  // @ts-expect-error no such limit
+  createActor(instanceMachine, { input: { timing: { pingMs: 5 } } })
+  // @ts-expect-error no such guard
+  deliveryMachine.provide({ guards: { isAgentAsleep: () => true } })
+  // @ts-expect-error no such action
+  taskRegistryMachine.provide({ actions: { dropTask: () => undefined } })
+}

@@ -1,0 +1,98 @@
+/** The types of `agent-tasks/server`: compiled by `npm run types`, never run. */
+import { expectTypeOf } from 'vitest'
+import { z } from 'zod'
+import {
+  InstanceManager,
+  localInstance,
+  localTool,
+  mcpInstance,
+  resolveServerConfig,
+  startTaskServer,
+  TaskManager,
+  type EndStatus,
+  type ServerConfig,
+  type Task,
+  type TaskCompleteMessage,
+  type TaskError,
+  type TaskProgressMessage,
+} from 'agent-tasks/server'
+
+declare const task: Task
+declare const complete: TaskCompleteMessage
+declare const manager: TaskManager
+
+export function aTaskIsNarrowedByItsStatus(): void {
+  switch (task.status) {
+    case 'queued':
+    case 'running':
+      expectTypeOf(task.completedAt).toEqualTypeOf<undefined>()
+      expectTypeOf(task.error).toEqualTypeOf<undefined>()
+      break
+    case 'completed':
+      expectTypeOf(task.completedAt).toEqualTypeOf<number>()
+      expectTypeOf(task.error).toEqualTypeOf<undefined>()
+      break
+    case 'failed':
+    case 'cancelled':
+      expectTypeOf(task.error).toEqualTypeOf<TaskError>()
+      break
+    default:
+      expectTypeOf(task).toBeNever()
+  }
+  // @ts-expect-error only a task that failed or was cancelled has one
+  expectTypeOf(task.error.code)
+}
+
+export function anEndIsNarrowedByItsStatus(): void {
+  expectTypeOf(complete.status).toEqualTypeOf<EndStatus>()
+  if (complete.status === 'completed') expectTypeOf(complete.error).toEqualTypeOf<undefined>()
+  else expectTypeOf(complete.error).toEqualTypeOf<TaskError>()
+}
+
+export function aSubmitIsAcceptedOrRefused(): void {
+  const answer = manager.submitTask({ task_name: 'x', commands: [{ tool_name: 'add', args: { a: 1 } }] })
+  if ('error' in answer) {
+    expectTypeOf(answer.code).toExtend<string>()
+    // @ts-expect-error a refused task has no id
+    expectTypeOf(answer.taskId)
+  } else expectTypeOf(answer.taskId).toEqualTypeOf<string>()
+  // @ts-expect-error a task has a name
+  manager.submitTask({ commands: [] })
+  // @ts-expect-error a command has a tool
+  manager.submitTask({ task_name: 'x', commands: [{ args: {} }] })
+}
+
+export function listenersAreTypedByTheirEvent(): void {
+  manager.on('progress', (message) => expectTypeOf(message).toEqualTypeOf<TaskProgressMessage>())
+  manager.on('complete', (message) => expectTypeOf(message).toEqualTypeOf<TaskCompleteMessage>())
+  // @ts-expect-error no such event
+  manager.on('done', () => undefined)
+}
+
+export function aToolOfAnInstanceKnowsItsInputFromItsSchema(): void {
+  const add = localTool({
+    name: 'add',
+    inputSchema: z.object({ a: z.number(), b: z.number().default(0) }),
+    execute: (input, { signal }) => {
+      expectTypeOf(input).toEqualTypeOf<{ a: number; b: number }>()
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+      return input.a + input.b
+    },
+  })
+  const instances = new InstanceManager()
+  expectTypeOf(instances.connect(localInstance({ id: 'calc', tools: [add] })).isConnected).toEqualTypeOf<boolean>()
+  // @ts-expect-error a tool has a name
+  localInstance({ id: 'calc', tools: [{ execute: () => 1 }] })
+  // @ts-expect-error an MCP server is started or reached somehow
+  void mcpInstance({ id: 'x' })
+  // @ts-expect-error commands run on instances
+  new TaskManager({})
+}
+
+export async function theServerIsConfiguredByName(): Promise<void> {
+  expectTypeOf(resolveServerConfig({})).toEqualTypeOf<ServerConfig>()
+  const server = await startTaskServer({ tasks: { wsPort: 0 } })
+  expectTypeOf(server.close({ drainMs: 1 })).toEqualTypeOf<Promise<void>>()
+  // @ts-expect-error a port is a number
+  void startTaskServer({ tasks: { wsPort: '3400' } })
+}

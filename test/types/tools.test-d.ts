@@ -1,0 +1,76 @@
+/** The types of `agent-tasks/tools`: compiled by `npm run types`, never run. */
+import { expectTypeOf } from 'vitest'
+import { z } from 'zod'
+import type { AsyncTaskManager } from 'agent-tasks'
+import {
+  createCheckAsyncTasksTool,
+  createTaskTool,
+  defineTool,
+  TaskTool,
+  type CheckAsyncTasksParams,
+  type TaskParams,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+  type WaitForAsyncTasksParams,
+} from 'agent-tasks/tools'
+
+declare const getAsyncTaskManager: () => AsyncTaskManager
+
+export function aToolKnowsItsInputFromItsSchema(): void {
+  const inputSchema = z.object({ city: z.string(), days: z.number().default(3), unit: z.enum(['C', 'F']).optional() })
+  const tool = defineTool({
+    name: 'weather',
+    description: 'The weather of a city.',
+    inputSchema,
+    describe: ({ city }) => {
+      expectTypeOf(city).toEqualTypeOf<string>()
+      return city
+    },
+    run: (input, context) => {
+      expectTypeOf(input).toEqualTypeOf<{ city: string; days: number; unit?: 'C' | 'F' | undefined }>()
+      expectTypeOf(context).toEqualTypeOf<ToolContext>()
+      // @ts-expect-error the schema has no such field
+      expectTypeOf(input.country)
+      return { llmContent: input.city, returnDisplay: input.city }
+    },
+  })
+  expectTypeOf(tool).toEqualTypeOf<Tool<typeof inputSchema>>()
+  expectTypeOf(tool).toExtend<Tool>()
+  expectTypeOf(tool.execute({})).toEqualTypeOf<Promise<ToolResult>>()
+}
+
+export function misuseDoesNotCompile(): void {
+  // @ts-expect-error a tool has a description
+  defineTool({ name: 'x', inputSchema: z.object({}), run: () => ({ llmContent: '', returnDisplay: '' }) })
+  const run = () => ({ llmContent: '', returnDisplay: '' })
+  // @ts-expect-error the input of a tool is an object
+  defineTool({ name: 'x', description: '', inputSchema: z.string(), run })
+  defineTool({
+    name: 'x',
+    description: '',
+    inputSchema: z.object({}),
+    // @ts-expect-error a result says something to the model and to the person
+    run: () => ({ llmContent: '' }),
+  })
+  // @ts-expect-error a subagent has to be found
+  createTaskTool({ getAsyncTaskManager })
+  // @ts-expect-error the tool reads a manager
+  createCheckAsyncTasksTool({})
+  // @ts-expect-error an error has a type
+  const result: ToolResult = { llmContent: '', returnDisplay: '', error: { message: 'no' } }
+  expectTypeOf(result)
+}
+
+export function theParametersAreThoseOfTheSchemas(): void {
+  expectTypeOf<TaskParams>().toExtend<{ subagent_name: string; goal_prompt: string; async?: boolean | undefined }>()
+  expectTypeOf<CheckAsyncTasksParams['action']>().toEqualTypeOf<'list' | 'peek' | 'cancel' | 'output' | undefined>()
+  expectTypeOf<WaitForAsyncTasksParams['mode']>().toEqualTypeOf<'any' | 'all' | undefined>()
+  const tool = new TaskTool({ getAsyncTaskManager, resolveSubagent: () => undefined })
+  expectTypeOf<(typeof tool)['kind']>().toEqualTypeOf<'execute'>()
+  expectTypeOf(tool.build({ subagent_name: 'x', goal_prompt: 'y' }).getDescription()).toEqualTypeOf<string>()
+  // @ts-expect-error a task has a goal
+  tool.build({ subagent_name: 'x' })
+  // @ts-expect-error no such parameter
+  tool.build({ subagent_name: 'x', goal_prompt: 'y', background: true })
+}
