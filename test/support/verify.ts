@@ -14,6 +14,7 @@ const steps = [
   'docs:check',
   'test:coverage',
   'faults',
+  'coverage:charts',
   'build',
   'docs:run',
   'package',
