@@ -14,10 +14,9 @@ export interface CommandFailure {
 }
 
 /** How a task ended. */
-export interface CommandTaskEnd {
-  readonly status: 'completed' | 'failed' | 'cancelled'
-  readonly error?: CommandFailure
-}
+export type CommandTaskEnd =
+  | { readonly status: 'completed'; readonly error?: never }
+  | { readonly status: 'failed' | 'cancelled'; readonly error: CommandFailure }
 
 export type CommandTaskEvent =
   | { readonly type: 'task.start' }
@@ -35,8 +34,11 @@ interface CommandTaskContext {
 
 const COMPLETED: CommandTaskEnd = { status: 'completed' }
 
-const errorOf = (event: CommandTaskEvent): Pick<CommandTaskEnd, 'error'> =>
-  'error' in event ? { error: event.error } : {}
+/** The events that end a task badly say why. */
+function failureOf(event: CommandTaskEvent): CommandFailure {
+  if ('error' in event) return event.error
+  throw new Error(`command-task: ${event.type} ends no task badly`)
+}
 
 export const commandTaskMachine = setup({
   types: {
@@ -51,8 +53,10 @@ export const commandTaskMachine = setup({
   actions: {
     advance: assign({ index: ({ context }) => context.index + 1 }),
     keepSuccess: assign({ end: COMPLETED }),
-    keepFailure: assign({ end: ({ event }): CommandTaskEnd => ({ status: 'failed', ...errorOf(event) }) }),
-    keepCancellation: assign({ end: ({ event }): CommandTaskEnd => ({ status: 'cancelled', ...errorOf(event) }) }),
+    keepFailure: assign({ end: ({ event }): CommandTaskEnd => ({ status: 'failed', error: failureOf(event) }) }),
+    keepCancellation: assign({
+      end: ({ event }): CommandTaskEnd => ({ status: 'cancelled', error: failureOf(event) }),
+    }),
   },
 }).createMachine({
   id: 'commandTask',

@@ -29,6 +29,7 @@ export type {
   Task,
   TaskCommand,
   TaskCompleteMessage,
+  TaskError,
   TaskProgressMessage,
   TaskStatus,
   TaskSummary,

@@ -74,7 +74,7 @@ export function createSession(options: SessionOptions): Session {
       requests.reject(raw)
       return
     }
-    const message = parsed.data
+    const message = parsed.data as ServerMessage
     if (message.type === 'task_progress' || message.type === 'task_complete') options.onEvent(message)
     else if (link.isReady) requests.settle(message)
     else shakeHands(message)

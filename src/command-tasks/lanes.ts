@@ -20,7 +20,7 @@ import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol
 import { describeFailure } from '../protocol/outcomes.js'
 import { toPlainData } from '../protocol/plain-data.js'
 import type { CallProgress } from '../instances/instance.js'
-import { completeMessage, endedTask, progressMessage, startedTask, withCommand } from './task-record.js'
+import { completeMessage, endedTask, isLive, progressMessage, startedTask, withCommand } from './task-record.js'
 
 /** A task and its actor. */
 export interface TaskEntry {
@@ -221,13 +221,15 @@ export function createLanes(options: LanesOptions) {
 
   /** Tells a task's chart, and writes the end if that was it. Returns whether it was. */
   function endBy(entry: TaskEntry, event: CommandTaskEvent): boolean {
-    if (hasEnded(entry)) return false
+    const { task } = entry
+    if (!isLive(task)) return false
     entry.ref.send(event)
     const end = entry.ref.getSnapshot().output
     if (end === undefined) return false
-    entry.task = endedTask(entry.task, end, clock.now())
+    const ended = endedTask(task, end, clock.now())
+    entry.task = ended
     entry.lane.live -= 1
-    options.onComplete(completeMessage(entry.task))
+    options.onComplete(completeMessage(ended))
     return true
   }
 
@@ -308,7 +310,7 @@ export function createLanes(options: LanesOptions) {
   }
 }
 
-const hasEnded = ({ task }: TaskEntry): boolean => task.status !== 'queued' && task.status !== 'running'
+const hasEnded = ({ task }: TaskEntry): boolean => !isLive(task)
 
 function describeRejection(outcome: Exclude<Outcome, { type: 'returned' }>): CommandFailure {
   if (outcome.type !== 'threw') return { code: 'EXECUTION_ERROR', message: 'The command did not run.' }

@@ -8,7 +8,16 @@ import type {
   TaskSummary,
 } from '../protocol/command-tasks.js'
 
-const freezeTask = (task: Task): Task => Object.freeze(task)
+const freezeTask = <T extends Task>(task: T): T => Object.freeze(task)
+
+/** A task that has not ended. */
+export type LiveTask = Extract<Task, { status: 'queued' | 'running' }>
+
+/** A task that has ended. */
+export type EndedTask = Exclude<Task, LiveTask>
+
+/** Whether a task has not ended. */
+export const isLive = (task: Task): task is LiveTask => task.status === 'queued' || task.status === 'running'
 
 /** Changes one command of a task. */
 export function withCommand(task: Task, index: number, change: Partial<TaskCommand>): Task {
@@ -19,7 +28,7 @@ export function withCommand(task: Task, index: number, change: Partial<TaskComma
 }
 
 /** The task has been taken from its lane. */
-export function startedTask(task: Task, at: number): Task {
+export function startedTask(task: LiveTask, at: number): Task {
   return freezeTask({ ...task, status: 'running', startedAt: at })
 }
 
@@ -27,7 +36,7 @@ export function startedTask(task: Task, at: number): Task {
  * The task has ended: whatever had not been told of a command by then is skipped, the command in flight included, unless it is what
  * failed.
  */
-export function endedTask(task: Task, end: CommandTaskEnd, at: number): Task {
+export function endedTask(task: LiveTask, end: CommandTaskEnd, at: number): EndedTask {
   const commands = task.commands.map((command) =>
     command.status === 'pending' || command.status === 'running'
       ? Object.freeze({
@@ -38,14 +47,10 @@ export function endedTask(task: Task, end: CommandTaskEnd, at: number): Task {
       : command,
   )
   const failed = task.commands.find((command) => command.status === 'error')
-  const error = end.error && { ...end.error, ...(failed && { commandId: failed.id }) }
-  return freezeTask({
-    ...task,
-    status: end.status,
-    completedAt: at,
-    commands: Object.freeze(commands) as TaskCommand[],
-    ...(error && { error: Object.freeze(error) }),
-  })
+  const ended = { ...task, completedAt: at, commands: Object.freeze(commands) as TaskCommand[] }
+  if (end.status === 'completed') return freezeTask({ ...ended, status: end.status })
+  const error = Object.freeze({ ...end.error, ...(failed && { commandId: failed.id }) })
+  return freezeTask({ ...ended, status: end.status, error })
 }
 
 /** What is told when a command starts, reports or ends. */
@@ -76,15 +81,13 @@ export function progressMessage(
 }
 
 /** What is told once, at the end. */
-export function completeMessage(task: Task): TaskCompleteMessage {
-  const { id: taskId, instanceId, commands, startedAt, completedAt = 0, error } = task
-  if (task.status === 'queued' || task.status === 'running') throw new RangeError(`task ${taskId} has not ended`)
+export function completeMessage(task: EndedTask): TaskCompleteMessage {
+  const { id: taskId, instanceId, commands, startedAt, completedAt } = task
   const failedCommandIndex = commands.findIndex((command) => command.status === 'error')
   return Object.freeze({
     type: 'task_complete',
     taskId,
     instanceId,
-    status: task.status,
     timestamp: completedAt,
     summary: Object.freeze({
       totalCommands: commands.length,
@@ -92,7 +95,7 @@ export function completeMessage(task: Task): TaskCompleteMessage {
       ...(failedCommandIndex !== -1 && { failedCommandIndex }),
       duration: startedAt === undefined ? 0 : Math.max(0, completedAt - startedAt),
     }),
-    ...(error !== undefined && { error }),
+    ...(task.status === 'completed' ? { status: task.status } : { status: task.status, error: task.error }),
     results: commands.map(({ id: commandId, status, result, error: failure }) => ({
       commandId,
       status,

@@ -13,6 +13,7 @@ import {
   taskStatusSchema,
   taskSubmitSchema,
   taskSummarySchema,
+  type TaskCompleteMessage,
 } from './command-tasks.js'
 
 const id = z.string().min(1).max(256)
@@ -202,7 +203,9 @@ export const serverMessageSchema = z.discriminatedUnion('type', [
   taskCompleteSchema,
 ])
 
-export type ServerMessage = z.infer<typeof serverMessageSchema>
+/** Anything the server says, told apart by `type`. */
+export type ServerMessage =
+  Exclude<z.infer<typeof serverMessageSchema>, { type: 'task_complete' }> | TaskCompleteMessage
 export type SubscribeAckMessage = z.infer<typeof subscribeAckSchema>
 
 /** Codes of `error` messages, and of REST errors where they say the same. */

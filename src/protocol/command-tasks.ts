@@ -48,8 +48,10 @@ export const taskCommandSchema = z.object({
 
 export type TaskCommand = z.infer<typeof taskCommandSchema>
 
-/** A task, whole. */
-export const taskSchema = z.object({
+/** Why a task failed or was cancelled; `commandId` names the command that failed, if one did. */
+export type TaskError = z.infer<typeof taskErrorSchema>
+
+const taskFieldsSchema = z.object({
   id: z.string(),
   instanceId: z.string(),
   name: z.string(),
@@ -64,10 +66,21 @@ export const taskSchema = z.object({
   metadata: json.optional(),
 })
 
-export type Task = z.infer<typeof taskSchema>
+type WithoutEnd<Fields> = Omit<Fields, 'status' | 'completedAt' | 'error'>
+
+/** A task, whole (seed 004); `status` tells which fields it has. */
+export type Task = WithoutEnd<z.infer<typeof taskFieldsSchema>> &
+  (
+    | { status: 'queued' | 'running'; completedAt?: never; error?: never }
+    | { status: 'completed'; completedAt: number; error?: never }
+    | { status: 'failed' | 'cancelled'; completedAt: number; error: TaskError }
+  )
+
+/** A task, whole. What its status promises is the server's to keep: no reader drops a task over a missing reason. */
+export const taskSchema = taskFieldsSchema as unknown as z.ZodType<Task, Task>
 
 /** A task in a list. */
-export const taskSummarySchema = taskSchema
+export const taskSummarySchema = taskFieldsSchema
   .pick({
     id: true,
     name: true,
@@ -127,7 +140,7 @@ export const taskProgressSchema = z.object({
 
 export type TaskProgressMessage = z.infer<typeof taskProgressSchema>
 
-/** Told once, when a task has ended; nothing about the task follows. */
+/** Told once, when a task has ended; nothing about the task follows. Read as leniently as a task. */
 export const taskCompleteSchema = z.object({
   type: z.literal('task_complete'),
   taskId: z.string(),
@@ -151,4 +164,6 @@ export const taskCompleteSchema = z.object({
   ),
 })
 
-export type TaskCompleteMessage = z.infer<typeof taskCompleteSchema>
+/** The end of a task; one that failed or was cancelled says why. */
+export type TaskCompleteMessage = WithoutEnd<z.infer<typeof taskCompleteSchema>> &
+  ({ status: 'completed'; error?: never } | { status: 'failed' | 'cancelled'; error: TaskError })

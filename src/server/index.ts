@@ -14,7 +14,8 @@ export type { InstanceEntry, InstanceManagerOptions } from '../instances/instanc
 export { handleMCPRequest } from '../instances/mcp-request.js'
 
 // What runs commands
-export { localInstance } from '../instances/local-instance.js'
+export { localInstance, localTool } from '../instances/local-instance.js'
+export type { LocalInstanceOptions, LocalTool, LocalToolContext } from '../instances/local-instance.js'
 export { mcpInstance } from '../instances/mcp-instance.js'
 export type { CallProgress, Instance, ToolCall, ToolDescription } from '../instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
@@ -26,6 +27,7 @@ export type {
   Task,
   TaskCommand,
   TaskCompleteMessage,
+  TaskError,
   TaskProgressMessage,
   TaskStatus,
   TaskSubmitMessage,

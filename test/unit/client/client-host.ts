@@ -37,15 +37,15 @@ export const complete = (taskId: string, status = 'completed') => ({
   results: [],
 })
 
-export const snapshot = (id: string, status: Task['status'] = 'running'): Task => ({
+export const snapshot = (id: string, status: 'queued' | 'running' | 'completed' = 'running'): Task => ({
   id,
   instanceId: 'calc',
   name: 'sum',
   intention: '',
   commands: [],
-  status,
   currentCommandIndex: 0,
   createdAt: 1,
+  ...(status === 'completed' ? { status, completedAt: 2 } : { status }),
 })
 
 export const submission = { task_name: 'sum', commands: [{ tool_name: 'add', intention: '', args: {} }] }
