@@ -13,7 +13,9 @@ import type { OutputObject, Settlement } from './records.js'
 
 /** What a task actor starts with. */
 export interface AsyncTaskActorInput {
+  /** The id of the task. */
   readonly id: string
+  /** Whose run it is. */
   readonly subagentName: string
   /** Deadline in ms; none when absent. */
   readonly timeoutMs?: number
@@ -21,6 +23,7 @@ export interface AsyncTaskActorInput {
   readonly graceMs: number
 }
 
+/** What ends a task. The first that arrives wins (T1). */
 export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | { readonly type: 'task.fail'; readonly error: string }
@@ -38,6 +41,7 @@ export function timeoutMessage(timeoutMs: number, reported?: string): string {
   return `Task timed out: it did not end within its limit of ${limit}.${reported === undefined ? '' : ` It then reported: ${reported}`}`
 }
 
+/** The chart of one background task. `requestAbort` must be provided. */
 export const asyncTaskMachine = setup({
   types: {
     context: {} as AsyncTaskContext,
@@ -131,6 +135,9 @@ export const asyncTaskMachine = setup({
   output: ({ context }) => context.settlement ?? CANCELLED,
 })
 
+/** The type of `asyncTaskMachine`. */
 export type AsyncTaskMachine = typeof asyncTaskMachine
+/** An actor that runs `asyncTaskMachine`. */
 export type AsyncTaskRef = ActorRefFrom<AsyncTaskMachine>
+/** A snapshot of such an actor. */
 export type AsyncTaskSnapshot = SnapshotFrom<AsyncTaskMachine>

@@ -9,7 +9,9 @@ import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
 /** What a command or an instance reports when it fails. */
 export interface CommandFailure {
+  /** Stable and machine-readable, as in `COMMAND_TIMEOUT`. */
   readonly code: string
+  /** In words. */
   readonly message: string
 }
 
@@ -18,6 +20,7 @@ export type CommandTaskEnd =
   | { readonly status: 'completed'; readonly error?: never }
   | { readonly status: 'failed' | 'cancelled'; readonly error: CommandFailure }
 
+/** What moves a command task. */
 export type CommandTaskEvent =
   | { readonly type: 'task.start' }
   | { readonly type: 'task.cancel'; readonly error: CommandFailure }
@@ -40,6 +43,7 @@ function failureOf(event: CommandTaskEvent): CommandFailure {
   throw new Error(`command-task: ${event.type} ends no task badly`)
 }
 
+/** The chart of one command task. It needs nothing from a host. */
 export const commandTaskMachine = setup({
   types: {
     context: {} as CommandTaskContext,
@@ -112,6 +116,9 @@ export const commandTaskMachine = setup({
   output: ({ context }) => context.end ?? COMPLETED,
 })
 
+/** The type of `commandTaskMachine`. */
 export type CommandTaskMachine = typeof commandTaskMachine
+/** An actor that runs `commandTaskMachine`. */
 export type CommandTaskRef = ActorRefFrom<CommandTaskMachine>
+/** A snapshot of such an actor. */
 export type CommandTaskSnapshot = SnapshotFrom<CommandTaskMachine>

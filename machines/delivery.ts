@@ -29,7 +29,9 @@ export interface DeliveryTiming {
   readonly maxWaitMs: number
   /** How often to ask a busy agent again; none for an agent that says when it is idle. */
   readonly pollMs?: number
+  /** The back-off after the first refused delivery; each further one doubles it. */
   readonly retryInitialMs: number
+  /** The longest back-off. */
   readonly retryMaxMs: number
   /** How long a delivery may take; no limit when absent. */
   readonly timeoutMs?: number
@@ -48,6 +50,7 @@ export type DeliveryReport =
   /** There was nothing to send; if something is owed all the same, that is a failure. */
   | { readonly type: 'delivery.emptied' }
 
+/** What moves a delivery: reports, wake-ups, and who listens. */
 export type DeliveryEvent =
   | DeliveryReport
   | { readonly type: 'delivery.expired' }
@@ -67,6 +70,7 @@ function mustProvide(name: string): never {
 
 const EXPIRY = 'expiry'
 
+/** The chart of one owner's deliveries. The actor `deliver`, two guards and `reportExpiry` must be provided. */
 export const deliveryMachine = setup({
   types: {
     context: {} as DeliveryContext,
@@ -239,6 +243,9 @@ export const deliveryMachine = setup({
   },
 })
 
+/** The type of `deliveryMachine`. */
 export type DeliveryMachine = typeof deliveryMachine
+/** An actor that runs `deliveryMachine`. */
 export type DeliveryRef = ActorRefFrom<DeliveryMachine>
+/** A snapshot of such an actor. */
 export type DeliverySnapshot = SnapshotFrom<DeliveryMachine>

@@ -10,7 +10,9 @@ import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
 /** All in ms; without a limit the instance is trusted to say when it ends. */
 export interface InstanceTiming {
+  /** How long it may take to connect. */
   readonly connectTimeoutMs?: number
+  /** The longest silence of a connection. */
   readonly livenessMs?: number
 }
 
@@ -18,6 +20,7 @@ interface InstanceContext {
   readonly timing: InstanceTiming
 }
 
+/** What moves an instance. */
 export type InstanceEvent =
   | { readonly type: 'connection.opened' }
   | { readonly type: 'connection.alive' }
@@ -29,6 +32,7 @@ function mustProvide(name: string): never {
   throw new Error(`instance: the host must provide the action ${name}`)
 }
 
+/** The chart of one instance's connection. `failCalls` must be provided. */
 export const instanceMachine = setup({
   types: {
     context: {} as InstanceContext,
@@ -110,6 +114,9 @@ export const instanceMachine = setup({
   },
 })
 
+/** The type of `instanceMachine`. */
 export type InstanceMachine = typeof instanceMachine
+/** An actor that runs `instanceMachine`. */
 export type InstanceRef = ActorRefFrom<InstanceMachine>
+/** A snapshot of such an actor. */
 export type InstanceSnapshot = SnapshotFrom<InstanceMachine>

@@ -19,6 +19,7 @@ export interface LaneWork {
   timeoutMs(): number
 }
 
+/** What moves a lane. */
 export type LaneEvent =
   /** A task was put in the lane. */
   | { readonly type: 'lane.wake' }
@@ -31,6 +32,7 @@ function mustProvide(name: string): never {
   throw new Error(`lane: the host must provide the action ${name}`)
 }
 
+/** The chart of one instance's lane. `startCall`, `abortCall` and `timeOutCall` must be provided. */
 export const laneMachine = setup({
   types: {
     context: {} as { readonly instanceId: string; readonly work: LaneWork },
@@ -92,6 +94,9 @@ export const laneMachine = setup({
   },
 })
 
+/** The type of `laneMachine`. */
 export type LaneMachine = typeof laneMachine
+/** An actor that runs `laneMachine`. */
 export type LaneRef = ActorRefFrom<LaneMachine>
+/** A snapshot of such an actor. */
 export type LaneSnapshot = SnapshotFrom<LaneMachine>

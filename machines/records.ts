@@ -18,22 +18,31 @@ export type DeliveryStatus = 'none' | 'owed' | 'leased' | 'delivered'
 
 /** What a run returned. Unknown fields are kept as they came. */
 export interface OutputObject {
+  /** Variables that the subagent emitted, by name. */
   readonly emitted_vars?: Readonly<Record<string, unknown>>
+  /** Why the subagent stopped. */
   readonly terminate_reason?: string
+  /** What the subagent said last. */
   readonly final_message?: string
   readonly [field: string]: unknown
 }
 
 /** How far a run has come, in the shape MCP uses for `notifications/progress`. */
 export interface TaskProgress {
+  /** How far it is, in a unit of the run's own. */
   readonly progress: number
+  /** Where it ends, in the same unit. */
   readonly total?: number
+  /** What it is doing. */
   readonly message?: string
 }
 
 interface TaskFields {
+  /** Unique among the retained records. */
   readonly id: string
+  /** The name of the subagent that runs it. */
   readonly subagentName: string
+  /** What it is to achieve. */
   readonly goalPrompt: string
   /** Who is told of the end. */
   readonly owner: string
@@ -41,44 +50,63 @@ interface TaskFields {
   readonly launchedAt: number
   /** The number of the task's last change of status: later changes have greater numbers. */
   readonly seq: number
+  /** Where the message about its end stands. */
   readonly delivery: DeliveryStatus
   /** When a message that carried the end was accepted; milliseconds since the epoch. */
   readonly notifiedAt?: number
   /** The deadline, in milliseconds after the launch. */
   readonly timeoutMs?: number
+  /** How far it has come, if its run reported it. */
   readonly progress?: TaskProgress
+  /** The controller that was registered with it: aborting it is a request to cancel (A8). */
   readonly abortController?: AbortController
 }
 
 /** A task that has not ended. */
 export interface RunningTaskInfo extends TaskFields {
+  /** It has not ended. */
   readonly status: 'running'
+  /** None before the end. */
   readonly completedAt?: never
+  /** None before the end. */
   readonly output?: never
+  /** None before the end. */
   readonly error?: never
 }
 
 /** A task that ended with an output. */
 export interface CompletedTaskInfo extends TaskFields {
+  /** It ended with an output. */
   readonly status: 'completed'
+  /** When it ended, in ms since the epoch. */
   readonly completedAt: number
+  /** What its run returned. */
   readonly output: OutputObject
+  /** None: it succeeded. */
   readonly error?: never
 }
 
 /** A task that ended with an error. */
 export interface FailedTaskInfo extends TaskFields {
+  /** It ended with an error. */
   readonly status: 'failed'
+  /** When it ended, in ms since the epoch. */
   readonly completedAt: number
+  /** None: it failed. */
   readonly output?: never
+  /** What went wrong, in words. */
   readonly error: string
 }
 
 /** A task that was cancelled. */
 export interface CancelledTaskInfo extends TaskFields {
+  /** Someone called it off. */
   readonly status: 'cancelled'
+  /** When it was called off, in ms since the epoch. */
   readonly completedAt: number
+  /** None: it was called off. */
   readonly output?: never
+  /** None: it was called off. */
   readonly error?: never
 }
 
@@ -96,10 +124,15 @@ export type Settlement =
 
 /** What the registry needs to know of a task before it admits it. */
 export interface TaskAdmission {
+  /** Must be free. */
   readonly id: string
+  /** The name of the subagent that runs it. */
   readonly subagentName: string
+  /** What it is to achieve. */
   readonly goalPrompt: string
+  /** Who is told of the end. */
   readonly owner: string
+  /** Aborting it is a request to cancel. */
   readonly abortController?: AbortController
   /** Deadline in ms. */
   readonly timeoutMs?: number
@@ -112,7 +145,9 @@ export interface TaskAdmission {
 interface TransitionFields {
   /** Strictly increasing: the order in which things happened. */
   readonly seq: number
+  /** The task that changed. */
   readonly taskId: string
+  /** The task's owner after the change. */
   readonly owner: string
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -122,15 +157,21 @@ interface TransitionFields {
 
 /** A task was registered (`from` is null) or ended. */
 export interface StatusTransition extends TransitionFields {
+  /** Tells it from the other transitions. */
   readonly kind: 'status'
+  /** The status before; null for a registration. */
   readonly from: AsyncTaskStatus | null
+  /** The status after. */
   readonly to: AsyncTaskStatus
 }
 
 /** What is owed for a task changed. */
 export interface DeliveryTransition extends TransitionFields {
+  /** Tells it from the other transitions. */
   readonly kind: 'delivery'
+  /** Where the message stood before. */
   readonly from: DeliveryStatus
+  /** Where it stands after. */
   readonly to: DeliveryStatus
   /** The lease that took, acknowledged or returned it, if one did. */
   readonly deliveryId?: string
@@ -138,15 +179,21 @@ export interface DeliveryTransition extends TransitionFields {
 
 /** A task, and what it owes, went over to another owner. */
 export interface OwnerTransition extends TransitionFields {
+  /** Tells it from the other transitions. */
   readonly kind: 'owner'
+  /** The owner before. */
   readonly from: string
+  /** The owner after. */
   readonly to: string
 }
 
 /** A record was dropped from the history. */
 export interface HistoryTransition extends TransitionFields {
+  /** Tells it from the other transitions. */
   readonly kind: 'history'
+  /** It was in the history. */
   readonly from: 'retained'
+  /** It is there no longer. */
   readonly to: 'pruned'
 }
 

@@ -18,6 +18,7 @@ import { asyncTaskMachine, type AsyncTaskMachine } from './async-task.js'
 import type { AsyncTaskInfo, Settlement, TaskAdmission } from './records.js'
 import { TaskTable, type LeaseRequest, type TaskEntry, type TaskTableOptions } from './task-table.js'
 
+/** What the registry starts with. */
 export interface TaskRegistryInput extends TaskTableOptions {
   /** The chart its tasks run, with the host's effects provided. */
   readonly task?: AsyncTaskMachine
@@ -36,6 +37,7 @@ interface TaskRegister {
   readonly isLaunched: boolean
 }
 
+/** What changes the registry; each event is one transition of the ledger. */
 export type TaskRegistryEvent =
   | TaskRegister
   | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
@@ -56,6 +58,7 @@ export type TaskRegistryEvent =
 
 const TASK_ACTOR_PREFIX = 'task.'
 
+/** The chart of the registry, the parent of every task's actor. It needs nothing from a host. */
 export const taskRegistryMachine = setup({
   types: {
     context: {} as TaskRegistryContext,
@@ -218,6 +221,9 @@ export const taskRegistryMachine = setup({
   },
 })
 
+/** The type of `taskRegistryMachine`. */
 export type TaskRegistryMachine = typeof taskRegistryMachine
+/** An actor that runs `taskRegistryMachine`. */
 export type TaskRegistryRef = ActorRefFrom<TaskRegistryMachine>
+/** A snapshot of such an actor. */
 export type TaskRegistrySnapshot = SnapshotFrom<TaskRegistryMachine>

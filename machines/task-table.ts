@@ -75,6 +75,7 @@ interface OwnerAccount {
 }
 
 export interface TaskTableOptions {
+  /** How many tasks may run at once; -1 for no limit. */
   readonly max: number
   /** Milliseconds since the epoch. */
   readonly now: () => number

@@ -6,6 +6,7 @@ export interface Clock {
   now(): number
   /** Calls `run` once, `ms` milliseconds from now. */
   setTimeout(run: () => void, ms: number): unknown
+  /** Takes a timer back; one that has run or is unknown is no harm. */
   clearTimeout(timer: unknown): void
 }
 

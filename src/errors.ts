@@ -3,6 +3,7 @@ import { preview } from './protocol/preview.js'
 
 /** The base of every error thrown here. */
 export class AgentTasksError extends Error {
+  /** The name of the class. */
   override readonly name: string = 'AgentTasksError'
   /** Stable and machine-readable; the message is for people. */
   readonly code: string
@@ -16,6 +17,7 @@ export class AgentTasksError extends Error {
 /** A retained record holds the id already (A4). Nothing was changed. */
 export class TaskIdInUseError extends AgentTasksError {
   override readonly name = 'TaskIdInUseError'
+  /** The id that is taken. */
   readonly taskId: string
 
   constructor(taskId: string) {
@@ -27,6 +29,7 @@ export class TaskIdInUseError extends AgentTasksError {
 /** Every slot is taken or reserved (A3). The message starts with the text of seed 000. */
 export class TaskLimitError extends AgentTasksError {
   override readonly name = 'TaskLimitError'
+  /** The limit that was reached. */
   readonly maxAsyncTasks: number
 
   constructor(maxAsyncTasks: number) {
@@ -43,6 +46,7 @@ export function limitReason(maxAsyncTasks: number): string {
 /** The reservation was never made, was used or cancelled, or has expired. Nothing was changed. */
 export class ReservationError extends AgentTasksError {
   override readonly name = 'ReservationError'
+  /** The reservation that was named. */
   readonly reservationId: string
 
   constructor(reservationId: string) {
@@ -57,7 +61,9 @@ export class ReservationError extends AgentTasksError {
 /** A setting or limit is out of its range. The previous value stays. */
 export class InvalidSettingError extends AgentTasksError {
   override readonly name = 'InvalidSettingError'
+  /** The name of the setting or option. */
   readonly setting: string
+  /** What came. */
   readonly received: unknown
 
   constructor(setting: string, received: unknown, expected: string) {
@@ -94,6 +100,7 @@ export class DisposedError extends AgentTasksError {
  */
 export class InstanceError extends AgentTasksError {
   override readonly name = 'InstanceError'
+  /** The instance it is about. */
   readonly instanceId: string
 
   constructor(code: InstanceErrorCode, instanceId: string, message: string, options?: ErrorOptions) {
@@ -102,6 +109,7 @@ export class InstanceError extends AgentTasksError {
   }
 }
 
+/** The codes of `InstanceError`. */
 export type InstanceErrorCode =
   'INSTANCE_START_FAILED' | 'INSTANCE_DISCONNECTED' | 'INSTANCE_UNKNOWN' | 'INSTANCE_ID_IN_USE'
 

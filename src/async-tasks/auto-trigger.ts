@@ -21,7 +21,9 @@ import { isolateReport, type ErrorSource, type OnError } from './report.js'
 
 /** What a turn is told about the delivery it is part of. */
 export interface TurnDelivery {
+  /** The lease of what the message carries. */
   readonly deliveryId: string
+  /** The tasks whose ends the message tells. */
   readonly taskIds: readonly string[]
   /** Aborts when the delivery has taken longer than `deliveryTimeoutMs`, or everything is disposed. */
   readonly signal: AbortSignal
@@ -32,9 +34,11 @@ export type TriggerAgentTurn = (text: string, delivery: TurnDelivery) => unknown
 
 /** The part of the reminder service that a trigger needs. */
 export interface ReminderSource {
+  /** Words what an owner is owed and leases it; undefined when there is nothing to say, or another holds the exclusive lease. */
   leaseReminder(request: { readonly owner: string; readonly exclusive: boolean }): LeasedReminder | undefined
 }
 
+/** How an auto-trigger gathers, retries and gives up. All durations in ms. */
 export interface AutoTriggerOptions {
   /** Whose results to bring. Default `main`. */
   readonly owner?: string

@@ -5,6 +5,7 @@ import type { RegistryCore } from './core.js'
 
 /** Entries that one message carries. */
 export interface TaskLease {
+  /** The lease's id. */
   readonly deliveryId: string
   /** The records, in the order in which they ended. */
   readonly tasks: readonly SettledTaskInfo[]

@@ -185,6 +185,7 @@ export class AsyncTaskManager {
     this.#core.transact(() => this.#core.send({ type: 'limit.set', max }))
   }
 
+  /** How many tasks may run at once; -1 for no limit (seed 000). */
   getMaxAsyncTasks(): number {
     return this.#core.table.max
   }
@@ -280,6 +281,7 @@ export class AsyncTaskManager {
     return entry !== undefined && this.#core.cancel(entry)
   }
 
+  /** A frozen snapshot of a retained task; undefined for an id that nobody holds (seed 000). */
   getTask(id: string): AsyncTaskInfo | undefined {
     return this.#core.table.get(id)?.record
   }

@@ -8,6 +8,7 @@ export const DEFAULT_OUTPUT_BYTES = 64 * 1024
 
 /** A part of a text. */
 export interface OutputChunk {
+  /** The text, cut at whole characters. */
   readonly text: string
   /** The byte after the last one of `text`: pass it as the next cursor. */
   readonly nextCursor: number

@@ -6,6 +6,7 @@ import { DEFAULT_OWNER, type AsyncTaskManager } from './manager.js'
 import { boundNotification, formatCompletionNotification } from './notifications.js'
 import { shortIds } from './short-ids.js'
 
+/** Options of `AsyncTaskReminderService`. */
 export interface ReminderServiceOptions {
   /** The most a message says about one task, in characters (default 20000); the rest can be read by cursor. */
   readonly maxMessageChars?: number
@@ -13,8 +14,11 @@ export interface ReminderServiceOptions {
 
 /** A reminder that is on its way: nobody else tells of its tasks until it ends. */
 export interface LeasedReminder {
+  /** The lease's id. */
   readonly deliveryId: string
+  /** For the model. */
   readonly text: string
+  /** The tasks whose ends it tells, in the order in which they ended. */
   readonly taskIds: readonly string[]
   /** The model's turn accepted the text. After `release`: it did after all. */
   readonly acknowledge: () => void
@@ -30,6 +34,7 @@ export const STATUS_ICONS = {
   cancelled: '[CANCELLED]',
 } as const satisfies Record<AsyncTaskInfo['status'], string>
 
+/** Words what is owed for a model, under leases (seed 003). */
 export class AsyncTaskReminderService {
   readonly #manager: AsyncTaskManager
   readonly #core: RegistryCore

@@ -3,6 +3,7 @@ import { callIsolated } from '../isolated-call.js'
 
 /** What threw, and for which task if it was about one. */
 export interface ErrorSource {
+  /** Whose code it was, or what was dropped. */
   readonly source:
     | 'handler'
     | 'stream'
@@ -15,8 +16,11 @@ export interface ErrorSource {
     | 'delivery'
     | 'delivery-timeout'
     | 'progress'
+  /** The task it was about. */
   readonly taskId?: string
+  /** The owner it was about. */
   readonly owner?: string
+  /** The delivery it was about. */
   readonly deliveryId?: string
 }
 

@@ -3,9 +3,13 @@ import { InvalidSettingError } from '../errors.js'
 
 /** What a setting means and what it may be. */
 export interface SettingDefinition {
+  /** What it means, for a person. */
   readonly description: string
+  /** Its value when nobody sets it. */
   readonly default: number
+  /** The least value. */
   readonly min: number
+  /** The greatest value. */
   readonly max: number
 }
 
@@ -31,6 +35,7 @@ export const settingDefinitions = {
   },
 } as const satisfies Record<string, SettingDefinition>
 
+/** The name of a setting. */
 export type SettingName = keyof typeof settingDefinitions
 
 /**

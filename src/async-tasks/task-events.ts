@@ -20,8 +20,11 @@ export type OwnerCounts = ReadonlyMap<string, number>
 
 /** How far a task has come. */
 export interface TaskProgressEvent {
+  /** The task whose run reported. */
   readonly taskId: string
+  /** The owner of the task. */
   readonly owner: string
+  /** How far it has come. */
   readonly progress: TaskProgress
 }
 

@@ -27,8 +27,11 @@ export interface WordedWaitOptions extends WaitOptions {
 
 /** How the tasks stood when the wait was over. */
 export interface WaitResult {
+  /** Named tasks that had ended. */
   readonly settled: readonly SettledTaskInfo[]
+  /** Named tasks that still ran. */
   readonly pending: readonly AsyncTaskInfo[]
+  /** Named ids that no retained task holds. */
   readonly unknown: readonly string[]
 }
 

@@ -30,6 +30,7 @@ export class ConnectionError extends AgentTasksError {
 /** The server knew the task and knows it no longer: it was restarted, or the task ended too long ago (S9). */
 export class TaskExpiredError extends AgentTasksError {
   override readonly name = 'TaskExpiredError'
+  /** The task that the server forgot. */
   readonly taskId: string
 
   constructor(taskId: string) {

@@ -26,7 +26,9 @@ import { closedError } from './session.js'
 import { createWorkerCalls } from './worker-calls.js'
 import { describeTool, type WorkerTool } from './worker-tools.js'
 
+/** Options of `connectInstance`. */
 export interface ConnectInstanceOptions {
+  /** What the worker can do. */
   readonly tools: readonly WorkerTool[]
   /** The id that the instance wants: letters, digits, `.`, `:`, `-`, `_`. Default: one that the server makes. */
   readonly name?: string
@@ -36,6 +38,7 @@ export interface ConnectInstanceOptions {
   readonly fetch?: FetchLike
   /** Default: the platform's, or that of `ws` where there is none. */
   readonly WebSocket?: SocketConstructor
+  /** Default: the platform's. */
   readonly clock?: Clock
   /** How a lost connection is made again; false: it is not. */
   readonly reconnect?: ReconnectOptions | false
@@ -49,7 +52,9 @@ export interface ConnectInstanceOptions {
 
 /** A worker that is registered. */
 export interface ConnectedInstance {
+  /** The id under which tasks name it. */
   readonly instanceId: string
+  /** Whether its connection is open just now. */
   readonly isConnected: boolean
   /** How many calls are running. */
   readonly runningCalls: number

@@ -2,11 +2,17 @@
 
 /** The part of a WebSocket that is used here; the platform's and that of `ws` both fit. */
 export interface SocketLike {
+  /** Called once when it is open. */
   onopen: ((event: never) => void) | null
+  /** Called with each frame. */
   onmessage: ((event: never) => void) | null
+  /** Called once when it is closed. */
   onclose: ((event: never) => void) | null
+  /** Called when something goes wrong with it. */
   onerror: ((event: never) => void) | null
+  /** Sends a text frame. */
   send(data: string): void
+  /** Closes it. */
   close(code?: number, reason?: string): void
 }
 

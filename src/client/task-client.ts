@@ -14,6 +14,7 @@ import { callRest } from './rest.js'
 import { closedError, createSession, type TaskEvent } from './session.js'
 import { createWatchQueue } from './watch-queue.js'
 
+/** Options of `createTaskClient`. All durations in ms. */
 export interface TaskClientOptions {
   /** The server: its HTTP port (`http://127.0.0.1:3300`), or its client socket (`ws://127.0.0.1:3400`). */
   readonly url: string
@@ -23,6 +24,7 @@ export interface TaskClientOptions {
   readonly fetch?: FetchLike
   /** Default: the platform's, or that of `ws` where there is none. */
   readonly WebSocket?: SocketConstructor
+  /** Default: the platform's. */
   readonly clock?: Clock
   /** How a lost connection is made again; false: it is not. */
   readonly reconnect?: ReconnectOptions | false
@@ -39,7 +41,9 @@ export type TaskSubmission = Omit<TaskSubmitMessage, 'type'>
 
 /** Which tasks to list. */
 export interface TaskListOptions {
+  /** Only tasks of this instance. */
   readonly instanceId?: string
+  /** Only tasks that stand so. */
   readonly status?: TaskStatus
   /** The most tasks of a page. */
   readonly limit?: number
@@ -49,11 +53,13 @@ export interface TaskListOptions {
 
 /** One page of tasks, newest first. */
 export interface TaskPage {
+  /** At most `limit` of them. */
   readonly tasks: readonly TaskSummary[]
   /** Absent on the last page. */
   readonly nextCursor?: string
 }
 
+/** Options of `TaskClient.watch`. */
 export interface WatchOptions {
   /** Ends the watch: the iteration throws the signal's reason. */
   readonly signal?: AbortSignal

@@ -7,8 +7,11 @@ import { failedResult, failureResult, toToolCallResult } from '../protocol/tool-
 
 /** How far a call has come, in MCP's words. */
 export interface WorkerProgress {
+  /** How far it is, in a unit of the tool's own. */
   readonly progress: number
+  /** Where it ends, in the same unit. */
   readonly total?: number
+  /** What it is doing. */
   readonly message?: string
 }
 
@@ -18,7 +21,9 @@ export interface WorkerToolContext {
   readonly signal: AbortSignal
   /** Says how far the call has come: a number, or MCP's `{ progress, total?, message? }`. Ignored once the call has ended. */
   readonly progress: (progress: number | WorkerProgress) => void
+  /** The task that calls. */
   readonly taskId?: string | undefined
+  /** The command that calls. */
   readonly commandId?: string | undefined
 }
 
@@ -27,10 +32,14 @@ export interface WorkerToolContext {
  * unless it already is; what it throws becomes an `isError` result with the error's own `code`.
  */
 export interface WorkerTool<Input extends z.ZodType = z.ZodType> {
+  /** What commands call it. */
   readonly name: string
+  /** What it does. */
   readonly description?: string
+  /** Checks the arguments and gives `execute` its types. */
   readonly inputSchema?: Input
   // A method, so that a tool with a narrower input fits a list of tools.
+  /** Does the work; what it returns is put in MCP `content`, what it throws becomes an `isError` result. */
   execute(input: z.output<Input>, context: WorkerToolContext): unknown
 }
 

@@ -30,7 +30,9 @@ import {
 } from '../protocol/command-tasks.js'
 import { createLanes, type CommandTaskMachines, type Lanes, type TaskEntry } from './lanes.js'
 
+/** Options of `TaskManager`. All durations in ms. */
 export interface TaskManagerOptions {
+  /** What runs the commands. */
   readonly instances: InstanceManager
   /** The longest a command may take, in ms. Default 60000. */
   readonly commandTimeout?: number
@@ -42,7 +44,9 @@ export interface TaskManagerOptions {
   readonly retentionMs?: number
   /** How many ended tasks are kept. Default 1000. */
   readonly maxRetained?: number
+  /** Default: the platform's. */
   readonly clock?: Clock
+  /** Where calls are started. Default: in this process. */
   readonly engine?: Engine
   /** Told of exceptions in listeners and of results that came too late. Default: `console.error`. */
   readonly onError?: OnError
@@ -57,8 +61,11 @@ export type SubmitResult =
   | { readonly taskId: string; readonly queuePosition: number }
   | { readonly error: string; readonly code: SubmitErrorCode }
 
+/** The events of `TaskManager` and what they carry. */
 export interface TaskManagerEvents {
+  /** A command has started, reported or ended. */
   readonly progress: TaskProgressMessage
+  /** A task has ended: told once. */
   readonly complete: TaskCompleteMessage
 }
 
@@ -69,6 +76,7 @@ type Item =
 
 const HOUR_MS = 3_600_000
 
+/** Takes command tasks, runs them in their instances' lanes, and tells of each step (seed 004). */
 export class TaskManager {
   /** Each step of each command. */
   readonly progress$: Observable<TaskProgressMessage>

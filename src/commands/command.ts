@@ -3,7 +3,9 @@ import { describeFailure } from '../protocol/outcomes.js'
 
 /** What a command says to the person who typed it. */
 export interface CommandResult {
+  /** Whether it did what it was asked to. */
   readonly type: 'info' | 'error'
+  /** What to show. */
   readonly text: string
 }
 
@@ -11,7 +13,9 @@ export interface CommandResult {
 export interface SlashCommand {
   /** Without the slash. */
   readonly name: string
+  /** What it does, for the person who types. */
   readonly description: string
+  /** Commands that follow its name. */
   readonly subcommands?: readonly SlashCommand[]
   /** Runs with what was typed after the name. Never throws. */
   run(args: string): CommandResult

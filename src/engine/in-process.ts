@@ -3,7 +3,9 @@ import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTim
 import type { Engine, Outcome, Run, Work } from './engine.js'
 import { isolateAbortListeners } from '../isolated-signal.js'
 
+/** Options of `createInProcessEngine`. */
 export interface InProcessEngineOptions {
+  /** Times the grace of aborted work. Default: the platform's. */
   readonly clock?: Clock
   /** Told of exceptions in the abort listeners of runs. */
   readonly onError?: (error: unknown, work: Work) => void

@@ -5,7 +5,9 @@ import type { OutputObject, TaskProgress } from '../../machines/records.js'
 export interface RunContext {
   /** Aborts when the task is cancelled or its deadline passes. A listener that throws is reported and harms nothing. */
   readonly signal: AbortSignal
+  /** The task that this run belongs to. */
   readonly taskId: string
+  /** Who is told of the end; it may change while the task runs. */
   readonly owner: string
   /** Says how far the run has come: a number, or MCP's `{ progress, total?, message? }`. Ignored once the task has ended. */
   report(progress: number | TaskProgress): void
@@ -18,7 +20,10 @@ export type Runner<Input = RunInput> = (input: Input, context: RunContext) => Pr
 
 /** What the runner of a launched task is called with. */
 export interface RunInput {
+  /** The task's id. */
   readonly id: string
+  /** The name of the subagent. */
   readonly subagentName: string
+  /** What to achieve. */
   readonly goalPrompt: string
 }

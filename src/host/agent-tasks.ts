@@ -17,6 +17,7 @@ import { createTurns, type AfterTurn, type Turn } from './turns.js'
 /** Settings by name, as numbers or as the text a person wrote; see `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
 
+/** Options of `createAgentTasks`; those of the manager are among them. */
 export interface AgentTasksOptions extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks'> {
   /** How many tasks may run at once, -1 for no limit. Beats the setting `task-max-async`. Default 5. */
   readonly maxAsyncTasks?: number
@@ -28,6 +29,7 @@ export interface AgentTasksOptions extends Omit<AsyncTaskManagerOptions, 'maxAsy
   readonly owner?: string
   /** Runs command tasks (`agent-tasks/server`): with it there is the tool `submit_commands`. The host disposes it. */
   readonly taskManager?: TaskManager
+  /** Settings by name; options beat them. */
   readonly settings?: AgentTasksSettings
   /** The most a message or a tool's result says about one task, in characters. Default 20000. */
   readonly maxMessageChars?: number
@@ -35,9 +37,11 @@ export interface AgentTasksOptions extends Omit<AsyncTaskManagerOptions, 'maxAsy
   readonly isAgentBusy?: BusySource
   /** Starts a turn of the agent with a message. */
   readonly triggerAgentTurn?: TriggerAgentTurn
+  /** How results are brought: gathering, back-off, limits. */
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
 }
 
+/** What `createAgentTasks` makes. */
 export type AgentTasks = ReturnType<typeof wire>
 
 /** What `createAgentTasks` makes when it is given a task manager: one tool more. */
@@ -119,7 +123,9 @@ function wire(options: AgentTasksOptions) {
   }
 
   return {
+    /** The manager; the same at every call. */
     getAsyncTaskManager,
+    /** The reminder service; the same at every call. */
     getAsyncTaskReminderService: () => reminders,
     setupAsyncTaskAutoTrigger,
     /** Says that the agent has become idle, for a host whose `isAgentBusy` is a function. */

@@ -4,7 +4,9 @@ import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** A tool that an instance offers. */
 export interface ToolDescription {
+  /** What commands call it. */
   readonly name: string
+  /** What it does. */
   readonly description?: string | undefined
   /** JSON Schema of its arguments. */
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined
@@ -12,19 +14,27 @@ export interface ToolDescription {
 
 /** How far a call has come, in MCP's words. */
 export interface CallProgress {
+  /** How far it is, in a unit of the tool's own. */
   readonly progress: number
+  /** Where it ends, in the same unit. */
   readonly total?: number
+  /** What it is doing. */
   readonly message?: string
 }
 
 /** One call of a tool. */
 export interface ToolCall {
+  /** The tool. */
   readonly name: string
+  /** What the tool is called with. */
   readonly arguments: Readonly<Record<string, unknown>>
+  /** The task that calls, if one does. */
   readonly taskId?: string
+  /** The command that calls, if one does. */
   readonly commandId?: string
   /** Aborts when the call is given up; the instance tells whoever runs it. */
   readonly signal: AbortSignal
+  /** Told how far the call has come. */
   readonly onProgress: (progress: CallProgress) => void
 }
 
@@ -36,7 +46,9 @@ export type InstanceEnd = 'disconnected' | 'silent' | 'goingAway'
 
 /** What runs commands. Every kind passes one shared suite of tests. */
 export interface Instance {
+  /** Unique among the instances that are known. */
   readonly id: string
+  /** How it is reached. */
   readonly kind: 'local' | 'mcp' | 'websocket'
   /** Whether tasks name this instance in the arguments of their commands (seed 004; remote workers only). */
   readonly passesInstanceId?: boolean

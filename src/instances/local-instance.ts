@@ -18,7 +18,9 @@ export interface LocalToolContext {
   readonly signal: AbortSignal
   /** Says how far the call has come: a number, or MCP's `{ progress, total?, message? }`. Ignored once the call has ended. */
   readonly progress: (progress: number | CallProgress) => void
+  /** The task that calls. */
   readonly taskId?: string | undefined
+  /** The command that calls. */
   readonly commandId?: string | undefined
 }
 
@@ -27,18 +29,26 @@ export interface LocalToolContext {
  * unless it already is; what it throws becomes an `isError` result.
  */
 export interface LocalTool<Input extends z.ZodType = z.ZodType> {
+  /** What commands call it. */
   readonly name: string
+  /** What it does. */
   readonly description?: string
+  /** Checks the arguments and gives `execute` its types. */
   readonly inputSchema?: Input
   // A method, so that a tool with a narrower input fits a list of tools.
+  /** Does the work. */
   execute(input: z.output<Input>, context: LocalToolContext): unknown
 }
 
+/** Options of `localInstance`. */
 export interface LocalInstanceOptions {
+  /** The id under which tasks name it. */
   readonly id: string
+  /** What it can do; no two of one name. */
   readonly tools: readonly LocalTool[]
   /** How long `close` waits for calls that were aborted, in ms. Default 2000. */
   readonly closeGraceMs?: number
+  /** Default: the platform's. */
   readonly clock?: Clock
   /** Told of exceptions in abort listeners of tools. Default: `console.error`. */
   readonly onError?: (error: unknown) => void

@@ -38,7 +38,9 @@ export const launchInputSchema = registerTaskInputSchema.extend({
   isForeground: z.boolean().optional(),
 })
 
+/** What `AsyncTaskManager.registerTask` takes (seed 000). */
 export type RegisterTaskInput = z.input<typeof registerTaskInputSchema>
+/** What `AsyncTaskManager.launch` takes: a task without an id gets one. */
 export type LaunchTaskInput = z.input<typeof launchInputSchema>
 
 export const reserveOptionsSchema = z.object({ ttlMs: milliseconds.optional() })

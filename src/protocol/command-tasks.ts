@@ -8,8 +8,11 @@ export const taskStatusSchema = z.enum(['queued', 'running', 'completed', 'faile
 export const commandStatusSchema = z.enum(['pending', 'running', 'success', 'error', 'skipped'])
 export const endStatusSchema = z.enum(['completed', 'failed', 'cancelled'])
 
+/** Where a task stands. */
 export type TaskStatus = z.infer<typeof taskStatusSchema>
+/** Where a command stands. */
 export type CommandStatus = z.infer<typeof commandStatusSchema>
+/** The ways in which a task can end. */
 export type EndStatus = z.infer<typeof endStatusSchema>
 
 /** The most commands a task may have. */
@@ -18,6 +21,7 @@ export const MAX_COMMANDS = 1000
 export const commandErrorSchema = z.object({ code: z.string(), message: z.string() })
 export const taskErrorSchema = commandErrorSchema.extend({ commandId: z.string().optional() })
 
+/** What a command or a task failed with. */
 export type CommandError = z.infer<typeof commandErrorSchema>
 
 const timestamp = z.number().describe('Milliseconds since the epoch.')
@@ -46,6 +50,7 @@ export const taskCommandSchema = z.object({
   error: commandErrorSchema.optional(),
 })
 
+/** A command of a task, and how far it is (seed 004). */
 export type TaskCommand = z.infer<typeof taskCommandSchema>
 
 /** Why a task failed or was cancelled; `commandId` names the command that failed, if one did. */
@@ -94,6 +99,7 @@ export const taskSummarySchema = taskFieldsSchema
   })
   .extend({ totalCommands: z.number().int() })
 
+/** A task in a list: without its commands. */
 export type TaskSummary = z.infer<typeof taskSummarySchema>
 
 /** What a client submits, over HTTP without `type`. */
@@ -106,6 +112,7 @@ export const taskSubmitSchema = z.object({
   metadata: json.optional(),
 })
 
+/** What a client submits (seed 004). */
 export type TaskSubmitMessage = z.input<typeof taskSubmitSchema>
 
 /** Why a submit was refused. */
@@ -138,6 +145,7 @@ export const taskProgressSchema = z.object({
   message: z.string().optional(),
 })
 
+/** A step of a command (seed 004). */
 export type TaskProgressMessage = z.infer<typeof taskProgressSchema>
 
 /** Told once, when a task has ended; nothing about the task follows. Read as leniently as a task. */

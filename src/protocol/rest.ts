@@ -60,4 +60,5 @@ export const healthSchema = z.object({
   version: z.string(),
 })
 
+/** An instance in a list. */
 export type InstanceSummary = z.infer<typeof instanceSummarySchema>

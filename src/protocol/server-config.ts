@@ -44,6 +44,7 @@ const path = (description: string, env: string) =>
 
 /** The whole configuration; `description` and `env` of each value are in its `meta()`. */
 export const serverConfigSchema = z.strictObject({
+  /** The address to listen at. */
   host: z
     .string()
     .min(1)
@@ -53,11 +54,14 @@ export const serverConfigSchema = z.strictObject({
         env: 'HOST',
       }),
     ),
+  /** The port of REST, and of the socket at /ws. */
   port: port(3300, 'The port of REST, and of the socket at /ws. 0 picks a free one.', 'PORT'),
+  /** What is logged. */
   logLevel: z
     .enum(['silent', 'error', 'warn', 'info', 'debug'])
     .default('info')
     .meta(about('What is logged.', 'silent, error, warn, info or debug', { env: 'LOG_LEVEL' })),
+  /** Names beyond loopback names and addresses under which the server may be called. */
   allowedHosts: z
     .array(z.string().min(1).max(253))
     .default([])
@@ -66,6 +70,7 @@ export const serverConfigSchema = z.strictObject({
         env: 'ALLOWED_HOSTS',
       }),
     ),
+  /** Who may use the server. */
   auth: z.strictObject({
     tokens: z
       .array(
@@ -87,6 +92,7 @@ export const serverConfigSchema = z.strictObject({
         ),
       ),
   }),
+  /** Which pages may use the server. */
   cors: z.strictObject({
     origins: z
       .array(z.string().regex(/^(null|[a-z][a-z0-9+.-]*:\/\/[^\s/,*]+)$/))
@@ -101,10 +107,12 @@ export const serverConfigSchema = z.strictObject({
         ),
       ),
   }),
+  /** With a certificate the server speaks HTTPS and WSS. */
   tls: z.strictObject({
     certPath: path('The certificate; with it the server speaks HTTPS and WSS.', 'TLS_CERT_PATH'),
     keyPath: path('The key of the certificate.', 'TLS_KEY_PATH'),
   }),
+  /** Where clients open their sockets, and how long tasks may take and are kept. */
   tasks: z.strictObject({
     enabled: z
       .boolean()
@@ -124,6 +132,7 @@ export const serverConfigSchema = z.strictObject({
     maxRetained: integer(0, 1_000_000, 1000, 'How many ended tasks are kept.'),
     drainMs: integer(0, DAY_MS, 10_000, 'How long running tasks get to end when the server closes, in ms.'),
   }),
+  /** The bounds of what one client may do. */
   limits: z.strictObject({
     bodyBytes: integer(1, 1024 * MIB, MIB, 'The largest body of a request, in bytes.'),
     frameBytes: integer(1, 1024 * MIB, MIB, 'The largest frame of a socket, in bytes.'),
@@ -164,7 +173,9 @@ type Part<T> = {
 /** Values by name, as in options and in the file; what is absent comes from the next source. */
 export type ServerConfigInput = Part<ServerConfig>
 
+/** Where the values of the configuration come from; the first that has one wins. */
 export interface ConfigSources {
+  /** Values that a program gives. */
   readonly options?: ServerConfigInput
   /** The environment, or the part of it that counts. */
   readonly env?: Readonly<Record<string, string | undefined>>

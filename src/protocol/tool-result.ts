@@ -5,7 +5,9 @@ import { isToolCallResult, type ToolContent } from './tool-calls.js'
 
 /** What a tool returned, in MCP's words. */
 export interface ToolCallResult {
+  /** What it says, in MCP's content blocks. */
   readonly content: readonly ToolContent[]
+  /** The same as data. */
   readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
   /** The tool reports a failure of its own. */
   readonly isError?: boolean | undefined

@@ -7,6 +7,7 @@ import type { KeptText } from './byte-tail.js'
 
 /** What a parse function is told besides the text. */
 export interface ProcessDetails {
+  /** The program. */
   readonly command: string
   /** The arguments it was started with, after substitution. */
   readonly args: readonly string[]

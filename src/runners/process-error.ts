@@ -9,6 +9,7 @@ const TAIL_CHARS = 2000
 
 /** What is known of a program that failed. */
 export interface ProcessFailure {
+  /** The program. */
   readonly command: string
   /** Undefined when it did not start, or a signal ended it. */
   readonly exitCode?: number
@@ -24,6 +25,7 @@ export interface ProcessFailure {
  */
 export class ProcessError extends AgentTasksError implements ProcessFailure {
   override readonly name: string = 'ProcessError'
+  /** The program. */
   readonly command: string
   readonly exitCode?: number
   readonly signal?: NodeJS.Signals

@@ -35,7 +35,9 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** The path of a JSON file of values; default: the variable `CONFIG_FILE`. */
   readonly configFile?: string
+  /** Default: the platform's. */
   readonly clock?: Clock
+  /** Where calls are started. Default: in this process. */
   readonly engine?: Engine
   /** Sees what instances, lanes and tasks do (XState's inspection events); the server does not close it. */
   readonly inspect?: Inspect | undefined
@@ -49,8 +51,11 @@ export interface TaskServer {
   readonly httpUrl: string
   /** Where clients open their sockets, as in `ws://127.0.0.1:3400`. */
   readonly wsUrl: string
+  /** Every value, after defaults. */
   readonly config: ServerConfig
+  /** The tasks. */
   readonly taskManager: TaskManager
+  /** The instances, and who comes and goes. */
   readonly instances: InstanceManager
   /**
    * Takes no new tasks, cancels what is queued, gives what runs some time, tells every end, and closes everything.

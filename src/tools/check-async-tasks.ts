@@ -38,7 +38,9 @@ export const checkAsyncTasksSchema = z.strictObject({
 /** What the model sends. */
 export type CheckAsyncTasksParams = z.input<typeof checkAsyncTasksSchema>
 
+/** Options of `createCheckAsyncTasksTool`. */
 export interface CheckAsyncTasksOptions {
+  /** The manager at the time of each call. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Restricts the tool to this owner's tasks. Default: everyone's. */
   readonly owner?: string
@@ -114,9 +116,13 @@ function cancel({ manager }: TaskView, taskId: string): ToolResult {
 
 /** The tool in the shape of seed 002. */
 export class CheckAsyncTasksTool {
+  /** The name under which it is registered (seed 002). */
   static readonly Name = NAME
+  /** The name under which it is registered. */
   readonly name = NAME
+  /** For the person who watches. */
   readonly displayName = 'Check Async Tasks'
+  /** It only looks (seed 002). */
   readonly kind = 'think'
   /** The neutral tool inside. */
   readonly tool: Tool<typeof checkAsyncTasksSchema>
@@ -126,10 +132,12 @@ export class CheckAsyncTasksTool {
     this.tool = createCheckAsyncTasksTool(deps)
   }
 
+  /** What the model is told of it. */
   get description(): string {
     return this.tool.description
   }
 
+  /** Binds the tool to the parameters of one call; they are checked when it is executed. */
   build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {
     return buildInvocation(this.tool, params)
   }

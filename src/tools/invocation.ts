@@ -3,6 +3,7 @@ import type { Tool, ToolResult } from './tool.js'
 
 /** One call that has not been made yet (seed 002). */
 export interface ToolInvocation<Params = unknown> {
+  /** What the model sent. */
   readonly params: Params
   /** What the call would do, for a person who is asked to allow it. */
   getDescription(): string

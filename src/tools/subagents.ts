@@ -5,13 +5,17 @@ import { toPlainData } from '../protocol/plain-data.js'
 
 /** What a subagent is asked to do: the call of the task tool, and the task that came of it. */
 export interface SubagentRequest extends RunInput {
+  /** The name that the model asked for. */
   readonly subagent_name: string
+  /** What to achieve, as the model wrote it. */
   readonly goal_prompt: string
+  /** How to go about it: further instructions. */
   readonly behaviour_prompts?: readonly string[] | undefined
   /** The tools the subagent may use; all that it has when absent. */
   readonly tool_whitelist?: readonly string[] | undefined
   /** What to emit, by name: a description of each. */
   readonly expected_outputs?: Readonly<Record<string, string>> | undefined
+  /** Anything else it needs to know, by name. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -23,8 +27,11 @@ export type SubagentRunner = Runner<SubagentRequest>
 
 /** A subagent. */
 export interface SubagentDefinition {
+  /** Its name, where it is not known by its key. */
   readonly name?: string
+  /** What it is good at. */
   readonly description?: string
+  /** Does the work. */
   readonly run: SubagentRunner
 }
 

@@ -39,7 +39,9 @@ export const submitCommandsSchema = z.strictObject({
 /** What the model sends. */
 export type SubmitCommandsParams = z.input<typeof submitCommandsSchema>
 
+/** Options of `createSubmitCommandsTool`. */
 export interface SubmitCommandsOptions extends TimeoutSettings {
+  /** The manager at the time of each call. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Takes the command tasks. */
   readonly taskManager: TaskManager

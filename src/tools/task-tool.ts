@@ -36,7 +36,9 @@ export const taskSchema = z.strictObject({
 /** What the model sends. */
 export type TaskParams = z.input<typeof taskSchema>
 
+/** Options of `createTaskTool`. */
 export interface TaskToolOptions extends TimeoutSettings {
+  /** The manager at the time of each call. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Finds subagents by name. */
   readonly resolveSubagent: ResolveSubagent
@@ -97,9 +99,13 @@ function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentPa
 
 /** The tool in the shape of the seeds' classes. */
 export class TaskTool {
+  /** The name under which it is registered (seed 001). */
   static readonly Name = NAME
+  /** The name under which it is registered. */
   readonly name = NAME
+  /** For the person who watches. */
   readonly displayName = 'Task'
+  /** It starts work. */
   readonly kind = 'execute'
   /** The neutral tool inside. */
   readonly tool: Tool<typeof taskSchema>
@@ -109,10 +115,12 @@ export class TaskTool {
     this.tool = createTaskTool(deps)
   }
 
+  /** What the model is told of it. */
   get description(): string {
     return this.tool.description
   }
 
+  /** Binds the tool to the parameters of one call; they are checked when it is executed. */
   build(params: TaskParams): ToolInvocation<TaskParams> {
     return buildInvocation(this.tool, params)
   }

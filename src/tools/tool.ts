@@ -9,6 +9,7 @@ import { preview } from '../protocol/preview.js'
 
 /** Why a call did not do what it was asked to. */
 export interface ToolError {
+  /** In words. */
   readonly message: string
   /**
    * `parameter_validation` (the seeds' literal), `execution_failed`, `limit_reached`, `aborted` (the call was) or
@@ -23,6 +24,7 @@ export interface ToolResult {
   readonly llmContent: string
   /** For the person who watches; Markdown. */
   readonly returnDisplay: string
+  /** For the host's own use. */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** Present when the call failed. */
   readonly error?: ToolError
@@ -38,8 +40,11 @@ export interface ToolContext {
 
 /** A tool that any agent SDK can be given. */
 export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
+  /** What the model calls it. */
   readonly name: string
+  /** What the model is told of it. */
   readonly description: string
+  /** What a call takes; zod turns it into JSON Schema. */
   readonly inputSchema: Schema
   /** What a call with this input would do, in a few words. Never throws. */
   describe(input: unknown): string
@@ -52,11 +57,15 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
 
 /** What a tool is made of; the schema gives `run` its types. */
 export interface ToolDefinition<Schema extends z.ZodObject> {
+  /** What the model calls it. */
   readonly name: string
+  /** What the model is told of it. */
   readonly description: string
   /** Its checks are synchronous, so that a call takes effect when it is made. */
   readonly inputSchema: Schema
+  /** What a call would do, in a few words. Default: the name. */
   readonly describe?: (input: z.output<Schema>) => string
+  /** Does the work. What it throws becomes a result with an `error`. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => ToolResult | Promise<ToolResult>
 }
 

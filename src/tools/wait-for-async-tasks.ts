@@ -37,7 +37,9 @@ export const waitForAsyncTasksSchema = z.strictObject({
 /** What the model sends. */
 export type WaitForAsyncTasksParams = z.input<typeof waitForAsyncTasksSchema>
 
+/** Options of `createWaitForAsyncTasksTool`. */
 export interface WaitForAsyncTasksOptions {
+  /** The manager at the time of each call. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Restricts the tool to this owner's tasks. Default: everyone's. */
   readonly owner?: string
@@ -154,9 +156,13 @@ function pendingText(view: TaskView, pending: readonly AsyncTaskInfo[]): string[
 
 /** The tool in the shape of the seeds' classes. */
 export class WaitForAsyncTasksTool {
+  /** The name under which it is registered. */
   static readonly Name = NAME
+  /** The name under which it is registered. */
   readonly name = NAME
+  /** For the person who watches. */
   readonly displayName = 'Wait For Async Tasks'
+  /** It only waits. */
   readonly kind = 'think'
   /** The neutral tool inside. */
   readonly tool: Tool<typeof waitForAsyncTasksSchema>
@@ -166,10 +172,12 @@ export class WaitForAsyncTasksTool {
     this.tool = createWaitForAsyncTasksTool(deps)
   }
 
+  /** What the model is told of it. */
   get description(): string {
     return this.tool.description
   }
 
+  /** Binds the tool to the parameters of one call; they are checked when it is executed. */
   build(params: WaitForAsyncTasksParams = {}): ToolInvocation<WaitForAsyncTasksParams> {
     return buildInvocation(this.tool, params)
   }
