@@ -9,7 +9,12 @@ const head = `# Charts
 Each chart in \`machines/\` is shown here as it is: a diagram, its states, and what moves it. \`npm run docs:check\` fails when this page
 is not what the charts say. Each file opens in the [Stately editor](https://stately.ai/editor) as it stands.
 
-An event in the diagram reads \`event [guard] / actions\`. A note lists what a state reacts to without being left.`
+An event in the diagram reads \`event [guard] / actions\`. A note lists what a state reacts to without being left.
+
+\`npm run coverage:charts\` fails when no test reaches one of these states or takes one of these transitions. Where the context of a chart is
+bounded (\`asyncTask\`, \`commandTask\`, \`lane\`, \`instance\`) the suite \`paths\` has the manager that owns its actors take every way through it:
+each simple path, and after it each event that can happen then. The others, \`delivery\` and \`taskRegistry\`, are driven at random, by the
+suites \`model\` and \`race\`. What is watched is the actors that the implementation makes, not actors of the tests.`
 
 /** What a reader would miss: a state or a transition that does not say what it means. */
 export function undescribed({ file, machine }: Chart): string[] {

@@ -12,6 +12,7 @@ const steps = [
   'unused',
   'guarantees',
   'docs:check',
+  'docs:names',
   'test:coverage',
   'faults',
   'coverage:charts',

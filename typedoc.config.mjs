@@ -1,0 +1,23 @@
+// `npm run docs:api`: the API reference from TSDoc, of every entry point that package.json exports. Nothing public may be undocumented.
+import { readFileSync } from 'node:fs'
+import { URL } from 'node:url'
+
+const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
+const entryPoints = Object.values(exports).flatMap(({ types }) =>
+  types === undefined ? [] : [types.replace('./dist/', './').replace(/\.d\.ts$/, '.ts')],
+)
+
+export default {
+  entryPoints,
+  tsconfig: 'tsconfig.build.json',
+  plugin: ['typedoc-plugin-markdown', './test/support/typedoc-plugin.mjs'],
+  out: 'docs/api',
+  readme: 'none',
+  excludeExternals: true,
+  excludePrivate: true,
+  disableSources: true,
+  // Types that a public name mentions and nobody has to name himself are shown where they are mentioned.
+  validation: { notDocumented: true, invalidLink: true, notExported: false },
+  requiredToBeDocumented: ['Variable', 'Function', 'Class', 'Interface', 'Property', 'Method', 'Accessor', 'TypeAlias'],
+  treatValidationWarningsAsErrors: true,
+}
