@@ -21,7 +21,9 @@ export type OnInstanceError = (
   from: { readonly source: 'handler' | 'close' | 'inspector'; readonly instanceId: string },
 ) => void
 
+/** Options of `InstanceManager`. */
 export interface InstanceManagerOptions {
+  /** Default: the platform's. */
   readonly clock?: Clock
   /** Told of exceptions in handlers and of instances that do not close. Default: `console.error`. */
   readonly onError?: OnInstanceError
@@ -29,20 +31,26 @@ export interface InstanceManagerOptions {
   readonly inspect?: Inspect | undefined
 }
 
+/** Where the connection of an instance stands. */
 export type InstanceState = 'connecting' | 'connected' | 'disconnected'
 
 /** An instance as it is known. */
 export interface InstanceEntry {
+  /** The instance's id. */
   readonly id: string
   /** Its place among all that were ever taken in, from 1: tells it from others that bear its id before or after. */
   readonly serial: number
+  /** How it is reached. */
   readonly kind: Instance['kind']
+  /** Where its connection stands. */
   readonly state: InstanceState
   /** Whether it takes commands: the same everywhere. */
   readonly isConnected: boolean
   /** When it connected last, in ms since the epoch. */
   readonly connectedAt: number | undefined
+  /** The instance itself. */
   readonly instance: Instance
+  /** The actor of its connection. */
   readonly ref: InstanceRef
 }
 
@@ -56,6 +64,7 @@ interface Known extends InstanceEntry {
   readonly ref: InstanceRef
 }
 
+/** Knows the instances, and tells who comes and goes (seed 004). */
 export class InstanceManager {
   readonly #clock: Clock
   readonly #onError: OnInstanceError

@@ -36,19 +36,27 @@ export function changeCommand(task: Task, index: number, change: Partial<TaskCom
   return { ...task, commands: task.commands.map((one, at) => (at === index ? { ...one, ...change } : one)) }
 }
 
+/** How a task ends. */
+export type TaskEnd =
+  { readonly status: 'completed' } | { readonly status: 'failed' | 'cancelled'; readonly error: CommandError }
+
+type EndedTask = Extract<Task, { status: EndStatus }>
+
 /** The record of a task that has ended: fail-fast, so whatever had no end of its own was skipped. */
-export function endTask(task: Task, status: EndStatus, error: CommandError | undefined, now: number): Task {
+export function endTask(task: Task, end: TaskEnd, now: number): EndedTask {
   const culprit = task.commands.find((command) => command.status === 'error')
-  return {
-    ...task,
-    status,
+  const { error: _, ...fields } = task
+  const ended = {
+    ...fields,
     completedAt: now,
-    ...(error !== undefined && { error: { ...error, ...(culprit !== undefined && { commandId: culprit.id }) } }),
-    commands: task.commands.map((command) => {
+    commands: task.commands.map((command): TaskCommand => {
       if (command.status === 'pending') return { ...command, status: 'skipped' }
       return command.status === 'running' ? { ...command, status: 'skipped', completedAt: now } : command
     }),
   }
+  if (end.status === 'completed') return { ...ended, status: end.status }
+  const error = { ...end.error, ...(culprit !== undefined && { commandId: culprit.id }) }
+  return { ...ended, status: end.status, error }
 }
 
 /** What is told of a command as it stands in the record. */
@@ -72,14 +80,13 @@ export function progressOf(task: Task, index: number, now: number, report?: Call
 }
 
 /** What is told of a task that has ended. */
-export function completeOf(task: Task, status: EndStatus, now: number): TaskCompleteMessage {
-  const { id, instanceId, commands, startedAt, error } = task
+export function completeOf(task: EndedTask, now: number): TaskCompleteMessage {
+  const { id, instanceId, commands, startedAt } = task
   const failed = commands.findIndex((command) => command.status === 'error')
   return {
     type: 'task_complete',
     taskId: id,
     instanceId,
-    status,
     timestamp: now,
     summary: {
       totalCommands: commands.length,
@@ -87,7 +94,7 @@ export function completeOf(task: Task, status: EndStatus, now: number): TaskComp
       ...(failed >= 0 && { failedCommandIndex: failed }),
       duration: startedAt === undefined ? 0 : now - startedAt,
     },
-    ...(error !== undefined && { error }),
+    ...(task.status === 'completed' ? { status: task.status } : { status: task.status, error: task.error }),
     results: commands.map((command) => ({
       commandId: command.id,
       status: command.status,

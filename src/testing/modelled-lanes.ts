@@ -2,16 +2,10 @@
  * The lanes as they should be (S1 to S5): per instance one call at a time, tasks in the order of submission, a task that ends once, and
  * nothing after a call that was given up before it has settled or its grace has passed.
  */
-import type {
-  CommandError,
-  EndStatus,
-  Task,
-  TaskCompleteMessage,
-  TaskProgressMessage,
-} from '../protocol/command-tasks.js'
+import type { CommandError, Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { CallProgress } from '../instances/instance.js'
 import { answerOf, isLive, type LaneSettings, type PlayedAnswer } from './lane-actions.js'
-import { changeCommand, commandOf, completeOf, endTask, progressOf } from './lane-records.js'
+import { changeCommand, commandOf, completeOf, endTask, progressOf, type TaskEnd } from './lane-records.js'
 import type { ModelledConnection } from './modelled-instances.js'
 import type { ModelledLoop, Telling } from './modelled-loop.js'
 
@@ -134,13 +128,13 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     clock.clearTimeout(timeout)
     endCommand(task, index, { status: 'success', result })
     task.index += 1
-    if (task.index === task.record.commands.length) end(task, 'completed')
+    if (task.index === task.record.commands.length) end(task, { status: 'completed' })
   }
 
   function failCommand({ task, index, timeout }: ModelledCall, error: CommandError): void {
     clock.clearTimeout(timeout)
     endCommand(task, index, { status: 'error', error })
-    end(task, 'failed', error)
+    end(task, { status: 'failed', error })
   }
 
   function endCommand(
@@ -157,11 +151,12 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     giveUp(call)
   }
 
-  function end(task: ModelledTask, status: EndStatus, error?: CommandError): void {
+  function end(task: ModelledTask, how: TaskEnd): void {
     const { live } = task.lane
     live.splice(live.indexOf(task), 1)
-    task.record = endTask(task.record, status, error, clock.now())
-    tell(completeOf(task.record, status, clock.now()))
+    const record = endTask(task.record, how, clock.now())
+    task.record = record
+    tell(completeOf(record, clock.now()))
   }
 
   function giveUp(call: ModelledCall): void {
@@ -213,7 +208,7 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     cancel: (task: ModelledTask): boolean =>
       telling.change(() => {
         if (!isLive(task.record.status)) return false
-        end(task, 'cancelled', { code: 'CANCELLED', message: 'Task cancelled' })
+        end(task, { status: 'cancelled', error: { code: 'CANCELLED', message: 'Task cancelled' } })
         const { call } = task.lane
         if (call?.task === task) giveUp(call)
         closeIfIdle(task.lane)
@@ -226,7 +221,7 @@ export function createModelledLanes(options: ModelledLanesOptions) {
         if (lane === undefined) return
         const isLost = (task: ModelledTask): boolean => connection === undefined || task.connection === connection
         const error = { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' }
-        for (const task of lane.live.filter(isLost)) end(task, 'failed', error)
+        for (const task of lane.live.filter(isLost)) end(task, { status: 'failed', error })
         if (lane.call !== undefined && isLost(lane.call.task)) giveUp(lane.call)
         closeIfIdle(lane)
       }),

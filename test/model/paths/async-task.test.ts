@@ -4,7 +4,7 @@ import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-t
 import type { AsyncTaskInfo, Settlement } from '../../../machines/records.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { watchState } from '../../support/watched-xstate.js'
 import { elapsed, everyWay, takeEach, type Elapsed, type Way } from './ways.js'
 

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { instanceMachine, type InstanceEvent, type InstanceTiming } from '../../../machines/instance.js'
 import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { watchState } from '../../support/watched-xstate.js'
 import { elapsed, everyWay, takeEach, type Elapsed, type Way } from './ways.js'
 
