@@ -5,7 +5,9 @@ import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
 /** A tool as a model's API is told of it. */
 export interface JsonSchemaTool {
+  /** What the model calls it. */
   readonly name: string
+  /** What the model is told of it. */
   readonly description: string
   /** JSON Schema (draft 2020-12) of the arguments: plain data. */
   readonly parameters: Readonly<Record<string, unknown>>
@@ -13,6 +15,7 @@ export interface JsonSchemaTool {
 
 /** Tools that are described by data and called by name. */
 export interface JsonSchemaTools {
+  /** The tools as data, for a request to a model. */
   readonly tools: readonly JsonSchemaTool[]
   /**
    * Checks the arguments and calls the tool. Never rejects: whatever is wrong is a result with `error`, whose `llmContent`

@@ -5,7 +5,9 @@ import type { Tool, ToolContext, ToolResult } from '../tools/tool.js'
 /** A call that failed. Its message is the text for the model; `result` is the neutral tool's whole answer. */
 export class ToolFailure extends AgentTasksError {
   override readonly name = 'ToolFailure'
+  /** The name of the tool. */
   readonly tool: string
+  /** The neutral tool's whole answer. */
   readonly result: ToolResult
 
   constructor(tool: string, result: ToolResult) {

@@ -5,6 +5,7 @@ import { parseDeliveryLog, type DeliveryLogEntry } from './delivery-log.js'
 
 /** One thing that is wrong. */
 export interface DeliveryProblem {
+  /** The task it is about. */
   readonly taskId: string
   /** What happened, in a sentence. */
   readonly what: string

@@ -11,6 +11,7 @@ import { runRace, type RaceRun } from './race-run.js'
 
 /** What was explored, when every run held. */
 export interface RaceSummary {
+  /** How the orders were chosen. */
   readonly mode: 'random' | 'exhaustive'
   /** How many runs there were. */
   readonly runs: number

@@ -9,16 +9,23 @@ import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** The limits of a task manager under test. All times in ms. */
 export interface LaneSettings {
+  /** The longest a command may take, in ms. */
   readonly commandTimeout: number
+  /** The most tasks of one instance that have not ended. */
   readonly maxQueueSize: number
+  /** How long an aborted command holds its lane, in ms. */
   readonly abortGraceMs: number
+  /** How long an ended task is kept, in ms. */
   readonly retentionMs: number
+  /** How many ended tasks are kept. */
   readonly maxRetained: number
 }
 
 /** An instance that the actions may connect. A `websocket` one is connected when its connection is opened, not when it is taken in. */
 export interface LaneInstance {
+  /** The instance's id. */
   readonly id: string
+  /** How it behaves. */
   readonly kind: 'local' | 'websocket'
   /** How long it may stay without a connection, in ms. */
   readonly connectTimeoutMs?: number

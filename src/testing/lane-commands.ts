@@ -19,13 +19,17 @@ export type LaneCommand<Model extends LaneModel = LaneModel, Host extends LaneHo
 
 /** What both sides did alike in one step. */
 export interface LaneStep {
+  /** What was done. */
   readonly action: LaneAction | string
   /** Of an action of these commands that does not take time. */
   readonly answer?: Answer
+  /** What happened meanwhile. */
   readonly log: readonly LaneLogEntry[]
+  /** How both sides look after it. */
   readonly view: LaneView
 }
 
+/** Options of `laneCommands`. */
 export interface LaneCommandsOptions {
   /** What may be connected; the same as the host's. */
   readonly instances?: readonly LaneInstance[]

@@ -30,14 +30,19 @@ import { createPlayedInstance, type PlayedCall, type PlayedInstance } from './pl
 
 /** The real thing. */
 export interface LaneHost extends LaneSide {
+  /** Its time. */
   readonly clock: ManualClock
+  /** The task manager under test. */
   readonly tasks: TaskManager
+  /** Its instances. */
   readonly instances: InstanceManager
   drain(): Promise<void>
   advance(ms: number): Promise<void>
 }
 
+/** Options of `createLaneHost`. */
 export interface LaneHostOptions {
+  /** The limits of the task manager. */
   readonly settings: LaneSettings
   /** What the clock shows at first, in ms since the epoch. */
   readonly start?: number

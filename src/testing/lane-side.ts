@@ -47,6 +47,7 @@ export interface LaneSide {
   advance(ms: number): Promise<void> | void
   /** How many timers are set. */
   readonly timers: number
+  /** Everything that can be seen from outside. */
   observe(): LaneView
   /** What happened since the last call, in order: ends a step, with which the scripts of listeners may act again. */
   takeLog(): LaneLogEntry[]

@@ -12,16 +12,23 @@ import type { Ledger, ModelLease, ModelTask } from './task-model.js'
 
 /** What the model knows: the ledger of `emptyLedger`, and the leases that the commands took. */
 export interface ManagerModel {
+  /** What the manager must hold. */
   readonly ledger: Ledger
+  /** The leases in the order in which they were taken; undefined for one that was refused. */
   readonly leases: (ModelLease | undefined)[]
+  /** The reservations in the order in which they were made; null for one that was refused. */
   readonly reservations: (string | null)[]
 }
 
 /** What is held against the model. */
 export interface ManagerSystem {
+  /** The manager under test. */
   readonly manager: AsyncTaskManager
+  /** Its time. */
   readonly clock: ManualClock
+  /** The leases in the order in which they were taken; undefined for one that was refused. */
   readonly leases: (TaskLease | undefined)[]
+  /** The reservations in the order in which they were made; null for one that was refused. */
   readonly reservations: (string | null)[]
 }
 
@@ -30,7 +37,9 @@ export type ManagerCommand = fc.Command<ManagerModel, ManagerSystem>
 
 /** How model and manager are made. */
 export interface ManagerCommandOptions {
+  /** How many tasks may run at once; -1 for no limit. Default 2. */
   readonly maxAsyncTasks?: number
+  /** A cancelled task owes its owner a message too. Default false. */
   readonly notifyCancelled?: boolean
   /** Builds the manager from these options; a subclass or a wrapper goes here. Default: `new AsyncTaskManager`. */
   readonly createManager?: (options: AsyncTaskManagerOptions) => AsyncTaskManager

@@ -16,7 +16,9 @@ export interface RaceFindings {
   readonly failed: number
   /** The seed and path of a random run: `exploreRaces` with both fails in the same way. */
   readonly seed?: number
+  /** Where in the seed's run it was found. */
   readonly path?: string
+  /** The run of the shortest order found. */
   readonly run: RaceRun
 }
 
@@ -34,7 +36,9 @@ export class RaceError extends AgentTasksError implements RaceFindings {
   readonly runs: number
   readonly failed: number
   readonly seed?: number
+  /** Where in the seed's run it was found. */
   readonly path?: string
+  /** The run of the shortest order found. */
   readonly run: RaceRun
 
   constructor(message: string, findings: RaceFindings) {

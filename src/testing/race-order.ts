@@ -59,6 +59,7 @@ export class RaceOrder {
     }
   }
 
+  /** How fast-check shows it in a counterexample. */
   [fc.toStringMethod](): string {
     const quiet = this.#quiet.size > 0 ? `, new Set([${[...this.#quiet].join(', ')}])` : ''
     return `new RaceOrder(${this.#seed}, ${this.#length}${quiet})`

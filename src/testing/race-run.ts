@@ -39,7 +39,9 @@ export interface RaceEvent {
 export interface RaceFailure {
   /** `hang`: a step never settled. `loop`: there was no end. `time`: the actors were not done within `timeoutMs`. */
   readonly kind: 'invariant' | 'end' | 'step' | 'timer' | 'setup' | 'teardown' | 'hang' | 'loop' | 'time'
+  /** In words. */
   readonly message: string
+  /** What was thrown, if something was. */
   readonly cause?: unknown
   /** How many events had happened by then. */
   readonly after: number
@@ -47,7 +49,9 @@ export interface RaceFailure {
 
 /** What happened in one run, and what was wrong with it, if anything. */
 export interface RaceRun {
+  /** What happened, in order. */
   readonly events: readonly RaceEvent[]
+  /** What was wrong; undefined for a run without fault. */
   readonly failure: RaceFailure | undefined
 }
 
