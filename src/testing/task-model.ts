@@ -11,20 +11,35 @@ type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
 
 /** The fields of a record, `abortController` by its name. */
 export interface ModelRecord {
+  /** The id of the task. */
   id: string
+  /** The name of the subagent. */
   subagentName: string
+  /** What it is to achieve. */
   goalPrompt: string
+  /** Who is told of the end. */
   owner: string
+  /** Where the task stands. */
   status: Status
+  /** Where the message about its end stands. */
   delivery: Delivery
+  /** In ms since the epoch. */
   launchedAt: number
+  /** The number of the last change of status. */
   seq: number
+  /** In ms since the epoch. */
   completedAt?: number
+  /** In ms since the epoch. */
   notifiedAt?: number
+  /** What its run returned. */
   output?: object
+  /** What went wrong. */
   error?: string
+  /** The deadline, in ms after the launch. */
   timeoutMs?: number
+  /** How far it has come. */
   progress?: object
+  /** The name of its controller. */
   abortController?: string
 }
 
@@ -32,25 +47,39 @@ export interface ModelRecord {
 export interface ModelTask {
   /** Replaced, never changed, so that what was handed out stays as it was. */
   record: Readonly<ModelRecord>
+  /** Whether it was launched: then its slot outlives its record's end. */
   isLaunched: boolean
+  /** Whether it holds a slot. */
   hasSlot: boolean
+  /** How long it may wind down, in ms. */
   graceMs: number
+  /** Whether its deadline has passed. */
   isOverdue: boolean
+  /** The message that carries it. */
   lease: ModelLease | undefined
   /** Waits that get its end before any reminder does. */
   claims: ModelLease[]
+  /** Whether its owner was released without an heir: it owes nothing more. */
   isDisowned: boolean
+  /** Whether a message that carried it was accepted after its lease had been returned. */
   isAccepted: boolean
+  /** Whether the handlers were told of its end. */
   isAnnounced: boolean
+  /** Whether a message told only a part of it. */
   isUnread: boolean
+  /** Whether its output is longer than a message may be. */
   isLong: boolean
+  /** What it appended. */
   text: string
 }
 
 /** A message on its way, or a wait, and what it carries. */
 export interface ModelLease {
+  /** The lease's id. */
   id: string
+  /** The owner whose only exclusive lease it is. */
   exclusiveOwner: string | undefined
+  /** What it carries. */
   tasks: ModelTask[]
 }
 
@@ -72,9 +101,13 @@ export type Told = { transition: ModelTransition; task: ModelTask } | { leaseEnd
 
 /** The whole state of the model. The functions below ask it and change it. */
 export interface Ledger {
+  /** In ms since the epoch. */
   now: number
+  /** How many tasks may run at once; -1 for no limit. */
   max: number
+  /** Whether a cancelled task owes a message too. */
   readonly notifyCancelled: boolean
+  /** The number of the last change. */
   seq: number
   /** The retained tasks, in the order of registration. */
   tasks: ModelTask[]
@@ -82,6 +115,7 @@ export interface Ledger {
   slots: ModelTask[]
   /** When each expires. */
   readonly reservations: Map<string, number>
+  /** The messages on their way, by id. */
   readonly leases: Map<string, ModelLease>
   /** What the host has yet to be told, in order. */
   readonly outbox: Told[]
