@@ -38,6 +38,15 @@ it('a command of a user runs among them, and is compared too', () => {
   expect(() => failAll.run(model, real)).toThrow('fail all: the manager does not answer as its model')
 })
 
+it('a command that changes the manager behind its model is noticed by what can be seen', () => {
+  const { model, real } = createManagerPair()
+  const sneak = managerCommand('sneak', {
+    model: () => undefined,
+    real: ({ manager }) => void manager.registerTask({ id: 'x', subagentName: 'helper', goalPrompt: 'help' }),
+  })
+  expect(() => sneak.run(model, real)).toThrow('after sneak: records or room')
+})
+
 it('inputs of tasks are what a manager takes', async () => {
   await checkProperty(
     'task inputs',

@@ -153,6 +153,15 @@ describe('orders at random', () => {
     expect((await lostBy(replayRace({ ...account, order: error.order }))).timeline).toBe(error.timeline)
   })
 
+  it('replay in an order that names events without a choice as well', async () => {
+    const order = ['a', 'x', 'a', 'b']
+    const race: RaceOptions<Race> = {
+      setup: (race) => race,
+      actors: { a: [(race) => void race.pause('x'), (race) => void race.pause('b')] },
+    }
+    expect(await replayRace({ ...race, order })).toMatchObject({ order, skipped: [] })
+  })
+
   it('bring inputs, which shrink with the order and are part of the regression test', async () => {
     const race: RaceOptions<Account, { start: number }> = {
       ...account,
