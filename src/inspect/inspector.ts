@@ -49,6 +49,7 @@ export interface InspectorOptions {
 
 /** What became of the messages so far. */
 export interface InspectorStats {
+  /** Whether the relay is there. */
   readonly isConnected: boolean
   /** Given to the connection. */
   readonly sent: number
@@ -66,6 +67,7 @@ export interface InspectorStats {
 export interface Inspector {
   /** Takes one inspection event in. Never throws and never waits. */
   readonly next: (event: InspectionEvent) => void
+  /** How it stands now. */
   readonly stats: InspectorStats
   /**
    * Sends what is waiting and ends the connection. Later events are ignored; calling it again waits for the same end.

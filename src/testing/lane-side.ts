@@ -16,12 +16,19 @@ export type LaneLogEntry =
 
 /** A call as the tool saw it. */
 export interface SeenCall {
+  /** The instance that was asked. */
   readonly instanceId: string
+  /** The tool that was called. */
   readonly name: string
+  /** What it was called with. */
   readonly arguments: Readonly<Record<string, unknown>>
+  /** The task that it is for. */
   readonly taskId: string | undefined
+  /** The command that it is for. */
   readonly commandId: string | undefined
+  /** Whether its signal was aborted. */
   readonly isAborted: boolean
+  /** Whether the tool has returned or thrown. */
   readonly isAnswered: boolean
 }
 
@@ -31,8 +38,11 @@ export interface LaneView {
   readonly tasks: readonly Task[]
   /** How many tasks each lane has that have not ended, by instance; a lane that has nothing to do has no entry. */
   readonly depths: Readonly<Record<string, number>>
+  /** Every instance, with the state of its chart. */
   readonly instances: readonly (readonly [id: string, state: InstanceState])[]
+  /** Every call, in the order in which the tools saw them. */
   readonly calls: readonly SeenCall[]
+  /** Results that came after their call had been given up. */
   readonly lateResults: number
   /** Whether `dispose` was called and has resolved. */
   readonly isOver: boolean
