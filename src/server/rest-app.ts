@@ -66,8 +66,9 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     defaultHook: async (result, c) => {
       if (result.success) return undefined
       const { target, error } = result
-      const received: unknown =
-        target === 'json' ? await c.req.json() : target === 'query' ? c.req.query() : c.req.param()
+      // No body at all is no JSON either.
+      const body = (): Promise<unknown> => c.req.json().catch(() => undefined)
+      const received: unknown = target === 'json' ? await body() : target === 'query' ? c.req.query() : c.req.param()
       return c.json(
         invalid(
           error,
