@@ -42,7 +42,7 @@ it('answers odd requests with a refusal, and serves on', async () => {
     [`TRACE / HTTP/1.1\r\n${host}`, /^HTTP\/1.1 /],
     [`CONNECT evil.example:443 HTTP/1.1\r\n${host}`, /^(HTTP\/1.1 4|$)/],
     [`GET /tasks HTTP/1.1\r\nConnection: close\r\n\r\n`, /^HTTP\/1.1 400/],
-    [`POST /tasks HTTP/1.1\r\n${host}`, /^HTTP\/1.1 400[^]*INVALID_TASK/],
+    [`POST /tasks HTTP/1.1\r\n${host}`, /^HTTP\/1.1 400[^]*body\.task_name/],
     [`GET /tasks HTTP/1.0\r\n\r\n`, /^HTTP\/1.1 403/],
     [`GET /tasks HTTP/1.1\r\nHost: \r\nConnection: close\r\n\r\n`, /^HTTP\/1.1 403/],
     [`GET /tasks HTTP/1.1\r\nHost: [\r\nConnection: close\r\n\r\n`, /^HTTP\/1.1 403/],
