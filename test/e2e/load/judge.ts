@@ -116,7 +116,9 @@ function judgeTasks({ messages, submitted }: Truth, known: Known, fault: (text: 
 /** Goes through a task's messages as the protocol allows them. */
 function problemsOf(story: readonly TaskMessage[], complete: TaskCompleteMessage): string[] {
   const problems: string[] = []
-  const { summary, results, status, error } = complete
+  const { summary, results, status } = complete
+  // What the types promise of an error is what is judged here.
+  const error = complete.error as { readonly code: string } | undefined
   let index = -1
   let isRunning = false
   let failedAt: number | undefined
@@ -151,10 +153,10 @@ function problemsOf(story: readonly TaskMessage[], complete: TaskCompleteMessage
     problems.push('completed, not all succeeded')
   }
   if (status === 'cancelled' && error?.code !== 'CANCELLED') {
-    problems.push(`cancelled, and the code is ${String(error?.code)}`)
+    problems.push(`cancelled, and the code is ${error?.code ?? 'none'}`)
   }
   if (status === 'failed' && failedAt === undefined && error?.code !== 'INSTANCE_DISCONNECTED') {
-    problems.push(`failed without a failed command: ${String(error?.code)}`)
+    problems.push(`failed without a failed command: ${error?.code ?? 'none'}`)
   }
   return problems
 }

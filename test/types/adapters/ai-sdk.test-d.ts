@@ -1,0 +1,22 @@
+/** The types of `agent-tasks/adapters/ai-sdk`: compiled by `npm run types`, never run. */
+import { generateText, type LanguageModel } from 'ai'
+import { expectTypeOf } from 'vitest'
+import { createAgentTasks } from 'agent-tasks'
+import { toAiSdkTools, type ToolFailure } from 'agent-tasks/adapters/ai-sdk'
+import type { ToolResult } from 'agent-tasks/tools'
+
+declare const model: LanguageModel
+declare const failure: ToolFailure
+
+export async function theToolsFitTheSDK(): Promise<void> {
+  const tools = toAiSdkTools(createAgentTasks().tools)
+  const { toolCalls } = await generateText({ model, prompt: 'hello', tools })
+  for (const call of toolCalls) {
+    if (call.dynamic !== true && call.toolName === 'task') expectTypeOf(call.input.goal_prompt).toEqualTypeOf<string>()
+  }
+  // @ts-expect-error no such tool
+  expectTypeOf(tools.tasks)
+  // @ts-expect-error a neutral tool is a whole tool
+  toAiSdkTools({ task: { name: 'task' } })
+  expectTypeOf(failure.result).toEqualTypeOf<ToolResult>()
+}

@@ -1,0 +1,15 @@
+/** The types of `agent-tasks/adapters/json-schema`: compiled by `npm run types`, never run. */
+import { expectTypeOf } from 'vitest'
+import { createAgentTasks } from 'agent-tasks'
+import { toJsonSchemaTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
+import type { ToolResult } from 'agent-tasks/tools'
+
+export async function theToolsArePlainData(): Promise<void> {
+  const { tools, call } = toJsonSchemaTools(createAgentTasks().tools)
+  expectTypeOf(tools).toEqualTypeOf<readonly JsonSchemaTool[]>()
+  expectTypeOf(await call('task', '{}')).toEqualTypeOf<ToolResult>()
+  // @ts-expect-error a call names its tool
+  void call({ goal_prompt: 'x' })
+  // @ts-expect-error tools come by name
+  toJsonSchemaTools([])
+}

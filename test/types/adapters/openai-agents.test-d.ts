@@ -1,0 +1,13 @@
+/** The types of `agent-tasks/adapters/openai-agents`: compiled by `npm run types`, never run. */
+import { Agent } from '@openai/agents'
+import { expectTypeOf } from 'vitest'
+import { createAgentTasks } from 'agent-tasks'
+import { toOpenAIAgentsTools, type OpenAIAgentsTool } from 'agent-tasks/adapters/openai-agents'
+
+export function theToolsFitTheSDK(): void {
+  const tools = toOpenAIAgentsTools(createAgentTasks().tools)
+  expectTypeOf(tools).toEqualTypeOf<OpenAIAgentsTool[]>()
+  new Agent({ name: 'x', tools })
+  // @ts-expect-error tools come by name
+  toOpenAIAgentsTools([])
+}

@@ -1,0 +1,28 @@
+/** The types of `agent-tasks/testing/ledger`: compiled by `npm run types`, never run. */
+import { expectTypeOf } from 'vitest'
+import { AsyncTaskManager } from 'agent-tasks'
+import {
+  checkDeliveryLedger,
+  parseDeliveryLog,
+  recordDeliveryLedger,
+  type DeliveryLogEntry,
+  type DeliveryVerdict,
+} from 'agent-tasks/testing/ledger'
+
+declare const entry: DeliveryLogEntry
+
+export function anEntryIsNarrowedByItsType(): void {
+  if (entry.type === 'settled') expectTypeOf(entry.status).toEqualTypeOf<'completed' | 'failed' | 'cancelled'>()
+  if (entry.type === 'leased') expectTypeOf(entry.taskIds).toEqualTypeOf<readonly string[]>()
+  // @ts-expect-error a registration carries no list
+  if (entry.type === 'registered') expectTypeOf(entry.taskIds)
+}
+
+export function aLogIsReadAndJudged(): void {
+  const log = parseDeliveryLog('')
+  expectTypeOf(log).toEqualTypeOf<DeliveryLogEntry[]>()
+  expectTypeOf(checkDeliveryLedger(log)).toEqualTypeOf<DeliveryVerdict>()
+  recordDeliveryLedger(new AsyncTaskManager())
+  // @ts-expect-error without a log there is nothing to judge
+  checkDeliveryLedger()
+}
