@@ -37,6 +37,29 @@ export interface TaskProgress {
   readonly message?: string
 }
 
+/** What a run asks whoever its task is for (MCP: a form elicitation). */
+export interface AskedQuestion {
+  /** In words, for a person or a model. */
+  readonly message: string
+  /** JSON Schema of the answer's content: an object whose properties are text, numbers, booleans or choices. */
+  readonly schema: Readonly<Record<string, unknown>>
+  /** Milliseconds since the epoch. */
+  readonly askedAt: number
+}
+
+/** A question that waits for its answer. */
+export interface TaskQuestion extends AskedQuestion {
+  /** Unique among all questions that the task ever asks. */
+  readonly id: string
+}
+
+/** What came of a question (MCP: the result of an elicitation). */
+export interface TaskAnswer {
+  /** `accept`: `content` has the answer. `decline`: somebody said no. `cancel`: nobody chose. */
+  readonly action: 'accept' | 'decline' | 'cancel'
+  readonly content?: Readonly<Record<string, unknown>>
+}
+
 interface TaskFields {
   /** Unique among the retained records. */
   readonly id: string
@@ -66,6 +89,8 @@ interface TaskFields {
 export interface RunningTaskInfo extends TaskFields {
   /** It has not ended. */
   readonly status: 'running'
+  /** What its run waits to be told; absent while it waits for nothing. */
+  readonly questions?: readonly TaskQuestion[]
   /** None before the end. */
   readonly completedAt?: never
   /** None before the end. */
@@ -78,6 +103,8 @@ export interface RunningTaskInfo extends TaskFields {
 export interface CompletedTaskInfo extends TaskFields {
   /** It ended with an output. */
   readonly status: 'completed'
+  /** None: it has ended. */
+  readonly questions?: never
   /** When it ended, in ms since the epoch. */
   readonly completedAt: number
   /** What its run returned. */
@@ -90,6 +117,8 @@ export interface CompletedTaskInfo extends TaskFields {
 export interface FailedTaskInfo extends TaskFields {
   /** It ended with an error. */
   readonly status: 'failed'
+  /** None: it has ended. */
+  readonly questions?: never
   /** When it ended, in ms since the epoch. */
   readonly completedAt: number
   /** None: it failed. */
@@ -102,6 +131,8 @@ export interface FailedTaskInfo extends TaskFields {
 export interface CancelledTaskInfo extends TaskFields {
   /** Someone called it off. */
   readonly status: 'cancelled'
+  /** None: it has ended. */
+  readonly questions?: never
   /** When it was called off, in ms since the epoch. */
   readonly completedAt: number
   /** None: it was called off. */

@@ -15,6 +15,7 @@ import type {
   SettledTaskInfo,
   Settlement,
   TaskAdmission,
+  TaskQuestion,
   TaskTransition,
 } from './records.js'
 
@@ -66,6 +67,8 @@ export type OutboxItem =
   | { readonly type: 'transition'; readonly transition: TaskTransition; readonly entry: TaskEntry }
   /** An exclusive lease has ended: the owner's next delivery may start. */
   | { readonly type: 'lease.ended'; readonly owner: string }
+  /** What a task's run waits to be told has changed. */
+  | { readonly type: 'questions'; readonly entry: TaskEntry }
 
 interface OwnerAccount {
   readonly running: Set<TaskEntry>
@@ -284,7 +287,7 @@ export class TaskTable {
 
   settle(entry: TaskEntry, settlement: Settlement): void {
     if (isTerminal(entry.record)) return
-    const { status: _, delivery: __, seq: ___, ...fields } = entry.record
+    const { status: _, delivery: __, seq: ___, questions: ____, ...fields } = entry.record
     const seq = ++this.#seq
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || this.#notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
@@ -409,6 +412,15 @@ export class TaskTable {
 
   noteProgress(entry: TaskEntry, progress: NonNullable<AsyncTaskInfo['progress']>): void {
     if (entry.record.status === 'running') entry.record = Object.freeze({ ...entry.record, progress })
+  }
+
+  /** Notes what the run of a task waits to be told; nothing, when the list is empty. */
+  noteQuestions(id: string, questions: readonly TaskQuestion[]): void {
+    const entry = this.#entries.get(id)
+    if (entry?.record.status !== 'running') return
+    const { questions: _, ...fields } = entry.record
+    entry.record = Object.freeze(questions.length === 0 ? fields : { ...fields, questions })
+    this.outbox.push({ type: 'questions', entry })
   }
 
   /** Drops the oldest records that owe nothing, until the history is within its limit. */

@@ -94,6 +94,17 @@ export class DisposedError extends AgentTasksError {
   }
 }
 
+/** A run's question will not be answered: its task has ended, or its deadline has passed. */
+export class QuestionWithdrawnError extends AgentTasksError {
+  override readonly name = 'QuestionWithdrawnError'
+  readonly taskId: string
+
+  constructor(taskId: string) {
+    super('QUESTION_WITHDRAWN', `Task ${preview(taskId)} has ended or is overdue: its question will not be answered.`)
+    this.taskId = taskId
+  }
+}
+
 /**
  * An instance cannot be used: it did not start (`INSTANCE_START_FAILED`), is gone (`INSTANCE_DISCONNECTED`), is not known
  * (`INSTANCE_UNKNOWN`), or its id is taken (`INSTANCE_ID_IN_USE`).

@@ -5,10 +5,11 @@ export { AsyncTaskManager } from './async-tasks/manager.js'
 export type { AsyncTaskManagerOptions, ReadOutputOptions } from './async-tasks/manager.js'
 export type { TaskLease } from './async-tasks/leases.js'
 export type { OutputChunk } from './async-tasks/output-log.js'
-export type { OwnerCounts, TaskProgressEvent } from './async-tasks/task-events.js'
+export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { WaitOptions, WaitResult } from './async-tasks/waiting.js'
 export type { ErrorSource, OnError } from './async-tasks/report.js'
 export type { LaunchTaskInput, RegisterTaskInput, RestorableRecord } from './protocol/async-tasks.js'
+export type { TaskQuestionInput } from './protocol/task-questions.js'
 export type {
   AsyncTaskInfo,
   AsyncTaskStatus,
@@ -23,7 +24,9 @@ export type {
   RunningTaskInfo,
   SettledTaskInfo,
   StatusTransition,
+  TaskAnswer,
   TaskProgress,
+  TaskQuestion,
   TaskTransition,
   TerminalStatus,
 } from '../machines/records.js'
@@ -54,6 +57,7 @@ export {
   InvalidInputError,
   InvalidSettingError,
   ProtocolError,
+  QuestionWithdrawnError,
   ReservationError,
   TaskIdInUseError,
   TaskLimitError,

@@ -191,6 +191,7 @@ export class AsyncTaskAutoTrigger {
     return this.#core.told$.pipe(
       map((item): DeliveryEvent | undefined => {
         if (item.type === 'lease.ended') return item.owner === this.#owner ? { type: 'lease.ended' } : undefined
+        if (item.type !== 'transition') return undefined
         const { owner, record } = item.transition
         return owner === this.#owner && record.delivery === 'owed' ? { type: 'delivery.requested' } : undefined
       }),

@@ -21,12 +21,15 @@ import { isolateAbortListeners } from '../isolated-signal.js'
 import { toInspectFunction, type Inspect } from '../engine/inspection.js'
 import type { Run } from '../engine/engine.js'
 import type { OutputLog } from './output-log.js'
+import type { Questions } from './questions.js'
 import type { OnError } from './report.js'
 
 /** What belongs to a task besides its record: it goes when the entry goes. */
 export interface Attachment {
   run?: Run
   log?: OutputLog
+  /** What its run has asked. */
+  questions?: Questions
   /** Stops listening to the registered `AbortController`. */
   unlink?: () => void
 }
@@ -73,7 +76,10 @@ export class RegistryCore {
         notifyCancelled: options.notifyCancelled,
         now: () => this.clock.now(),
         task: (machines.task ?? asyncTaskMachine).provide({
-          actions: { requestAbort: ({ context }) => this.#requestTimeoutAbort(context.id, context.timeoutMs ?? 0) },
+          actions: {
+            requestAbort: ({ context }) => this.#requestTimeoutAbort(context.id, context.timeoutMs ?? 0),
+            noteQuestions: ({ context }) => this.table.noteQuestions(context.id, context.questions),
+          },
         }),
       },
       clock: {
@@ -229,7 +235,9 @@ export class RegistryCore {
 
   #tellItem(item: OutboxItem): void {
     this.told$.next(item)
+    if (item.type === 'questions') this.#attachments.get(item.entry)?.questions?.withdraw(item.entry.record)
     if (item.type !== 'transition' || !isEnd(item.transition)) return
+    this.#attachments.get(item.entry)?.questions?.withdraw(item.entry.record)
     this.ended$.next(item.transition)
     this.#attachments.get(item.entry)?.unlink?.()
     this.table.announce(item.entry)

@@ -15,6 +15,7 @@ import type {
   RunningTaskInfo,
   SettledTaskInfo,
   TaskAdmission,
+  TaskAnswer,
   TaskProgress,
   TaskTransition,
   TerminalStatus,
@@ -50,6 +51,7 @@ import { RegistryCore, registerCore } from './core.js'
 import { guardActor } from './guarded-actor.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
+import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from './report.js'
 import { toRestoredRecords } from './restoring.js'
 import type { Inspect } from '../engine/inspection.js'
@@ -57,7 +59,7 @@ import type { Runner } from '../engine/runner.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { startRun } from './runs.js'
 import { checkLeast, checkMaxAsyncTasks } from './settings.js'
-import { TaskEvents, type OwnerCounts, type TaskProgressEvent } from './task-events.js'
+import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
 import { waitForTasks, waitUntilQuiet, type WaitOptions, type WaitResult } from './waiting.js'
 
 /** The owner of a task that names none. */
@@ -113,6 +115,8 @@ export class AsyncTaskManager {
   readonly running$: Observable<OwnerCounts>
   /** What runs report of their progress. */
   readonly progress$: Observable<TaskProgressEvent>
+  /** What runs wait to be told, whenever that changes. */
+  readonly questions$: Observable<TaskQuestionsEvent>
   /**
    * The registry's actor. Its observers are told after a transition, never inside one, and may call any method here.
    */
@@ -157,6 +161,7 @@ export class AsyncTaskManager {
     this.owed$ = this.#events.owed$
     this.running$ = this.#events.running$
     this.progress$ = this.#events.progress$
+    this.questions$ = this.#events.questions$
     this.actor = guardActor(this.#core)
   }
 
@@ -364,6 +369,16 @@ export class AsyncTaskManager {
   /** Resolves when nothing of the owner (of everyone) runs, is owed or is on its way. */
   whenQuiet(owner?: string): Promise<void> {
     return waitUntilQuiet(this.#core, owner)
+  }
+
+  /**
+   * Answers a question that a task's run has asked (`questions` of its record).
+   * @returns false, and nothing changed, when that question is not open
+   * @throws InvalidInputError for an answer that does not fit the schema of its question; it stays open then
+   */
+  answerTask(id: string, questionId: string, answer: TaskAnswer): boolean {
+    const entry = this.#core.table.get(id)
+    return entry !== undefined && answerQuestion(this.#core, entry, questionId, answer)
   }
 
   // Output and progress

@@ -7,6 +7,7 @@ import type { RunContext, Runner } from '../engine/runner.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { preview } from '../protocol/preview.js'
 import type { RegistryCore } from './core.js'
+import { askQuestion } from './questions.js'
 
 /** The part of the manager that a run reports to. */
 export interface RunHost {
@@ -28,6 +29,7 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     },
     report: (progress) => host.report(entry, progress),
     append: (text) => host.append(entry, text),
+    ask: (question) => askQuestion(core, entry, question),
   })
   try {
     const run = engine.start({

@@ -7,6 +7,7 @@ import type {
   FailedTaskInfo,
   SettledTaskInfo,
   TaskProgress,
+  TaskQuestion,
   TaskTransition,
   TerminalStatus,
 } from '../../machines/records.js'
@@ -26,6 +27,14 @@ export interface TaskProgressEvent {
   readonly owner: string
   /** How far it has come. */
   readonly progress: TaskProgress
+}
+
+/** What the run of a task waits to be told, after that has changed. */
+export interface TaskQuestionsEvent {
+  readonly taskId: string
+  readonly owner: string
+  /** Empty when it waits for nothing any more. */
+  readonly questions: readonly TaskQuestion[]
 }
 
 interface Registration {
@@ -49,6 +58,7 @@ export class TaskEvents {
   readonly owed$: Observable<OwnerCounts>
   readonly running$: Observable<OwnerCounts>
   readonly progress$: Observable<TaskProgressEvent>
+  readonly questions$: Observable<TaskQuestionsEvent>
   readonly #core: RegistryCore
   readonly #handlers: Handlers = { completed: new Set(), failed: new Set(), cancelled: new Set() }
   readonly #progressSubscribers = new Set<Subscriber<TaskProgressEvent>>()
@@ -79,6 +89,14 @@ export class TaskEvents {
       this.#progressSubscribers.add(subscriber)
       return () => this.#progressSubscribers.delete(subscriber)
     })
+    this.questions$ = new IsolatedObservable<TaskQuestionsEvent>(report, (subscriber) =>
+      core.told$
+        .pipe(
+          map((item) => (item.type === 'questions' ? questionsOf(item.entry.record) : undefined)),
+          filter((event) => event !== undefined),
+        )
+        .subscribe(subscriber),
+    )
     core.ended$.subscribe((transition) => {
       this.#callHandlers(transition)
     })
@@ -148,6 +166,10 @@ export class TaskEvents {
     for (const subscriber of [...this.#progressSubscribers]) subscriber.complete()
     this.#progressSubscribers.clear()
   }
+}
+
+function questionsOf({ id, owner, questions = [] }: AsyncTaskInfo): TaskQuestionsEvent {
+  return { taskId: id, owner, questions }
 }
 
 function haveSameCounts(a: OwnerCounts, b: OwnerCounts): boolean {

@@ -23,6 +23,8 @@ export interface WordedWaitOptions extends WaitOptions {
    * cannot be pruned. If it throws, the wait rejects and nothing is acknowledged.
    */
   readonly onSettled?: (settled: readonly SettledTaskInfo[]) => void
+  /** The wait is also over as soon as one of the tasks waits for an answer: whoever waits may have to give it. */
+  readonly endsOnQuestion?: boolean
 }
 
 /** How the tasks stood when the wait was over. */
@@ -40,6 +42,7 @@ const optionsSchema = z.object({
   mode: z.enum(['all', 'any']).optional(),
   timeoutMs: z.number().min(0).optional(),
   signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
+  endsOnQuestion: z.boolean().default(false),
   onSettled: z
     .custom<NonNullable<WordedWaitOptions['onSettled']>>((value) => typeof value === 'function', 'a function')
     .optional(),
@@ -56,14 +59,17 @@ export async function waitForTasks(
   deliveryId: string,
 ): Promise<WaitResult> {
   const ids = [...new Set(parseInput(idsSchema, taskIds, 'ids'))]
-  const { mode = 'all', timeoutMs, signal, onSettled } = parseInput(optionsSchema, waitOptions, 'options')
+  const options = parseInput(optionsSchema, waitOptions, 'options')
+  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion } = options
   signal?.throwIfAborted()
   const found = ids.map((id) => core.table.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
   const unknown = ids.filter((id) => core.table.get(id) === undefined)
   core.transact(() =>
     core.send({ type: 'lease.take', request: { deliveryId, taskIds: found.map((e) => e.record.id), isClaim: true } }),
   )
-  const isOver = (): boolean => (mode === 'all' || found.length === 0 ? found.every(hasEnded) : found.some(hasEnded))
+  const isOver = (): boolean =>
+    (endsOnQuestion && found.some(isAsking)) ||
+    (mode === 'all' || found.length === 0 ? found.every(hasEnded) : found.some(hasEnded))
   try {
     // A subscriber that was just told of the lease may have aborted the signal: nothing would be heard of it later.
     if (!isOver() && !core.isDisposed && signal?.aborted !== true) {
@@ -90,6 +96,8 @@ export async function waitForTasks(
 // A pruned entry keeps its last record.
 const hasEnded = (entry: TaskEntry): boolean => entry.record.status !== 'running'
 
+const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined
+
 interface Wait {
   readonly isOver: () => boolean
   readonly found: readonly TaskEntry[]
@@ -109,7 +117,8 @@ function waitUntil(core: RegistryCore, wait: Wait): Promise<void> {
     const timer = timeoutMs === undefined ? undefined : setLongTimeout(core.clock, end, timeoutMs)
     const subscription = core.told$.subscribe({
       next: (item) => {
-        if (item.type === 'transition' && isEnd(item.transition) && waited.has(item.entry) && isOver()) end()
+        if (item.type === 'lease.ended' || !waited.has(item.entry)) return
+        if ((item.type === 'questions' || isEnd(item.transition)) && isOver()) end()
       },
       complete: end,
     })

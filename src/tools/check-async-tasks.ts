@@ -4,6 +4,7 @@ import { checkMaxMessageChars } from '../async-tasks/bounded-text.js'
 import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { buildInvocation, type ToolInvocation } from './invocation.js'
+import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
@@ -16,11 +17,11 @@ const DEFAULT_READ_BYTES = 16_384
 export const checkAsyncTasksSchema = z.strictObject({
   task_id: z.string().optional().describe('Optional task ID or unique prefix to get details for a specific task.'),
   action: z
-    .enum(['list', 'peek', 'cancel', 'output'])
+    .enum(['list', 'peek', 'cancel', 'output', 'answer'])
     .optional()
     .describe(
       'list: all tasks. peek: details of one task. cancel: stop one task. output: read what one task has written. ' +
-        'Default: peek with a task_id, list without.',
+        'answer: answer what one task asks. Default: peek with a task_id, list without.',
     ),
   part: z
     .enum(['output', 'result'])
@@ -33,6 +34,12 @@ export const checkAsyncTasksSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(`For output: the most to return, in bytes. Default ${DEFAULT_READ_BYTES}.`),
+  question_id: z.string().optional().describe('For answer: which question, if the task asks more than one.'),
+  answer: z
+    .union([z.string(), z.record(z.string(), z.unknown())])
+    .optional()
+    .describe("For answer: text, or an object that fits the question's schema."),
+  decline: z.boolean().optional().describe('For answer: true to refuse an answer.'),
 })
 
 /** What the model sends. */
@@ -61,7 +68,8 @@ export function createCheckAsyncTasksTool(options: CheckAsyncTasksOptions): Tool
     name: NAME,
     description:
       'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
-      'prefix) to get detailed info about a specific task. It can also cancel a task and read what a task has written.',
+      'prefix) to get detailed info about a specific task. It can also cancel a task, read what a task has written, and ' +
+      'answer what a task asks.',
     inputSchema: checkAsyncTasksSchema,
     describe: describeCall,
     run: (input) => {
@@ -85,6 +93,8 @@ function describeCall(input: CheckAsyncTasksParams): string {
       return `Cancel async task '${input.task_id ?? ''}'`
     case 'output':
       return `Read ${input.part ?? 'output'} of async task '${input.task_id ?? ''}'`
+    case 'answer':
+      return `Answer async task '${input.task_id ?? ''}'`
   }
 }
 
@@ -101,6 +111,7 @@ function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   // A character takes at least as many bytes as UTF-16 units.
   const maxBytes = Math.min(max_bytes, view.maxChars)
   if (action === 'cancel') return cancel(view, task.id)
+  if (action === 'answer') return answerTask(view, task, input)
   if (action === 'peek') return peekTask(view, task, cursor === undefined ? undefined : { cursor, maxBytes })
   return input.part === 'result'
     ? readResult(view, task, { cursor, maxBytes })

@@ -1,6 +1,7 @@
 /** What check_async_tasks says of all tasks at once (seed 002: list mode). */
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { howToAnswer } from './task-answer.js'
 import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
@@ -19,7 +20,8 @@ export function listTasks(view: TaskView): ToolResult {
   const shortOf = shortTaskIds(view.manager)
   const details = tasks.map((task) => {
     const icon = LIST_ICONS[task.status]
-    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})`
+    const line = `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})`
+    return task.questions === undefined ? line : `${line}, waits for an answer`
   })
   const display = tasks.map((task) => {
     return `${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
@@ -33,8 +35,9 @@ export function listTasks(view: TaskView): ToolResult {
     '',
     'Details:',
   ]
+  const asking = tasks.filter(({ questions }) => questions !== undefined).map(howToAnswer)
   return {
-    llmContent: [...summary, boundLines(details, view.maxChars)].join('\n'),
+    llmContent: [...summary, boundLines([...details, ...asking], view.maxChars)].join('\n'),
     returnDisplay: boundLines(display, view.maxChars),
     metadata: { count: tasks.length, ...counts },
   }

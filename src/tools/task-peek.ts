@@ -1,8 +1,9 @@
 /** What check_async_tasks says of one task (seed 002: peek mode). */
-import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { noteShown } from './shown-texts.js'
+import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
 import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
@@ -47,9 +48,14 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
     ...(task.progress !== undefined && { progress: task.progress }),
+    ...(task.questions !== undefined && { questions: task.questions.map(shownQuestion), note: howToAnswer(task) }),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
   }
+}
+
+function shownQuestion({ id, message, schema }: TaskQuestion): Record<string, unknown> {
+  return { id, message, schema }
 }
 
 /** The model knows its own goal: where space is short, the result has it. */
@@ -70,6 +76,7 @@ function taskDisplay(view: TaskView, task: AsyncTaskInfo): string {
     `Duration: ${durationOf(view, task)}`,
     ...(emitted.length > 0 ? ['Emitted variables:'] : []),
     ...emitted.map(([key, value]) => `  - ${key}: ${previewText(valueText(value), VALUE_PREVIEW_CHARS)}`),
+    ...(task.questions ?? []).map(({ message }) => `Asks: ${previewText(message, GOAL_PREVIEW_CHARS)}`),
     ...(task.error === undefined ? [] : [`Error: ${task.error}`]),
   ].join('\n')
 }

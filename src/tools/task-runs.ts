@@ -1,5 +1,5 @@
 /** The two ways in which the task tool runs a subagent: in the background, and in place. */
-import type { RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cutText } from '../async-tasks/bounded-text.js'
 import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -8,6 +8,7 @@ import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { ReservationError, TaskLimitError } from '../errors.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { wordEnds } from './shown-texts.js'
+import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
 import { errorResult, type ToolResult } from './tool.js'
 
@@ -79,7 +80,7 @@ export function limitRefusal(manager: AsyncTaskManager): ToolResult {
 
 /**
  * Runs in place and returns what the run returned. It is a task like any other, with a deadline and an id to cancel it
- * by, but it takes no slot, and its end is owed to nobody else.
+ * by, but it takes no slot, and its end is owed to nobody else. When its run asks something, it goes on in the background.
  */
 export async function runInPlace(call: TaskCall): Promise<ToolResult> {
   const { manager, signal } = call
@@ -87,7 +88,10 @@ export async function runInPlace(call: TaskCall): Promise<ToolResult> {
   if (runner === undefined) return call.unknownSubagent()
   const core = coreOf(manager)
   let text = ''
-  const waiting: WordedWaitOptions = { onSettled: (ended) => ([text = ''] = wordEnds(core, ended, call.maxChars)) }
+  const waiting: WordedWaitOptions = {
+    onSettled: (ended) => ([text = ''] = wordEnds(core, ended, call.maxChars)),
+    endsOnQuestion: true,
+  }
   // Claimed in the step that launches it: whatever ends it, and however soon, the end comes here and nowhere else.
   const { id, end } = core.transact(() => {
     const task = manager.launch({ ...call.input, isForeground: true }, runner)
@@ -99,13 +103,25 @@ export async function runInPlace(call: TaskCall): Promise<ToolResult> {
   signal?.addEventListener('abort', onAbort, { once: true })
   if (signal?.aborted === true) onAbort()
   try {
-    const { settled } = await end
+    const { settled, pending } = await end
     const [task] = settled
-    return task === undefined
+    if (task !== undefined) return finished(call, task, text)
+    // Whoever waits for the call cannot answer meanwhile: the task goes on in the background, and its end is owed.
+    const [asking] = pending
+    return asking?.questions === undefined
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
-      : finished(call, task, text)
+      : askingInBackground(call, asking)
   } finally {
     signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
+  const text = `Task ${task.id} has not ended: it waits for an answer, and goes on in the background.\n${howToAnswer(task)}`
+  return {
+    llmContent: withNote(text, call.timeout),
+    returnDisplay: `Task waits for an answer: **${task.subagentName}** (\`${task.id}\`)`,
+    metadata: taskMetadata(call, task, true),
   }
 }
 
@@ -124,11 +140,7 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string): ToolResu
     : result
 }
 
-function taskMetadata(
-  call: TaskCall,
-  task: RunningTaskInfo | SettledTaskInfo,
-  isAsync: boolean,
-): Record<string, unknown> {
+function taskMetadata(call: TaskCall, task: AsyncTaskInfo, isAsync: boolean): Record<string, unknown> {
   return {
     agentId: task.id,
     async: isAsync,

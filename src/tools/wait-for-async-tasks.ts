@@ -9,6 +9,7 @@ import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { InvalidSettingError } from '../errors.js'
 import { buildInvocation, type ToolInvocation } from './invocation.js'
 import { wordEnds } from './shown-texts.js'
+import { howToAnswer } from './task-answer.js'
 import { ambiguityText, candidateLines, durationOf, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
@@ -103,6 +104,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   const options: WordedWaitOptions = {
     mode,
     timeoutMs: seconds * 1000,
+    endsOnQuestion: true,
     onSettled: (ended) => (results = wordEnds(view.core, ended, view.maxChars)),
     ...(limits.signal && { signal: limits.signal }),
   }
@@ -115,12 +117,22 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   }
   const { settled, pending } = ended
   const cut = seconds < asked ? [`timeout_seconds was cut to the limit of ${seconds} (asked: ${asked}).`] : []
+  const asking = pending.filter(({ questions }) => questions !== undefined)
   const header =
     settled.length > 0
       ? `${settled.length} of ${ids.length} async task(s) ended:`
-      : `None of ${ids.length} async task(s) ended within ${seconds} s.`
+      : asking.length > 0
+        ? `None of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer.`
+        : `None of ${ids.length} async task(s) ended within ${seconds} s.`
   return {
-    llmContent: [header, ...results, ...pendingText(view, pending), ...problems, ...cut].join('\n\n'),
+    llmContent: [
+      header,
+      ...results,
+      ...asking.map(howToAnswer),
+      ...pendingText(view, pending),
+      ...problems,
+      ...cut,
+    ].join('\n\n'),
     returnDisplay: `${settled.length} of ${ids.length} async task(s) ended, ${pending.length} still running`,
     metadata: { settled: settled.map((task) => task.id), pending: pending.map((task) => task.id) },
   }

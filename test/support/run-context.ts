@@ -35,6 +35,7 @@ export function createRunContext(): RecordedContext {
       output += text
       for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()
     },
+    ask: () => Promise.reject(new Error('nobody answers')),
     printed: (text) =>
       new Promise((resolve) => {
         if (output.includes(text)) resolve()

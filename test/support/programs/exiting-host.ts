@@ -9,6 +9,7 @@ void run(
     taskId: 'id',
     owner: 'main',
     append: () => undefined,
+    ask: () => Promise.reject(new Error('nobody answers')),
     report: () => undefined,
   },
 )

@@ -1,18 +1,26 @@
-/** The task chart by itself: T1 to T4. */
+/** The task chart by itself: T1 to T6. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
+import type { TaskQuestion } from '../../../machines/records.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function start(input: { timeoutMs?: number; graceMs?: number } = {}) {
   const clock = createManualClock()
   const requestAbort = vi.fn()
-  const actor = createActor(asyncTaskMachine.provide({ actions: { requestAbort } }), {
+  const noted: (readonly TaskQuestion[])[] = []
+  const noteQuestions = ({ context }: { context: { questions: readonly TaskQuestion[] } }) =>
+    void noted.push(context.questions)
+  const actor = createActor(asyncTaskMachine.provide({ actions: { requestAbort, noteQuestions } }), {
     clock: { setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (timer) => clock.clearTimeout(timer) },
     input: { id: 'a', subagentName: 'helper', graceMs: 100, ...input },
   })
   actor.start()
-  return { actor, clock, requestAbort }
+  const ask = (message: string) =>
+    actor.send({ type: 'task.ask', question: { message, schema: { type: 'object' }, askedAt: clock.now() } })
+  /** The ids of the open questions, whenever they changed. */
+  const open = () => noted.map((questions) => questions.map(({ id }) => id))
+  return { actor, clock, requestAbort, ask, open }
 }
 
 const ends: AsyncTaskEvent[] = [
@@ -54,7 +62,7 @@ describe('a task', () => {
       const { actor, clock, requestAbort } = start({ timeoutMs: 500 })
       clock.advance(500)
       expect(requestAbort).toHaveBeenCalledOnce()
-      expect(actor.getSnapshot().value).toEqual({ running: 'overdue' })
+      expect(actor.getSnapshot().value).toEqual({ running: { deadline: 'overdue', attention: 'working' } })
       actor.send(end)
       expect(clock.pending).toBe(0)
       return actor.getSnapshot().output
@@ -78,6 +86,48 @@ describe('a task', () => {
       status: 'failed',
       error: 'Task timed out: it did not end within its limit of 3 s.',
     })
+  })
+
+  it('T5: a task that asks ends like any other, and its deadline goes on', () => {
+    for (const end of ends) {
+      const { actor, clock, ask } = start({ timeoutMs: 500 })
+      ask('Which one?')
+      expect(actor.getSnapshot().value).toEqual({ running: { deadline: 'timed', attention: 'asking' } })
+      actor.send(end)
+      expect(actor.getSnapshot().status).toBe('done')
+      expect(clock.pending).toBe(0)
+    }
+    const { actor, clock, ask, requestAbort } = start({ timeoutMs: 500, graceMs: 100 })
+    ask('Which one?')
+    clock.advance(500)
+    expect(requestAbort).toHaveBeenCalledOnce()
+    clock.advance(100)
+    expect(actor.getSnapshot().value).toBe('failed')
+  })
+
+  it('T6: a question is open until it is answered, once, and its number is never used again', () => {
+    const { actor, ask, open } = start()
+    const answer = (questionId: string) => actor.send({ type: 'task.answer', questionId })
+    answer('question-1')
+    ask('First?')
+    ask('Second?')
+    answer('question-1')
+    answer('question-1')
+    answer('question-9')
+    expect(actor.getSnapshot().matches({ running: { attention: 'asking' } })).toBe(true)
+    answer('question-2')
+    expect(actor.getSnapshot().matches({ running: { attention: 'working' } })).toBe(true)
+    ask('Third?')
+    expect(open()).toEqual([['question-1'], ['question-1', 'question-2'], ['question-2'], [], ['question-3']])
+  })
+
+  it('T6: an overdue task drops its questions and takes no more', () => {
+    const { actor, clock, ask, open } = start({ timeoutMs: 500 })
+    ask('First?')
+    clock.advance(500)
+    ask('Second?')
+    expect(open()).toEqual([['question-1'], []])
+    expect(actor.getSnapshot().matches({ running: { attention: 'working' } })).toBe(true)
   })
 
   it('waits for no deadline when it has none, and drops the one it has when it ends', () => {

@@ -232,7 +232,7 @@ describe('peeking', () => {
 
   it.each([
     [{ task: 'a' }, 'params.task: got "a", expected no such field.'],
-    [{ action: 'kill' }, 'params.action: got "kill", expected one of "list", "peek", "cancel", "output".'],
+    [{ action: 'kill' }, 'params.action: got "kill", expected one of "list", "peek", "cancel", "output", "answer".'],
     [{ cursor: -1 }, 'params.cursor: got -1, expected at least 0.'],
     [{ cursor: 1.5 }, 'params.cursor: got 1.5, expected an int.'],
   ])('refuses %j', async (input, message) => {

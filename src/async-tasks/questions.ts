@@ -1,0 +1,83 @@
+/** What one task's run has asked and not been told: the promises it waits for, and how they end. */
+import type { AskedQuestion, AsyncTaskInfo, TaskAnswer } from '../../machines/records.js'
+import type { TaskEntry } from '../../machines/task-table.js'
+import { QuestionWithdrawnError } from '../errors.js'
+import { parseInput } from '../protocol/parse.js'
+import {
+  answerSchemaOf,
+  taskAnswerSchema,
+  taskQuestionSchema,
+  type TaskQuestionInput,
+} from '../protocol/task-questions.js'
+import type { RegistryCore } from './core.js'
+
+interface Asking {
+  readonly resolve: (answer: TaskAnswer) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/** The questions of one task. */
+export class Questions {
+  readonly #waiting = new Map<string, Asking>()
+
+  /** Waits for the answer to a question that is open. */
+  wait(questionId: string): Promise<TaskAnswer> {
+    return new Promise((resolve, reject) => this.#waiting.set(questionId, { resolve, reject }))
+  }
+
+  answer(questionId: string, answer: TaskAnswer): void {
+    this.#waiting.get(questionId)?.resolve(answer)
+    this.#waiting.delete(questionId)
+  }
+
+  /** Gives up what is no longer open. */
+  withdraw({ id, questions = [] }: AsyncTaskInfo): void {
+    for (const [questionId, { reject }] of this.#waiting) {
+      if (questions.some((question) => question.id === questionId)) continue
+      this.#waiting.delete(questionId)
+      reject(new QuestionWithdrawnError(id))
+    }
+  }
+}
+
+/**
+ * Asks on behalf of a task's run.
+ * @returns resolves with the answer; rejects when the task ends or is overdue, or the question is malformed
+ */
+export function askQuestion(core: RegistryCore, entry: TaskEntry, input: TaskQuestionInput): Promise<TaskAnswer> {
+  const asked = new Promise<TaskAnswer>((resolve) => {
+    const { message, schema } = parseInput(taskQuestionSchema, input, 'question')
+    const question: AskedQuestion = { message, schema, askedAt: core.clock.now() }
+    resolve(core.transact(() => open(core, entry, question)))
+  })
+  // A run that does not wait for its answer must not end the process when there will be none.
+  asked.catch(() => undefined)
+  return asked
+}
+
+function open(core: RegistryCore, entry: TaskEntry, question: AskedQuestion): Promise<TaskAnswer> {
+  const before = entry.record.questions?.length ?? 0
+  entry.ref?.send({ type: 'task.ask', question })
+  const id = entry.record.questions?.[before]?.id
+  if (id === undefined) throw new QuestionWithdrawnError(entry.record.id)
+  return (core.attachment(entry).questions ??= new Questions()).wait(id)
+}
+
+/**
+ * Answers an open question of a task.
+ * @returns false, and nothing changed, when no such question is open
+ * @throws InvalidInputError for an answer that is none, or that does not fit the schema of its question
+ */
+export function answerQuestion(core: RegistryCore, entry: TaskEntry, questionId: string, input: TaskAnswer): boolean {
+  const answer = parseInput(taskAnswerSchema, input, 'answer')
+  const question = entry.record.questions?.find(({ id }) => id === questionId)
+  if (question === undefined) return false
+  if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
+  const isOpen = (): boolean => entry.record.questions?.some(({ id }) => id === questionId) === true
+  return core.transact(() => {
+    if (!isOpen()) return false
+    entry.ref?.send({ type: 'task.answer', questionId })
+    core.attachment(entry).questions?.answer(questionId, Object.freeze(answer) as TaskAnswer)
+    return true
+  })
+}

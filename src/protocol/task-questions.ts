@@ -1,0 +1,62 @@
+/** What a run may ask, and what may be answered: the shapes of MCP's form elicitation. */
+import { z } from 'zod'
+import { InvalidInputError } from '../errors.js'
+import { toPlainData } from './plain-data.js'
+
+/** The longest question, in characters. */
+const MAX_MESSAGE_CHARS = 20_000
+
+/** The answer to a question that does not say: one text, called `answer`. */
+const TEXT_ANSWER: Readonly<Record<string, unknown>> = Object.freeze({
+  type: 'object',
+  properties: Object.freeze({ answer: Object.freeze({ type: 'string', title: 'Answer' }) }),
+  required: Object.freeze(['answer']),
+})
+
+const objectSchema = z
+  .record(z.string(), z.unknown())
+  .refine((schema) => schema['type'] === 'object', "a JSON Schema of type 'object'")
+  .refine(isReadable, 'a JSON Schema that can be read')
+  .transform((schema) => toPlainData(schema) as Readonly<Record<string, unknown>>)
+
+const message = z.string().min(1).max(MAX_MESSAGE_CHARS)
+
+/** A question in words alone is answered in words. */
+export const taskQuestionSchema = z.union([
+  message.transform((text) => ({ message: text, schema: TEXT_ANSWER })),
+  z.strictObject({ message, schema: objectSchema.default(TEXT_ANSWER) }),
+])
+
+/**
+ * What `ask` takes: words, or `{ message, schema? }` with the JSON Schema of an object whose properties are text, numbers,
+ * booleans or choices (MCP: `requestedSchema`). Without a schema the answer is `{ answer: string }`.
+ */
+export type TaskQuestionInput = z.input<typeof taskQuestionSchema>
+
+/** What `answerTask` takes. */
+export const taskAnswerSchema = z.strictObject({
+  action: z.enum(['accept', 'decline', 'cancel']),
+  content: z
+    .record(z.string(), z.unknown())
+    .transform((content) => toPlainData(content) as Readonly<Record<string, unknown>>)
+    .optional(),
+})
+
+/** Checks the content of an answer by the schema of its question. */
+export function answerSchemaOf(schema: Readonly<Record<string, unknown>>): z.ZodType {
+  const parsed = readSchema(schema)
+  if (parsed === undefined) throw new InvalidInputError('question.schema', schema, 'a JSON Schema that can be read')
+  return parsed
+}
+
+function isReadable(schema: Readonly<Record<string, unknown>>): boolean {
+  return readSchema(schema) !== undefined
+}
+
+function readSchema(schema: Readonly<Record<string, unknown>>): z.ZodType | undefined {
+  try {
+    return z.fromJSONSchema(schema)
+  } catch {
+    return undefined
+  }
+}

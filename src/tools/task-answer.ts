@@ -1,0 +1,75 @@
+/** Answers what a task asks, and says how that is done. */
+import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
+import { previewText } from '../async-tasks/bounded-text.js'
+import { InvalidInputError } from '../errors.js'
+import type { TaskView } from './task-view.js'
+import { validationError, type ToolResult } from './tool.js'
+
+/** What the model sends to answer a question. */
+interface AnswerParams {
+  readonly question_id?: string | undefined
+  readonly answer?: string | Record<string, unknown> | undefined
+  readonly decline?: boolean | undefined
+}
+
+const TOOL = 'check_async_tasks'
+
+/** The most that a hint says of a question, in characters; a peek says all. */
+const QUESTION_CHARS = 500
+
+/** How to answer a task that asks, in a sentence for a model. */
+export function howToAnswer({ id, questions = [] }: AsyncTaskInfo): string {
+  return questions
+    .map((question) => {
+      const call = { task_id: id, action: 'answer', question_id: question.id, answer: exampleOf(question) }
+      return `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} Answer with ${TOOL} ${JSON.stringify(call)}, or "decline": true instead of "answer".`
+    })
+    .join('\n')
+}
+
+/** The call that answers a question of a task. */
+export function answerTask({ manager }: TaskView, task: AsyncTaskInfo, params: AnswerParams): ToolResult {
+  const { questions = [] } = task
+  const ids = questions.map(({ id }) => id)
+  if (ids.length === 0) return refusal('params.task_id', task.id, 'the ID of a task that waits for an answer')
+  const { question_id = ids.length === 1 ? ids[0] : undefined } = params
+  const question = questions.find(({ id }) => id === question_id)
+  if (question === undefined) {
+    return refusal('params.question_id', question_id, `one of ${ids.map((id) => JSON.stringify(id)).join(', ')}`)
+  }
+  if (params.decline !== true && params.answer === undefined) {
+    return refusal('params.answer', undefined, `text, or an object that fits ${JSON.stringify(question.schema)}`)
+  }
+  try {
+    const isAnswered = manager.answerTask(task.id, question.id, answerOf(question, params))
+    const text = isAnswered
+      ? `Answered ${question.id} of task ${task.id}.`
+      : `Task ${task.id} waits for no answer to ${question.id} any more.`
+    return { llmContent: text, returnDisplay: text, metadata: { id: task.id, question_id: question.id, isAnswered } }
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error
+    return refusal('params.answer', params.answer, `an object that fits ${JSON.stringify(question.schema)}`)
+  }
+}
+
+function answerOf(question: TaskQuestion, { answer, decline }: AnswerParams): TaskAnswer {
+  if (decline === true) return { action: 'decline' }
+  const [only] = propertiesOf(question)
+  const content = typeof answer === 'string' ? { [only ?? 'answer']: answer } : answer
+  return { action: 'accept', ...(content !== undefined && { content }) }
+}
+
+/** Text stands for the only property of the answer. */
+function exampleOf(question: TaskQuestion): unknown {
+  const names = propertiesOf(question)
+  return names.length === 1 ? '...' : Object.fromEntries(names.map((name) => [name, '...']))
+}
+
+function propertiesOf({ schema }: TaskQuestion): string[] {
+  const { properties } = schema
+  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
+}
+
+function refusal(field: string, received: unknown, expected: string): ToolResult {
+  return validationError(TOOL, field, received, expected)
+}

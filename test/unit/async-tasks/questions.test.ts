@@ -1,0 +1,174 @@
+/** A run may ask whoever its task is for: what the record shows, what ends the wait, and what is not taken for an answer. */
+import { describe, expect, it, vi } from 'vitest'
+import type { OutputObject, TaskAnswer } from '../../../machines/records.js'
+import type { RunContext } from '../../../src/engine/runner.js'
+import { InvalidInputError, QuestionWithdrawnError } from '../../../src/errors.js'
+import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
+import type { WordedWaitOptions } from '../../../src/async-tasks/waiting.js'
+import { setUpHost, settle } from '../tools/tool-host.js'
+
+const confirmation: TaskQuestionInput = {
+  message: 'Delete it?',
+  schema: { type: 'object', properties: { confirm: { type: 'boolean' } }, required: ['confirm'] },
+}
+
+/** Launches a run that asks, and keeps what it is told. */
+function setUp(run: (context: RunContext) => Promise<unknown>, more: { timeoutMs?: number; graceMs?: number } = {}) {
+  const host = setUpHost({ maxAsyncTasks: 2 })
+  const told: unknown[] = []
+  host.manager.questions$.subscribe((event) => told.push(event))
+  const ended = vi.fn()
+  const { id } = host.manager.launch(
+    { subagentName: 'asker', goalPrompt: 'g', ...more },
+    async (_input, context): Promise<OutputObject> => {
+      try {
+        return { answer: await run(context) }
+      } catch (error) {
+        ended(error)
+        throw error
+      }
+    },
+  )
+  const questions = () => host.manager.getTask(id)?.questions
+  const answer = (content: Record<string, unknown>, question = 'question-1') =>
+    host.manager.answerTask(id, question, { action: 'accept', content })
+  return { ...host, id, told, ended, questions, answer, output: () => host.manager.getTask(id)?.output }
+}
+
+describe('a run that asks', () => {
+  it('T5: stays running, shows its question, and goes on with the answer', async () => {
+    const { manager, id, told, questions, answer, output } = setUp((context) => context.ask(confirmation))
+    await settle()
+    expect(manager.getTask(id)?.status).toBe('running')
+    expect(questions()).toEqual([{ id: 'question-1', askedAt: Date.UTC(2024, 0, 1), ...(confirmation as object) }])
+    expect(answer({ confirm: true })).toBe(true)
+    expect(questions()).toBeUndefined()
+    await settle()
+    expect(output()).toEqual({ answer: { action: 'accept', content: { confirm: true } } })
+    expect(told).toMatchObject([
+      { taskId: id, owner: 'main', questions: [{ id: 'question-1' }] },
+      { taskId: id, owner: 'main', questions: [] },
+    ])
+  })
+
+  it('is answered with one text when it asks in words', async () => {
+    const { questions, answer, output } = setUp((context) => context.ask('Which branch?'))
+    await settle()
+    expect(questions()?.[0]?.schema).toMatchObject({ properties: { answer: { type: 'string' } }, required: ['answer'] })
+    answer({ answer: 'main' })
+    await settle()
+    expect(output()).toEqual({ answer: { action: 'accept', content: { answer: 'main' } } })
+  })
+
+  it('T6: asks several at once, and each is answered once', async () => {
+    const { questions, answer, output } = setUp(async (context) => {
+      const answers = await Promise.all([context.ask('First?'), context.ask('Second?')])
+      return answers.map(({ content }) => content?.['answer'])
+    })
+    await settle()
+    expect(answer({ answer: 'two' }, 'question-2')).toBe(true)
+    expect(answer({ answer: 'again' }, 'question-2')).toBe(false)
+    expect(questions()?.map(({ id }) => id)).toEqual(['question-1'])
+    expect(answer({ answer: 'one' })).toBe(true)
+    await settle()
+    expect(output()).toEqual({ answer: ['one', 'two'] })
+  })
+
+  it('may be refused an answer', async () => {
+    const { manager, id, output } = setUp((context) => context.ask('Sure?'))
+    await settle()
+    expect(manager.answerTask(id, 'question-1', { action: 'decline' })).toBe(true)
+    await settle()
+    expect(output()).toEqual({ answer: { action: 'decline' } })
+  })
+
+  it('keeps its question open when the answer does not fit, and says what would', async () => {
+    const { manager, id, questions, answer } = setUp((context) => context.ask(confirmation))
+    await settle()
+    expect(() => answer({ confirm: 'yes' })).toThrow(
+      new InvalidInputError('answer.content.confirm', 'yes', 'a boolean'),
+    )
+    expect(() => manager.answerTask(id, 'question-1', { action: 'maybe' } as unknown as TaskAnswer)).toThrow(
+      'answer.action',
+    )
+    expect(questions()).toHaveLength(1)
+    expect(manager.answerTask('nobody', 'question-1', { action: 'decline' })).toBe(false)
+  })
+
+  it.each([
+    ['is cancelled', (host: ReturnType<typeof setUp>) => host.manager.cancelTask(host.id)],
+    ['is completed by its host', (host: ReturnType<typeof setUp>) => host.manager.completeTask(host.id, {})],
+    ['is overdue', (host: ReturnType<typeof setUp>) => host.clock.advance(1_000)],
+    ['is disposed of', (host: ReturnType<typeof setUp>) => void host.manager.dispose()],
+  ])('T6: is told that nobody will answer when its task %s', async (_how, end) => {
+    const host = setUp((context) => context.ask('Sure?'), { timeoutMs: 1_000, graceMs: 100 })
+    await settle()
+    end(host)
+    await settle()
+    expect(host.ended).toHaveBeenCalledExactlyOnceWith(expect.any(QuestionWithdrawnError))
+    expect(host.questions()).toBeUndefined()
+    expect(host.answer({ answer: 'late' })).toBe(false)
+  })
+
+  it('T6: cannot ask any more once its task has ended', async () => {
+    let ask: RunContext['ask'] | undefined
+    const { manager, id } = setUp((context) => {
+      ask = (question) => context.ask(question)
+      return Promise.resolve('done')
+    })
+    await settle()
+    expect(manager.getTask(id)?.status).toBe('completed')
+    await expect(ask?.('Still there?')).rejects.toThrow(QuestionWithdrawnError)
+    expect(manager.getTask(id)?.questions).toBeUndefined()
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['a schema that is no object', { message: 'm', schema: { type: 'string' } }],
+    ['a schema that cannot be read', { message: 'm', schema: { type: 'object', properties: { a: { $ref: '#/no' } } } }],
+  ])('may not ask %s', async (_what, question) => {
+    const { ended, questions } = setUp((context) => context.ask(question))
+    await settle()
+    expect(ended).toHaveBeenCalledExactlyOnceWith(expect.any(InvalidInputError))
+    expect(questions()).toBeUndefined()
+  })
+
+  it('ends a wait that is to end so, and no other', async () => {
+    let ask: () => void = () => undefined
+    const asked = new Promise<void>((resolve) => (ask = resolve))
+    const { manager, id } = setUp((context) => asked.then(() => context.ask('Sure?')))
+    const impatient: WordedWaitOptions = { endsOnQuestion: true }
+    const patient = vi.fn()
+    void manager.waitFor([id]).then(patient)
+    const waiting = manager.waitFor([id], impatient)
+    await settle()
+    ask()
+    expect(await waiting).toMatchObject({ settled: [], pending: [{ id, questions: [{ id: 'question-1' }] }] })
+    expect(patient).not.toHaveBeenCalled()
+    manager.cancelTask(id)
+  })
+
+  it('does not end the process when it does not wait for the answer', async () => {
+    const unhandled = vi.fn()
+    process.once('unhandledRejection', unhandled)
+    const { manager, id } = setUp((context) => {
+      void context.ask('Anybody?')
+      return new Promise(() => undefined)
+    })
+    await settle()
+    manager.cancelTask(id)
+    await new Promise((resolve) => process.nextTick(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
+  it('A2: an answer given from inside a subscriber counts, and the next one is told in order', async () => {
+    const { manager, id, told, output } = setUp((context) => context.ask('Quick?'))
+    manager.questions$.subscribe(({ questions: [question] }) => {
+      if (question !== undefined) manager.answerTask(id, question.id, { action: 'accept', content: { answer: 'yes' } })
+    })
+    await settle()
+    expect(told).toHaveLength(2)
+    expect(output()).toMatchObject({ answer: { action: 'accept' } })
+  })
+})

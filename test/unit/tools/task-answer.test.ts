@@ -1,0 +1,133 @@
+/** The tools tell a model that a task waits for an answer, and take it. */
+import { describe, expect, it } from 'vitest'
+import type { RunContext } from '../../../src/engine/runner.js'
+import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
+import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../../src/tools/check-async-tasks.js'
+import { createTaskTool } from '../../../src/tools/task-tool.js'
+import { createWaitForAsyncTasksTool } from '../../../src/tools/wait-for-async-tasks.js'
+import { setUpHost, settle } from './tool-host.js'
+
+const form: TaskQuestionInput = {
+  message: 'Where to?',
+  schema: {
+    type: 'object',
+    properties: { city: { type: 'string' }, days: { type: 'integer' } },
+    required: ['city', 'days'],
+  },
+}
+
+function setUp(ask: (context: RunContext) => Promise<unknown>) {
+  const host = setUpHost()
+  const { getAsyncTaskManager } = host
+  const check = createCheckAsyncTasksTool({ getAsyncTaskManager })
+  const wait = createWaitForAsyncTasksTool({ getAsyncTaskManager })
+  const task = createTaskTool({
+    getAsyncTaskManager,
+    resolveSubagent: () => async (_request, context) => ({ final_message: JSON.stringify(await ask(context)) }),
+  })
+  const call = (input: CheckAsyncTasksParams) => check.execute(input)
+  const launch = async (isAsync = true) => {
+    const result = await task.execute({ subagent_name: 'asker', goal_prompt: 'g', async: isAsync })
+    await settle()
+    return { result, id: result.metadata?.['agentId'] as string }
+  }
+  return { ...host, call, wait, launch }
+}
+
+const HINT =
+  'Task asker-2 asks: Sure? Answer with check_async_tasks {"task_id":"asker-2","action":"answer",' +
+  '"question_id":"question-1","answer":"..."}, or "decline": true instead of "answer".'
+
+describe('a task that asks', () => {
+  it('is listed and shown with its question and how to answer it', async () => {
+    const { call, launch } = setUp((context) => context.ask('Sure?'))
+    const { id } = await launch()
+    const list = await call({})
+    expect(list.llmContent).toContain('[asker-2] asker - running (0s), waits for an answer')
+    expect(list.llmContent).toContain(HINT)
+    const { llmContent, metadata } = await call({ task_id: id })
+    expect(JSON.parse(llmContent)).toMatchObject({
+      status: 'running',
+      questions: [{ id: 'question-1', message: 'Sure?' }],
+      note: HINT,
+    })
+    expect(metadata).toMatchObject({ questions: [{ id: 'question-1' }] })
+  })
+
+  it('takes text for its only field, or an object', async () => {
+    for (const answer of ['yes', { answer: 'yes' }]) {
+      const { call, launch, manager } = setUp((context) => context.ask('Sure?'))
+      const { id } = await launch()
+      const { llmContent, error } = await call({ task_id: id, action: 'answer', answer })
+      expect([llmContent, error]).toEqual([`Answered question-1 of task ${id}.`, undefined])
+      await settle()
+      expect(manager.getTask(id)?.output?.final_message).toBe('{"action":"accept","content":{"answer":"yes"}}')
+    }
+  })
+
+  it('takes a refusal', async () => {
+    const { call, launch, manager } = setUp((context) => context.ask('Sure?'))
+    const { id } = await launch()
+    await call({ task_id: id, action: 'answer', decline: true })
+    await settle()
+    expect(manager.getTask(id)?.output?.final_message).toBe('{"action":"decline"}')
+  })
+
+  it('says what an answer must be when it does not fit, and stays open', async () => {
+    const { call, launch, manager } = setUp((context) => context.ask(form))
+    const { id } = await launch()
+    expect((await call({ task_id: id })).llmContent).toContain(
+      String.raw`\"answer\":{\"city\":\"...\",\"days\":\"...\"}`,
+    )
+    for (const answer of ['Rome', { city: 'Rome' }, { city: 'Rome', days: 'two' }, undefined]) {
+      const { llmContent, error } = await call({
+        task_id: id,
+        action: 'answer',
+        ...(answer !== undefined && { answer }),
+      })
+      expect(error?.type).toBe('parameter_validation')
+      expect(llmContent).toContain('that fits {"type":"object","properties":{"city"')
+    }
+    expect(manager.getTask(id)?.questions).toHaveLength(1)
+    await call({ task_id: id, action: 'answer', answer: { city: 'Rome', days: 2 } })
+    expect(manager.getTask(id)?.questions).toBeUndefined()
+  })
+
+  it('wants to know which question is meant when it has several', async () => {
+    const { call, launch } = setUp((context) => Promise.all([context.ask('A?'), context.ask('B?')]))
+    const { id } = await launch()
+    const { error } = await call({ task_id: id, action: 'answer', answer: 'x' })
+    expect(error?.message).toBe('params.question_id: got undefined, expected one of "question-1", "question-2".')
+    expect(
+      (await call({ task_id: id, action: 'answer', answer: 'x', question_id: 'question-2' })).error,
+    ).toBeUndefined()
+  })
+
+  it('ends a wait at once, which says what it asks', async () => {
+    const { wait, launch, manager } = setUp((context) => context.ask('Sure?'))
+    const waiting = launch().then(() => wait.execute({}))
+    const { llmContent, metadata } = await waiting
+    expect(llmContent).toContain('None of 1 async task(s) ended. 1 of them wait(s) for an answer.')
+    expect(llmContent).toContain(HINT)
+    expect(metadata).toEqual({ settled: [], pending: ['asker-2'] })
+    manager.cancelTask('asker-2')
+  })
+
+  it('A5: goes on in the background when it was called in place, and its end is owed', async () => {
+    const { call, launch, manager } = setUp((context) => context.ask('Sure?'))
+    const { result } = await launch(false)
+    const [task] = manager.getAllTasks()
+    expect(result.llmContent).toContain(`Task ${task!.id} has not ended: it waits for an answer`)
+    expect(result.metadata).toMatchObject({ agentId: task!.id, async: true, status: 'running' })
+    await call({ task_id: task!.id, action: 'answer', answer: 'yes' })
+    await settle()
+    expect(manager.getTask(task!.id)).toMatchObject({ status: 'completed', delivery: 'owed' })
+  })
+
+  it('refuses an answer that nobody waits for', async () => {
+    const { call, register } = setUp((context) => context.ask('Sure?'))
+    register('quiet')
+    const { error } = await call({ task_id: 'quiet', action: 'answer', answer: 'x' })
+    expect(error?.message).toContain('the ID of a task that waits for an answer')
+  })
+})
