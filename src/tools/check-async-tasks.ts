@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { checkMaxMessageChars } from '../async-tasks/bounded-text.js'
 import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
 import { buildInvocation, type ToolInvocation } from './invocation.js'
 import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
@@ -53,6 +54,8 @@ export interface CheckAsyncTasksOptions {
   readonly owner?: string
   /** The most a text says about one task, in characters. Default 20000. */
   readonly maxMessageChars?: number
+  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
+  readonly followUps?: FollowUps
 }
 
 const NAME = 'check_async_tasks'
@@ -62,7 +65,7 @@ const NAME = 'check_async_tasks'
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
  */
 export function createCheckAsyncTasksTool(options: CheckAsyncTasksOptions): Tool<typeof checkAsyncTasksSchema> {
-  const { getAsyncTaskManager, owner } = options
+  const { getAsyncTaskManager, owner, followUps = CHECK_FOLLOW_UPS } = options
   const maxChars = checkMaxMessageChars(options.maxMessageChars)
   return defineTool({
     name: NAME,
@@ -74,7 +77,7 @@ export function createCheckAsyncTasksTool(options: CheckAsyncTasksOptions): Tool
     describe: describeCall,
     run: (input) => {
       const manager = getAsyncTaskManager()
-      return check({ manager, core: coreOf(manager), owner, maxChars }, input)
+      return check({ manager, core: coreOf(manager), owner, maxChars, followUps }, input)
     },
   })
 }

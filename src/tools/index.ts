@@ -21,6 +21,8 @@ export type { ToolInvocation } from './invocation.js'
 export type { ResolveSubagent, Subagent, SubagentDefinition, SubagentRequest, SubagentRunner } from './subagents.js'
 export type { TimeoutSettings } from './task-timeout.js'
 
+export type { FollowUps } from './follow-ups.js'
+
 // Tools of one's own
 export { defineTool } from './tool.js'
 export type { Tool, ToolContext, ToolDefinition, ToolError, ToolResult } from './tool.js'

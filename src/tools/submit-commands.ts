@@ -6,6 +6,7 @@ import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
+import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
 import { limitRefusal, runInPlace } from './task-runs.js'
 import { timeoutPolicy, timeoutSecondsSchema, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
@@ -49,6 +50,8 @@ export interface SubmitCommandsOptions extends TimeoutSettings {
   readonly owner?: string
   /** The most a result says, in characters. Default 20000. */
   readonly maxMessageChars?: number
+  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
+  readonly followUps?: FollowUps
 }
 
 const NAME = 'submit_commands'
@@ -61,7 +64,7 @@ const NAME = 'submit_commands'
 export function createSubmitCommandsTool(options: SubmitCommandsOptions): Tool<typeof submitCommandsSchema> {
   const timeoutOf = timeoutPolicy(options)
   const maxChars = checkMaxMessageChars(options.maxMessageChars)
-  const { taskManager } = options
+  const { taskManager, followUps = CHECK_FOLLOW_UPS } = options
   return defineTool({
     name: NAME,
     description:
@@ -85,12 +88,12 @@ export function createSubmitCommandsTool(options: SubmitCommandsOptions): Tool<t
         ...(options.owner !== undefined && { owner: options.owner }),
         ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
       })
-      if (isAsync) return launchCommands({ manager, taskManager, message, timeout, launchInput })
+      if (isAsync) return launchCommands({ manager, taskManager, message, timeout, followUps, launchInput })
       const run = submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {
         const input = launchInput(run)
-        return await runInPlace({ manager, input, timeout, maxChars, signal, ...bound(run) })
+        return await runInPlace({ manager, input, timeout, followUps, maxChars, signal, ...bound(run) })
       } catch (error) {
         run.abandon()
         throw error
@@ -104,13 +107,14 @@ interface Launch {
   readonly taskManager: TaskManager
   readonly message: TaskSubmitMessage
   readonly timeout: EffectiveTimeout
+  readonly followUps: FollowUps
   readonly launchInput: (run: CommandRun) => LaunchTaskInput
 }
 
 /** Takes a slot, submits, and launches in that slot: nothing is submitted that cannot be tracked. */
-function launchCommands({ manager, taskManager, message, timeout, launchInput }: Launch): ToolResult {
+function launchCommands({ manager, taskManager, message, timeout, followUps, launchInput }: Launch): ToolResult {
   const reservationId = manager.tryReserveAsyncSlot()
-  if (reservationId === null) return limitRefusal(manager)
+  if (reservationId === null) return limitRefusal(manager, followUps)
   try {
     const run = submitCommandTask(taskManager, message)
     if ('error' in run) return submitRefused(run)

@@ -2,6 +2,7 @@
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
+import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
 import type { TaskView } from './task-view.js'
 import { validationError, type ToolResult } from './tool.js'
 
@@ -12,24 +13,27 @@ interface AnswerParams {
   readonly decline?: boolean | undefined
 }
 
-const TOOL = 'check_async_tasks'
-
 /** The most that a hint says of a question, in characters; a peek says all. */
 const QUESTION_CHARS = 500
 
 /** How to answer a task that asks, in a sentence for a model. */
-export function howToAnswer({ id, questions = [] }: AsyncTaskInfo): string {
+export function howToAnswer(
+  { id, questions = [] }: AsyncTaskInfo,
+  { answer: { tool, params } }: FollowUps = CHECK_FOLLOW_UPS,
+): string {
   return questions
     .map((question) => {
-      const call = { task_id: id, action: 'answer', question_id: question.id, answer: exampleOf(question) }
-      return `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} Answer with ${TOOL} ${JSON.stringify(call)}, or "decline": true instead of "answer".`
+      const call = { task_id: id, ...params, question_id: question.id, answer: exampleOf(question) }
+      return `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} Answer with ${tool} ${JSON.stringify(call)}, or "decline": true instead of "answer".`
     })
     .join('\n')
 }
 
 /** The call that answers a question of a task. */
-export function answerTask({ manager }: TaskView, task: AsyncTaskInfo, params: AnswerParams): ToolResult {
+export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo, params: AnswerParams): ToolResult {
   const { questions = [] } = task
+  const refusal = (field: string, received: unknown, expected: string): ToolResult =>
+    validationError(followUps.answer.tool, field, received, expected)
   const ids = questions.map(({ id }) => id)
   if (ids.length === 0) return refusal('params.task_id', task.id, 'the ID of a task that waits for an answer')
   const { question_id = ids.length === 1 ? ids[0] : undefined } = params
@@ -68,8 +72,4 @@ function exampleOf(question: TaskQuestion): unknown {
 function propertiesOf({ schema }: TaskQuestion): string[] {
   const { properties } = schema
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
-}
-
-function refusal(field: string, received: unknown, expected: string): ToolResult {
-  return validationError(TOOL, field, received, expected)
 }

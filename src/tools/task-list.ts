@@ -35,7 +35,9 @@ export function listTasks(view: TaskView): ToolResult {
     '',
     'Details:',
   ]
-  const asking = tasks.filter(({ questions }) => questions !== undefined).map(howToAnswer)
+  const asking = tasks
+    .filter(({ questions }) => questions !== undefined)
+    .map((task) => howToAnswer(task, view.followUps))
   return {
     llmContent: [...summary, boundLines([...details, ...asking], view.maxChars)].join('\n'),
     returnDisplay: boundLines(display, view.maxChars),

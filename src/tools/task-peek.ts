@@ -48,7 +48,10 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
     ...(task.progress !== undefined && { progress: task.progress }),
-    ...(task.questions !== undefined && { questions: task.questions.map(shownQuestion), note: howToAnswer(task) }),
+    ...(task.questions !== undefined && {
+      questions: task.questions.map(shownQuestion),
+      note: howToAnswer(task, view.followUps),
+    }),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
   }

@@ -7,6 +7,7 @@ import type { Runner } from '../engine/runner.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { ReservationError, TaskLimitError } from '../errors.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
+import type { FollowUps } from './follow-ups.js'
 import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
@@ -17,6 +18,7 @@ export interface TaskCall {
   readonly manager: AsyncTaskManager
   readonly input: LaunchTaskInput
   readonly timeout: EffectiveTimeout
+  readonly followUps: FollowUps
   /** The most a result says, in characters. */
   readonly maxChars: number
   readonly signal: AbortSignal | undefined
@@ -32,12 +34,12 @@ const LOOK_UP_MS = 60_000
 export async function runInBackground(call: TaskCall): Promise<ToolResult> {
   const { manager } = call
   const reservationId = manager.tryReserveAsyncSlot({ ttlMs: LOOK_UP_MS })
-  if (reservationId === null) return limitRefusal(manager)
+  if (reservationId === null) return limitRefusal(manager, call.followUps)
   try {
     const runner = await call.findRunner()
     return runner === undefined ? call.unknownSubagent() : launched(call, launchInSlot(call, runner, reservationId))
   } catch (error) {
-    if (error instanceof TaskLimitError) return limitRefusal(manager)
+    if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps)
     throw error
   } finally {
     manager.cancelReservation(reservationId)
@@ -67,13 +69,13 @@ function launched(call: TaskCall, task: RunningTaskInfo): ToolResult {
 }
 
 /** What a model is told when every slot is taken. */
-export function limitRefusal(manager: AsyncTaskManager): ToolResult {
+export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolResult {
   const { reason = 'No slot is free' } = manager.canLaunchAsync()
   const max = manager.getMaxAsyncTasks()
   const advice =
     max === 0
       ? 'Run the task synchronously (async: false).'
-      : 'Wait until one has ended (wait_for_async_tasks), cancel one (check_async_tasks with action "cancel"), or run ' +
+      : `Wait until one has ended (wait_for_async_tasks), cancel one (${cancel}), or run ` +
         'this one synchronously (async: false).'
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
@@ -117,7 +119,7 @@ export async function runInPlace(call: TaskCall): Promise<ToolResult> {
 }
 
 function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
-  const text = `Task ${task.id} has not ended: it waits for an answer, and goes on in the background.\n${howToAnswer(task)}`
+  const text = `Task ${task.id} has not ended: it waits for an answer, and goes on in the background.\n${howToAnswer(task, call.followUps)}`
   return {
     llmContent: withNote(text, call.timeout),
     returnDisplay: `Task waits for an answer: **${task.subagentName}** (\`${task.id}\`)`,

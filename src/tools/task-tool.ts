@@ -4,6 +4,7 @@ import { checkMaxMessageChars, previewText } from '../async-tasks/bounded-text.j
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { preview } from '../protocol/preview.js'
 import { orAborted } from './abortable.js'
+import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
 import { buildInvocation, type ToolInvocation } from './invocation.js'
 import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
@@ -48,6 +49,8 @@ export interface TaskToolOptions extends TimeoutSettings {
   readonly owner?: string
   /** The most a result says, in characters. Default 20000. */
   readonly maxMessageChars?: number
+  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
+  readonly followUps?: FollowUps
 }
 
 const NAME = 'task'
@@ -80,6 +83,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<typeof taskSchema
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         },
         timeout,
+        followUps: options.followUps ?? CHECK_FOLLOW_UPS,
         maxChars,
         signal,
         findRunner: () => orAborted(bindSubagent(options.resolveSubagent, params), signal),

@@ -5,6 +5,7 @@ import type { RegistryCore } from '../async-tasks/core.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
+import type { FollowUps } from './follow-ups.js'
 import { errorResult, type ToolResult } from './tool.js'
 
 /** The registry as one call sees it. */
@@ -15,6 +16,7 @@ export interface TaskView {
   readonly owner: string | undefined
   /** The most a text says about one task, and a list in all, in characters. */
   readonly maxChars: number
+  readonly followUps: FollowUps
 }
 
 /** The icons of seed 002. */

@@ -7,6 +7,7 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { InvalidSettingError } from '../errors.js'
+import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
 import { buildInvocation, type ToolInvocation } from './invocation.js'
 import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
@@ -48,6 +49,8 @@ export interface WaitForAsyncTasksOptions {
   readonly maxMessageChars?: number
   /** The longest wait a call may ask for, in seconds. Default 600. */
   readonly maxWaitSeconds?: number
+  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
+  readonly followUps?: FollowUps
 }
 
 const NAME = 'wait_for_async_tasks'
@@ -57,7 +60,7 @@ const NAME = 'wait_for_async_tasks'
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` not a number > 0
  */
 export function createWaitForAsyncTasksTool(options: WaitForAsyncTasksOptions): Tool<typeof waitForAsyncTasksSchema> {
-  const { getAsyncTaskManager, owner, maxWaitSeconds = MAX_WAIT_SECONDS } = options
+  const { getAsyncTaskManager, owner, maxWaitSeconds = MAX_WAIT_SECONDS, followUps = CHECK_FOLLOW_UPS } = options
   const maxChars = checkMaxMessageChars(options.maxMessageChars)
   if (!Number.isFinite(maxWaitSeconds) || maxWaitSeconds <= 0) {
     throw new InvalidSettingError('maxWaitSeconds', maxWaitSeconds, 'a number of seconds > 0')
@@ -74,7 +77,7 @@ export function createWaitForAsyncTasksTool(options: WaitForAsyncTasksOptions): 
     },
     run: (input, { signal }) => {
       const manager = getAsyncTaskManager()
-      const view = { manager, core: coreOf(manager), owner, maxChars }
+      const view = { manager, core: coreOf(manager), owner, maxChars, followUps }
       return wait(view, input, { maxWaitSeconds, signal })
     },
   })
@@ -128,7 +131,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     llmContent: [
       header,
       ...results,
-      ...asking.map(howToAnswer),
+      ...asking.map((task) => howToAnswer(task, view.followUps)),
       ...pendingText(view, pending),
       ...problems,
       ...cut,
