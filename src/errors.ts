@@ -94,6 +94,17 @@ export class DisposedError extends AgentTasksError {
   }
 }
 
+/** A configuration file cannot be read, or holds what is not allowed. Nothing was started. */
+export class ConfigFileError extends AgentTasksError {
+  override readonly name = 'ConfigFileError'
+  readonly file: string
+
+  constructor(file: string, problem: string, options?: ErrorOptions) {
+    super('INVALID_CONFIG', `${file}: ${problem}`, options)
+    this.file = file
+  }
+}
+
 /** A run's question will not be answered: its task has ended, or its deadline has passed. */
 export class QuestionWithdrawnError extends AgentTasksError {
   override readonly name = 'QuestionWithdrawnError'

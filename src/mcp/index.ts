@@ -1,0 +1,14 @@
+/** The public names of `agent-tasks/mcp`: background tasks for any agent that speaks MCP. */
+
+// Servers
+export { startMcpStdioServer } from './stdio.js'
+export type { StdioServer, StdioServerOptions } from './stdio.js'
+export { startMcpHttpServer } from './http.js'
+export type { HttpServer, HttpServerOptions } from './http.js'
+export type { BackendOptions } from './backend.js'
+
+// Configuration
+export { loadAgentConfig, parseAgentConfig } from './config-file.js'
+export type { LoadedConfig } from './config-file.js'
+export { agentConfigJsonSchema, agentConfigSchema, CONFIG_FILE_NAME } from '../protocol/agent-config.js'
+export type { AgentConfig, AgentConfigInput } from '../protocol/agent-config.js'

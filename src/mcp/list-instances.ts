@@ -1,0 +1,86 @@
+/** The tool list_instances: what submit_commands can run commands on, and which tools are there. */
+import { z } from 'zod'
+import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import type { ToolDescription } from '../instances/instance.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { preview } from '../protocol/preview.js'
+import { defineTool, errorResult, type Tool } from '../tools/tool.js'
+import type { InstancePool, PooledInstance } from './instance-pool.js'
+
+export const listInstancesSchema = z.strictObject({
+  instance_id: z
+    .string()
+    .optional()
+    .describe(
+      'One instance: its tools with the JSON Schemas of their arguments. Default: all, with short descriptions.',
+    ),
+})
+
+const NAME = 'list_instances'
+const DESCRIPTION_CHARS = 200
+
+/** How long a list waits for instances that are still being connected, is their own affair: it shows them as such. */
+export function createListInstancesTool(pool: InstancePool, maxChars: number): Tool<typeof listInstancesSchema> {
+  return defineTool({
+    name: NAME,
+    description:
+      'List the instances that submit_commands can run commands on, and the tools of each. With an instance_id it shows ' +
+      "the arguments of that instance's tools.",
+    inputSchema: listInstancesSchema,
+    describe: ({ instance_id }) =>
+      instance_id === undefined ? 'List the instances' : `Show instance '${instance_id}'`,
+    run: async ({ instance_id }) => {
+      if (instance_id !== undefined) await pool.ready(instance_id)
+      const all = pool.list()
+      const shown = instance_id === undefined ? all : all.filter(({ id }) => id === instance_id)
+      if (instance_id !== undefined && shown.length === 0) {
+        const known = all.length === 0 ? 'There are none.' : `Known: ${all.map(({ id }) => id).join(', ')}.`
+        const message = `params.instance_id: got ${preview(instance_id)}, expected the ID of an instance. ${known}`
+        return errorResult('parameter_validation', message)
+      }
+      const described = await Promise.all(
+        shown.map((instance) => describeInstance(pool, instance, instance_id !== undefined)),
+      )
+      const lines = described.flatMap(({ lines: own }) => own)
+      const text = shown.length === 0 ? 'No instances are configured.' : boundLines(lines, maxChars)
+      return {
+        llmContent: text,
+        returnDisplay: text,
+        metadata: { instances: described.map(({ entry }) => entry) },
+      }
+    },
+  })
+}
+
+interface Described {
+  readonly lines: readonly string[]
+  readonly entry: Readonly<Record<string, unknown>>
+}
+
+async function describeInstance(pool: InstancePool, pooled: PooledInstance, isDetailed: boolean): Promise<Described> {
+  const { id, state, error } = pooled
+  const entry = { id, state, ...(error !== undefined && { error }) }
+  const instance = pool.instances.get(id)?.instance
+  if (state !== 'connected' || instance === undefined) {
+    return { lines: [`${id} (${state})${error === undefined ? '' : `: ${error}`}`], entry }
+  }
+  try {
+    const tools = await instance.listTools()
+    return {
+      lines: [`${id} (${state}): ${tools.length} tool(s)`, ...tools.map((tool) => toolLine(tool, isDetailed))],
+      entry: { ...entry, tools: tools.map(({ name }) => name) },
+    }
+  } catch (cause) {
+    const problem = describeFailure(cause)
+    return {
+      lines: [`${id} (${state}): its tools could not be listed: ${problem}`],
+      entry: { ...entry, error: problem },
+    }
+  }
+}
+
+function toolLine({ name, description = '', inputSchema }: ToolDescription, isDetailed: boolean): string {
+  const about = isDetailed ? description : previewText(description.replace(/\s+/g, ' '), DESCRIPTION_CHARS)
+  const schema = isDetailed && inputSchema !== undefined ? `\n  arguments: ${JSON.stringify(inputSchema)}` : ''
+  return `- ${name}${about === '' ? '' : `: ${about}`}${schema}`
+}
