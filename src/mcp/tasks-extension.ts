@@ -182,7 +182,8 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
     },
     register: (server, owner) => {
       server.setRequestHandler('tasks/get', { params: taskParamsSchema }, ({ taskId }, context) => {
-        return get(find(taskId, owner), checkDeclared(context).hasElicitation)
+        const { hasElicitation } = checkDeclared(context)
+        return get(find(taskId, owner), hasElicitation)
       })
       server.setRequestHandler('tasks/update', { params: updateParamsSchema }, (params, context) => {
         checkDeclared(context)

@@ -1,0 +1,6 @@
+/** `npm run config-schema`: writes the JSON Schema of `agent-tasks.config.json` from its zod schema; a test checks that it is fresh. */
+import { writeFileSync } from 'node:fs'
+import { agentConfigJsonSchema } from '../../src/protocol/agent-config.js'
+
+const file = new URL('../../agent-tasks.config.schema.json', import.meta.url)
+writeFileSync(file, `${JSON.stringify(agentConfigJsonSchema(), null, 2)}\n`)
