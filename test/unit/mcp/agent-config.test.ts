@@ -1,0 +1,145 @@
+/** agent-tasks.config.json: what is wrong stops the start, with the file and the field; the published schema is the one in use. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { ConfigFileError } from '../../../src/errors.js'
+import { loadAgentConfig, parseAgentConfig } from '../../../src/mcp/config-file.js'
+import { configuredSubagents, promptOf } from '../../../src/mcp/configured-subagents.js'
+import { agentConfigJsonSchema, agentConfigSchema } from '../../../src/protocol/agent-config.js'
+import { systemClock } from '../../../src/clock.js'
+import { createRunContext, runInput } from '../../support/run-context.js'
+
+const subagent = { name: 'a', description: 'd', command: 'node' }
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'agent-tasks-config-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
+}
+
+describe('the configuration file', () => {
+  it.each([
+    [[], 'the file: got an empty array, expected an object.'],
+    [{ subagent: [] }, 'subagent: got an empty array, expected no such field.'],
+    [{ subagents: [{ ...subagent, command: '' }] }, 'subagents[0].command: got "", expected at least 1 character(s).'],
+    [{ subagents: [{ name: 'a', description: 'd' }] }, 'subagents[0].command: got undefined, expected a string.'],
+    [{ subagents: [{ ...subagent, arg: [] }] }, 'subagents[0].arg: got an empty array, expected no such field.'],
+    [{ subagents: [{ ...subagent, args: '{goal}' }] }, 'subagents[0].args: got "{goal}", expected an array.'],
+    [
+      { subagents: [{ ...subagent, output: 'xml' }] },
+      'subagents[0].output: got "xml", expected one of "text", "json-last-line", "json".',
+    ],
+    [{ subagents: [subagent, subagent] }, 'subagents[1].name: got "a", expected a name that no other has.'],
+    [{ subagents: [{ ...subagent, name: 'a b' }] }, 'subagents[0].name: got "a b", expected letters, digits'],
+    [
+      { subagents: [{ ...subagent, timeoutSeconds: 0 }] },
+      'subagents[0].timeoutSeconds: got 0, expected a number of seconds > 0',
+    ],
+    [
+      { subagents: [{ ...subagent, timeoutSeconds: 9999 }] },
+      'subagents[0].timeoutSeconds: got 9999, expected at most maxTimeoutSeconds, which is 1800.',
+    ],
+    [{ defaultTimeoutSeconds: -1 }, 'defaultTimeoutSeconds: got -1, expected at most maxTimeoutSeconds'],
+    [{ instances: [{ id: 'i' }] }, 'instances[0]: got {"id":"i"}, expected either a command or a url.'],
+    [{ instances: [{ id: 'i', command: 'c', url: 'http://x' }] }, 'expected either a command or a url.'],
+    [{ instances: [{ id: 'i', url: 'http://x', args: [] }] }, 'expected no args, env or cwd next to a url.'],
+    [{ instances: [{ id: 'i', url: 'ftp://x' }] }, 'instances[0].url: got "ftp://x", expected'],
+    [{ http: { port: 70_000 } }, 'http.port: got 70000, expected at most 65535.'],
+    [{ http: { tokens: ['two words'] } }, 'http.tokens[0]: got (not shown), expected visible ASCII characters.'],
+  ])('may not be %j', (content, message) => {
+    const problem = (() => {
+      try {
+        return parseAgentConfig(content, '/home/me/agent-tasks.config.json')
+      } catch (error) {
+        return error as Error
+      }
+    })()
+    expect(problem).toBeInstanceOf(ConfigFileError)
+    expect((problem as Error).message).toContain('/home/me/agent-tasks.config.json: ')
+    expect((problem as Error).message).toContain(message)
+  })
+
+  it('is read where it is named, where the working directory has it, or not at all', () => {
+    const cwd = folder()
+    expect(loadAgentConfig(undefined, cwd)).toMatchObject({ file: undefined, folder: cwd, config: { subagents: [] } })
+    writeFileSync(join(cwd, 'agent-tasks.config.json'), `\uFEFF${JSON.stringify({ maxAsyncTasks: 2 })}`)
+    expect(loadAgentConfig(undefined, cwd).config.maxAsyncTasks).toBe(2)
+    writeFileSync(join(cwd, 'other.json'), '{}')
+    expect(loadAgentConfig('other.json', cwd)).toMatchObject({ file: join(cwd, 'other.json'), folder: cwd })
+  })
+
+  it('must be there when it is named, and must be JSON', () => {
+    const cwd = folder()
+    expect(() => loadAgentConfig('none.json', cwd)).toThrow(`${join(cwd, 'none.json')}: cannot be read (ENOENT).`)
+    writeFileSync(join(cwd, 'bad.json'), '{')
+    expect(() => loadAgentConfig('bad.json', cwd)).toThrow(`${join(cwd, 'bad.json')}: is not JSON`)
+  })
+
+  it('has a published schema that is fresh: npm run config-schema writes it', () => {
+    const published = new URL('../../../agent-tasks.config.schema.json', import.meta.url)
+    expect(JSON.parse(readFileSync(published, 'utf8'))).toEqual(agentConfigJsonSchema())
+  })
+
+  it('has a published schema that takes what is taken, and refuses a misspelt field', () => {
+    const schema = z.fromJSONSchema(agentConfigJsonSchema())
+    expect(schema.safeParse({ subagents: [subagent] }).success).toBe(true)
+    expect(schema.safeParse({ subagents: [{ ...subagent, comand: 'x' }] }).success).toBe(false)
+    expect(schema.safeParse({}).success).toBe(true)
+  })
+})
+
+describe('a configured subagent', () => {
+  const run = async (more: object, goal: string) => {
+    const config = agentConfigSchema.parse({ subagents: [{ ...subagent, command: process.execPath, ...more }] })
+    const definition = configuredSubagents(config, folder(), systemClock).get('a')!
+    const request = { ...runInput(goal), subagent_name: 'a', goal_prompt: goal }
+    return definition.run(request, createRunContext())
+  }
+
+  it('gets the goal as one argument, whatever is in it', async () => {
+    const goal = 'say "hi"; $(rm -rf /) {name}\n* 100%'
+    const output = await run({ args: ['-p', 'process.argv[1]', '--', '{goal}'] }, goal)
+    expect(output).toEqual({ final_message: goal })
+  })
+
+  it.each([
+    ['text', { final_message: '1\n{"a":2}' }],
+    ['json-last-line', { emitted_vars: { a: 2 } }],
+  ])('is read as %s', async (output, expected) => {
+    expect(await run({ output, args: ['-e', `console.log('1'); console.log('{"a":2}')`] }, 'g')).toEqual(expected)
+  })
+
+  it('runs in the folder of the file, with variables added and taken away', async () => {
+    const script =
+      'console.log(JSON.stringify({ cwd: process.cwd(), a: process.env.A, home: process.env.HOME ?? null }))'
+    const output = await run({ output: 'json', args: ['-e', script], env: { A: 'x', HOME: null } }, 'g')
+    expect(output.emitted_vars).toMatchObject({
+      a: 'x',
+      home: null,
+      cwd: expect.stringContaining('agent-tasks-config-') as unknown,
+    })
+  })
+
+  it('is told all that the call asked for', () => {
+    const request = {
+      ...runInput('Fix it'),
+      subagent_name: 'a',
+      goal_prompt: 'Fix it',
+      behaviour_prompts: ['Be brief'],
+      tool_whitelist: ['grep'],
+      expected_outputs: { patch: 'a diff' },
+      context: { branch: 'main', files: ['a.ts'] },
+    }
+    expect(promptOf(request)).toBe(
+      [
+        'Fix it',
+        'How to go about it:\n- Be brief',
+        'Use these tools alone:\n- grep',
+        'What to return:\n- patch: a diff',
+        'What you need to know:\n- branch: main\n- files: ["a.ts"]',
+      ].join('\n\n'),
+    )
+  })
+})

@@ -1,0 +1,252 @@
+/** The plain tools of the server, for clients that know nothing but tools: their words, their schemas, and whose tasks they see. */
+import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import { settle } from '../tools/tool-host.js'
+import { ANONYMOUS } from '../../../src/mcp/callers.js'
+import { ALICE, BOB, send, setUpApp } from './wire.js'
+
+const apps: { close(): Promise<void> }[] = []
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()))
+})
+
+interface Listed {
+  readonly name: string
+  readonly annotations: Record<string, boolean>
+  readonly inputSchema: Parameters<typeof z.fromJSONSchema>[0]
+  readonly outputSchema: Parameters<typeof z.fromJSONSchema>[0]
+}
+
+const hanging: SubagentRunner = (_request, { signal }) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
+
+async function setUp(config = {}) {
+  const host = setUpApp(
+    {
+      quick: ({ goal_prompt }, context) => {
+        context.append(`working on ${goal_prompt}\n`)
+        return { final_message: `did ${goal_prompt}` }
+      },
+      wordy: () => ({ final_message: 'x'.repeat(50_000) }),
+      asks: async (_request, context) => ({ final_message: JSON.stringify(await context.ask('Sure?')) }),
+      hangs: hanging,
+    },
+    config,
+  )
+  apps.push(host.app)
+  const { tools } = (await send(host.app, ALICE, 'tools/list')).result as { tools: Listed[] }
+  const schemas = new Map(tools.map((tool) => [tool.name, z.fromJSONSchema(tool.outputSchema)]))
+  /** Calls a tool, and checks its structured content by the schema that was listed. */
+  const use = async (name: string, args: object = {}, caller = ALICE) => {
+    const { result, error } = await host.call(name, args, {}, caller)
+    if (error !== undefined) throw new Error(error.message)
+    const {
+      content,
+      structuredContent,
+      isError = false,
+    } = result as {
+      content: { text: string }[]
+      structuredContent?: Record<string, unknown>
+      isError?: boolean
+    }
+    if (!isError) schemas.get(name)!.parse(structuredContent)
+    await settle()
+    return { text: content[0]!.text, structured: structuredContent ?? {}, isError }
+  }
+  const launch = async (subagent: string, caller = ALICE) => {
+    const { structured } = await use('task', { subagent_name: subagent, goal_prompt: 'it', async: true }, caller)
+    return structured['task_id'] as string
+  }
+  return { ...host, tools, use, launch }
+}
+
+describe('the list of tools', () => {
+  it('has the tools with schemas of what goes in and out, and says which only read', async () => {
+    const { tools } = await setUp()
+    const hints = tools.map(({ name, annotations }) => [
+      name,
+      annotations['readOnlyHint'],
+      annotations['destructiveHint'],
+    ])
+    expect(hints).toEqual([
+      ['task', false, true],
+      ['check_async_tasks', true, undefined],
+      ['wait_for_async_tasks', true, undefined],
+      ['cancel_async_task', false, true],
+      ['read_task_output', true, undefined],
+      ['answer_async_task', false, false],
+      ['submit_commands', false, true],
+      ['list_instances', true, undefined],
+    ])
+    for (const { inputSchema, outputSchema } of tools) {
+      expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
+      expect(outputSchema).toMatchObject({ type: 'object', required: expect.arrayContaining(['text']) as unknown })
+    }
+  })
+
+  it('names the subagents where the model chooses one', async () => {
+    const { tools } = await setUp()
+    expect(JSON.stringify(tools[0])).toContain('- quick: Does quick')
+  })
+
+  it('has nothing else', async () => {
+    const { call } = await setUp()
+    expect((await call('nothing')).error).toMatchObject({ code: -32602, message: 'There is no tool "nothing".' })
+  })
+})
+
+describe('the tools', () => {
+  it('launch, look, read by cursor, and wait', async () => {
+    const { use, launch } = await setUp()
+    const id = await launch('quick')
+    expect((await use('check_async_tasks')).structured).toMatchObject({ counts: { completed: 1, running: 0 } })
+    const first = await use('read_task_output', { task_id: id, max_bytes: 7 })
+    expect(first.text).toContain('working')
+    expect(first.structured).toMatchObject({ start: 0, next_cursor: 7, remaining_bytes: 7 })
+    const rest = await use('read_task_output', { task_id: id, cursor: first.structured['next_cursor'] })
+    expect(rest.text).toContain(' on it')
+    expect(rest.structured).toMatchObject({ remaining_bytes: 0 })
+    const waited = await use('wait_for_async_tasks', { task_ids: [id] })
+    expect(waited.structured).toMatchObject({ settled: [id], pending: [] })
+    expect(waited.text).toContain('did it')
+    expect((await use('check_async_tasks', { task_id: id })).structured).toMatchObject({
+      task_id: id,
+      status: 'completed',
+    })
+  })
+
+  it('run in place, and say so when that failed', async () => {
+    const { use } = await setUp()
+    const { text, structured } = await use('task', { subagent_name: 'quick', goal_prompt: 'it' })
+    expect(text).toContain('did it')
+    expect(structured).toMatchObject({ status: 'completed', async: false, timeout_seconds: 900 })
+    expect(await use('task', { subagent_name: 'nobody', goal_prompt: 'it' })).toMatchObject({ isError: true })
+  })
+
+  it('cancel', async () => {
+    const { use, launch, manager } = await setUp()
+    const id = await launch('hangs')
+    expect((await use('cancel_async_task', { task_id: id })).structured).toMatchObject({
+      cancelled: true,
+      status: 'cancelled',
+    })
+    expect(manager.getTask(id)?.status).toBe('cancelled')
+    expect((await use('cancel_async_task', { task_id: id })).structured).toMatchObject({ cancelled: false })
+  })
+
+  it('do not cancel or answer where a client takes looking for harmless', async () => {
+    const { use, launch, manager } = await setUp()
+    const id = await launch('hangs')
+    const { isError, text } = await use('check_async_tasks', { task_id: id, action: 'cancel' })
+    expect(isError).toBe(true)
+    expect(text).toContain('expected one of "list", "peek", "output"')
+    expect(manager.getTask(id)?.status).toBe('running')
+  })
+
+  it('answer what a task asks, as the list says', async () => {
+    const { use, launch, manager } = await setUp()
+    const id = await launch('asks')
+    const { text, structured } = await use('check_async_tasks', { task_id: id })
+    expect(structured).toMatchObject({ is_asking: true })
+    expect(text).toContain('Answer with answer_async_task')
+    expect((await use('answer_async_task', { task_id: id, answer: 'yes' })).structured).toMatchObject({
+      answered: true,
+    })
+    expect(manager.getTask(id)?.output?.final_message).toContain('yes')
+  })
+
+  it('bound what they say, and what they say besides', async () => {
+    const { use, launch } = await setUp({ maxMessageChars: 1000 })
+    const id = await launch('wordy')
+    for (const [name, args] of [
+      ['check_async_tasks', { task_id: id }],
+      ['wait_for_async_tasks', {}],
+      ['read_task_output', { task_id: id, part: 'result', max_bytes: 1e9 }],
+      ['task', { subagent_name: 'wordy', goal_prompt: 'it' }],
+    ] as const) {
+      const { text, structured } = await use(name, args)
+      expect([name, text.length < 1500, JSON.stringify(structured).length < 2500]).toEqual([name, true, true])
+    }
+  })
+
+  it('say which field does not fit, in the name of the tool', async () => {
+    const { use } = await setUp()
+    const { text, isError } = await use('cancel_async_task', { task_id: 7 })
+    expect([isError, text]).toEqual([
+      true,
+      'Invalid parameters for cancel_async_task: params.task_id: got 7, expected a string.',
+    ])
+  })
+})
+
+describe('an owner', () => {
+  it('neither sees nor touches the tasks of another', async () => {
+    const { use, launch, manager } = await setUp()
+    const id = await launch('hangs')
+    expect((await use('check_async_tasks', {}, BOB)).text).toBe('No async tasks.')
+    for (const name of ['cancel_async_task', 'read_task_output', 'answer_async_task', 'check_async_tasks']) {
+      const { isError } = await use(name, { task_id: id, ...(name === 'answer_async_task' && { answer: 'x' }) }, BOB)
+      expect([name, isError]).toEqual([name, true])
+    }
+    expect(manager.getTask(id)?.status).toBe('running')
+  })
+
+  it('that nobody knows needs the whole id of a task, and is listed none', async () => {
+    const { use, launch } = await setUp()
+    const id = await launch('hangs', ANONYMOUS)
+    const other = await launch('hangs')
+    const list = await use('check_async_tasks', {}, ANONYMOUS)
+    expect([list.isError, list.text.includes(id)]).toEqual([true, false])
+    expect((await use('wait_for_async_tasks', { timeout_seconds: 0 }, ANONYMOUS)).isError).toBe(true)
+    for (const task_id of [id.slice(0, -1), 'hangs', other]) {
+      expect((await use('check_async_tasks', { task_id }, ANONYMOUS)).isError).toBe(true)
+    }
+    expect((await use('wait_for_async_tasks', { task_ids: [id, other], timeout_seconds: 0 }, ANONYMOUS)).isError).toBe(
+      true,
+    )
+    expect((await use('check_async_tasks', { task_id: id }, ANONYMOUS)).structured).toMatchObject({ status: 'running' })
+    expect((await use('cancel_async_task', { task_id: id }, ANONYMOUS)).structured).toMatchObject({ cancelled: true })
+  })
+})
+
+describe('resources', () => {
+  it('are the tasks of their owner, each with what it has written and returned', async () => {
+    const { app, launch } = await setUp()
+    const id = await launch('quick')
+    const uri = `task://${id}`
+    const { resources } = (await send(app, ALICE, 'resources/list')).result as { resources: object[] }
+    expect(resources).toMatchObject([{ uri, name: id, title: 'quick: it', description: 'Background task, completed' }])
+    const { contents } = (await send(app, ALICE, 'resources/read', { uri })).result as { contents: { text: string }[] }
+    expect(JSON.parse(contents[0]!.text)).toMatchObject({
+      id,
+      status: 'completed',
+      output: { text: 'working on it\n', remainingBytes: 0 },
+      result: expect.stringContaining('did it') as unknown,
+    })
+    const templates = (await send(app, ALICE, 'resources/templates/list')).result as { resourceTemplates: object[] }
+    expect(templates.resourceTemplates).toMatchObject([{ uriTemplate: 'task://{task_id}' }])
+    for (const [caller, asked] of [
+      [BOB, uri],
+      [ALICE, 'task://nobody'],
+      [ALICE, 'file:///etc/passwd'],
+      [ALICE, 'task://%'],
+    ] as const) {
+      expect((await send(app, caller, 'resources/read', { uri: asked })).error?.code).toBe(-32602)
+    }
+    expect((await send(app, BOB, 'resources/list')).result).toMatchObject({ resources: [] })
+    expect((await send(app, ANONYMOUS, 'resources/list')).result).toMatchObject({ resources: [] })
+  })
+
+  it('are listed page by page', async () => {
+    const { app, manager } = await setUp()
+    for (let i = 0; i < 150; i += 1)
+      manager.registerTask({ id: `t${i}`, subagentName: 's', goalPrompt: 'g', owner: 'alice' })
+    const first = (await send(app, ALICE, 'resources/list')).result as { resources: object[]; nextCursor: string }
+    const { resources, nextCursor } = (await send(app, ALICE, 'resources/list', { cursor: first.nextCursor }))
+      .result as typeof first
+    expect([first.resources.length, resources.length, nextCursor]).toEqual([100, 50, undefined])
+    expect((await send(app, ALICE, 'resources/list', { cursor: 'x' })).error?.code).toBe(-32602)
+  })
+})

@@ -1,0 +1,75 @@
+/** Talks to a server of this package as a client of 2026-07-28 does on the wire, request by request. The test owns the clock. */
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import { createBackend } from '../../../src/mcp/backend.js'
+import type { Caller } from '../../../src/mcp/callers.js'
+import { createMcpApp, createMcpServer, type McpApp } from '../../../src/mcp/mcp-server.js'
+import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
+import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import { createManualClock } from '../../support/manual-clock.js'
+
+export interface Reply {
+  readonly status: number
+  // The wire is untyped: a test looks at what it needs.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly result: any
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } | undefined
+}
+
+export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
+export const ALICE: Caller = { owner: 'alice', isAnonymous: false }
+export const BOB: Caller = { owner: 'bob', isAnonymous: false }
+
+const MCP_NAMES: Readonly<Record<string, string>> = { 'tools/call': 'name', 'resources/read': 'uri' }
+let lastId = 0
+
+/** Sends one request as a caller, with the capabilities that this request declares. */
+export async function send(
+  app: McpApp,
+  caller: Caller,
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  capabilities: object = {},
+): Promise<Reply> {
+  const name = params[MCP_NAMES[method] ?? 'taskId']
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': method,
+    ...(typeof name === 'string' && { 'mcp-name': name }),
+  }
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params: { ...params, _meta } })
+  const handler = createMcpHandler(() => createMcpServer(app, caller, 'none'), { legacy: 'reject' })
+  const response = await handler.fetch(new Request('http://127.0.0.1/mcp', { method: 'POST', headers, body }))
+  const { result, error } = (await response.json()) as Omit<Reply, 'status'>
+  return { status: response.status, result, error }
+}
+
+/** A server whose subagents are functions of the test. */
+export function setUpApp(
+  subagents: Readonly<Record<string, SubagentRunner>> = {},
+  config: AgentConfigInput = {},
+  createTools?: (backend: McpApp['backend']) => McpApp['createTools'],
+) {
+  const clock = createManualClock(Date.UTC(2026, 0, 1))
+  const logged: string[] = []
+  const backend = createBackend({
+    config,
+    clock,
+    writeLog: (line) => logged.push(line),
+    subagents: Object.fromEntries(
+      Object.entries(subagents).map(([name, run]) => [name, { name, description: `Does ${name}`, run }]),
+    ),
+  })
+  const app = createMcpApp(backend, createTools?.(backend))
+  const call = (name: string, args: object = {}, capabilities: object = TASKS, caller = ALICE) =>
+    send(app, caller, 'tools/call', { name, arguments: args }, capabilities)
+  const get = (taskId: string, capabilities: object = TASKS, caller = ALICE) =>
+    send(app, caller, 'tasks/get', { taskId }, capabilities)
+  return { app, backend, manager: backend.manager, clock, logged, call, get }
+}
