@@ -21,7 +21,7 @@ import { isolateAbortListeners } from '../isolated-signal.js'
 import { toInspectFunction, type Inspect } from '../engine/inspection.js'
 import type { Run } from '../engine/engine.js'
 import type { OutputLog } from './output-log.js'
-import type { Questions } from './questions.js'
+import type { OpenQuestions } from './open-questions.js'
 import type { OnError } from './report.js'
 
 /** What belongs to a task besides its record: it goes when the entry goes. */
@@ -29,7 +29,7 @@ export interface Attachment {
   run?: Run
   log?: OutputLog
   /** What its run has asked. */
-  questions?: Questions
+  questions?: OpenQuestions
   /** Stops listening to the registered `AbortController`. */
   unlink?: () => void
 }

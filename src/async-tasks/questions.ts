@@ -1,5 +1,5 @@
-/** What one task's run has asked and not been told: the promises it waits for, and how they end. */
-import type { AskedQuestion, AsyncTaskInfo, TaskAnswer } from '../../machines/records.js'
+/** Asks what a run wants to know, and takes the answer. */
+import type { AskedQuestion, TaskAnswer } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-table.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
@@ -10,35 +10,7 @@ import {
   type TaskQuestionInput,
 } from '../protocol/task-questions.js'
 import type { RegistryCore } from './core.js'
-
-interface Asking {
-  readonly resolve: (answer: TaskAnswer) => void
-  readonly reject: (reason: unknown) => void
-}
-
-/** The questions of one task. */
-export class Questions {
-  readonly #waiting = new Map<string, Asking>()
-
-  /** Waits for the answer to a question that is open. */
-  wait(questionId: string): Promise<TaskAnswer> {
-    return new Promise((resolve, reject) => this.#waiting.set(questionId, { resolve, reject }))
-  }
-
-  answer(questionId: string, answer: TaskAnswer): void {
-    this.#waiting.get(questionId)?.resolve(answer)
-    this.#waiting.delete(questionId)
-  }
-
-  /** Gives up what is no longer open. */
-  withdraw({ id, questions = [] }: AsyncTaskInfo): void {
-    for (const [questionId, { reject }] of this.#waiting) {
-      if (questions.some((question) => question.id === questionId)) continue
-      this.#waiting.delete(questionId)
-      reject(new QuestionWithdrawnError(id))
-    }
-  }
-}
+import { OpenQuestions } from './open-questions.js'
 
 /**
  * Asks on behalf of a task's run.
@@ -60,7 +32,7 @@ function open(core: RegistryCore, entry: TaskEntry, question: AskedQuestion): Pr
   entry.ref?.send({ type: 'task.ask', question })
   const id = entry.record.questions?.[before]?.id
   if (id === undefined) throw new QuestionWithdrawnError(entry.record.id)
-  return (core.attachment(entry).questions ??= new Questions()).wait(id)
+  return (core.attachment(entry).questions ??= new OpenQuestions()).wait(id)
 }
 
 /**

@@ -45,8 +45,10 @@ function refuse(
 ): McpResult | undefined {
   const { task_id, task_ids } = args
   const named = [task_id, ...(Array.isArray(task_ids) ? (task_ids as unknown[]) : [])].filter((id) => id !== undefined)
-  const unknown = named.find((id) => typeof id === 'string' && manager.getTask(id)?.owner !== ANONYMOUS.owner)
-  if (unknown !== undefined) return toToolResult(`No async task found with ID '${String(unknown)}'. ${HOW_TO_BE_KNOWN}`)
+  const unknown = named
+    .filter((id) => typeof id === 'string')
+    .find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
+  if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_BE_KNOWN}`)
   const isList = named.length === 0 && (name === 'check_async_tasks' || name === 'wait_for_async_tasks')
   return isList ? toToolResult(HOW_TO_BE_KNOWN) : undefined
 }

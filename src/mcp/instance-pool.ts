@@ -107,7 +107,10 @@ export function createInstancePool(
       isClosed = true
       // One that never gets ready is a child of this process, and ends with it.
       const patience = createDelay(clock, CLOSE_MS)
-      await Promise.race([Promise.all([...members.values()].map(({ connecting }) => connecting)), patience.passed])
+      await Promise.race([
+        Promise.all([...members.values()].map(({ connecting = Promise.resolve() }) => connecting)),
+        patience.passed,
+      ])
       patience.cancel()
       await instances.dispose()
     },

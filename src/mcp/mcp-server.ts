@@ -3,7 +3,6 @@ import {
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
-  Server,
   type CallToolResult,
   type Result,
   type ServerContext,
@@ -11,6 +10,7 @@ import {
 import { preview } from '../protocol/preview.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
+import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import { isStarted, listed, type McpTool } from './mcp-tool.js'
 import { feedResources } from './resource-feed.js'
 import { registerResources, resourceChanges } from './resources.js'
@@ -57,13 +57,13 @@ const INSTRUCTIONS = [
 export type ChangeDelivery = 'subscribe' | 'listen' | 'none'
 
 /** Makes the server of one caller. Closing it stops its notifications, and none of its tasks. */
-export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDelivery): Server {
+export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDelivery): LowLevelServer {
   const { backend, extension } = app
   const { owner, isAnonymous } = caller
   const own = app.createTools(owner)
   const tools = isAnonymous ? guardTools(own, backend.manager) : own
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const server = new Server(
+  const server = createLowLevelServer(
     { name: 'agent-tasks', title: 'agent-tasks', version: serverVersion },
     {
       capabilities: {
@@ -107,7 +107,12 @@ async function callTool(
   return tool.call(args, call)
 }
 
-function notifyOfTasks(server: Server, backend: Backend, owner: string, delivery: 'subscribe' | 'listen'): void {
+function notifyOfTasks(
+  server: LowLevelServer,
+  backend: Backend,
+  owner: string,
+  delivery: 'subscribe' | 'listen',
+): void {
   const subscribed = new Set<string>()
   if (delivery === 'subscribe') {
     server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {

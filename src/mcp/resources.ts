@@ -2,13 +2,14 @@
  * Tasks as resources: `task://<id>` is what a task is and has written, as JSON. A client that subscribes is told when one
  * changes, and when there are others.
  */
-import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, type Server } from '@modelcontextprotocol/server'
+import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import { merge, map, filter } from 'rxjs'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Backend } from './backend.js'
+import type { LowLevelServer } from './low-level-server.js'
 
 const SCHEME = 'task://'
 const MIME_TYPE = 'application/json'
@@ -45,7 +46,7 @@ export function resourceChanges({ manager }: Backend) {
 }
 
 /** Registers resources/list, resources/templates/list and resources/read. `sees`: whose tasks are listed; none when undefined. */
-export function registerResources(server: Server, backend: Backend, owner: string, isListed: boolean): void {
+export function registerResources(server: LowLevelServer, backend: Backend, owner: string, isListed: boolean): void {
   const { manager } = backend
   server.setRequestHandler('resources/list', ({ params }) => {
     const tasks = isListed ? visibleTasks(manager, owner) : []

@@ -100,7 +100,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
       annotations: STARTS_WORK,
       call: async (args, { signal }) =>
         toCallToolResult(await task.execute(withDeadline(args), { signal }), structure.launch),
-      start: (args, call) => start(task as Tool, withDeadline(args), call),
+      start: (args, call) => start(task, withDeadline(args), call),
     },
     plain('check_async_tasks', 'Look at background tasks', {
       description:
@@ -155,7 +155,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
       annotations: STARTS_WORK,
       call: async (args, { signal }) =>
         toCallToolResult(await submit.execute(await withInstance(args), { signal }), structure.launch),
-      start: async (args, call) => start(submit as Tool, await withInstance(args), call),
+      start: async (args, call) => start(submit, await withInstance(args), call),
     },
     plain('list_instances', 'List the instances', {
       description: instances.description,

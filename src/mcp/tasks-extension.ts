@@ -12,7 +12,6 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   type Result,
-  type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { AsyncTaskInfo, SettledTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
@@ -22,6 +21,7 @@ import type { Clock } from '../clock.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
 import { answerSchemaOf, taskAnswerSchema } from '../protocol/task-questions.js'
+import type { LowLevelServer } from './low-level-server.js'
 import type { StartedTask } from './mcp-tool.js'
 import {
   declaredBy,
@@ -46,7 +46,7 @@ export interface TasksExtension {
   /** Takes in a task that a call has started, and gives the answer to that call. */
   create(started: StartedTask, owner: string): Result
   /** Registers tasks/get, tasks/update and tasks/cancel for one caller. */
-  register(server: Server, owner: string): void
+  register(server: LowLevelServer, owner: string): void
   /** Forgets everything. */
   close(): void
 }
@@ -221,7 +221,8 @@ function endOf(started: StartedTask, record: SettledTaskInfo): End {
     return { at, status: 'cancelled', statusMessage: 'The task was cancelled.', details: {} }
   }
   try {
-    const result = Object.freeze(started.toResult(record))
+    // As it would have been answered: with what the protocol puts on every result.
+    const result = Object.freeze({ resultType: 'complete', ...started.toResult(record) })
     return { at, status: 'completed', statusMessage: record.error, details: { result } }
   } catch (error) {
     const { code, message, data } = toJsonRpcError(error)

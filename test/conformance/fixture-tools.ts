@@ -34,8 +34,8 @@ export function createFixtureTools({ manager, clock }: Backend, owner: string): 
         reject(new DOMException('It was aborted.', 'AbortError'))
       })
     })
-  const ask = async ({ ask: put }: RunContext, message: string): Promise<string> => {
-    const { action, content } = await put({ message, schema: confirmation })
+  const ask = async (context: RunContext, message: string): Promise<string> => {
+    const { action, content } = await context.ask({ message, schema: confirmation })
     return action === 'accept' ? JSON.stringify(content) : action
   }
   const launch = (name: string, runner: Runner, more: Partial<StartedTask> = {}): StartedTask => ({

@@ -241,8 +241,9 @@ describe('resources', () => {
 
   it('are listed page by page', async () => {
     const { app, manager } = await setUp()
-    for (let i = 0; i < 150; i += 1)
+    for (let i = 0; i < 150; i += 1) {
       manager.registerTask({ id: `t${i}`, subagentName: 's', goalPrompt: 'g', owner: 'alice' })
+    }
     const first = (await send(app, ALICE, 'resources/list')).result as { resources: object[]; nextCursor: string }
     const { resources, nextCursor } = (await send(app, ALICE, 'resources/list', { cursor: first.nextCursor }))
       .result as typeof first

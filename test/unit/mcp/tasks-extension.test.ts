@@ -86,8 +86,9 @@ describe('a call that may be a task', () => {
     const { create } = setUp(hanging, { maxAsyncTasks: -1 })
     const ids = await Promise.all(Array.from({ length: 20 }, () => create()))
     expect(new Set(ids).size).toBe(20)
-    for (const id of ids)
+    for (const id of ids) {
       expect(id).toMatch(/^helper-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    }
   })
 
   it('is a result like any other when it cannot be started', async () => {
@@ -122,7 +123,7 @@ describe('tasks/get', () => {
     expect(result).toMatchObject({
       resultType: 'complete',
       status: 'completed',
-      result: { content: [{ type: 'text' }] },
+      result: { resultType: 'complete', content: [{ type: 'text' }] },
     })
     expect(JSON.stringify(result)).toContain('done')
     expect(result).not.toHaveProperty('error')

@@ -9,9 +9,7 @@ import { createManualClock } from '../../support/manual-clock.js'
 
 export interface Reply {
   readonly status: number
-  // The wire is untyped: a test looks at what it needs.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly result: any
+  readonly result: Readonly<Record<string, unknown>>
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } | undefined
 }
 
