@@ -1,5 +1,6 @@
+#!/usr/bin/env node
 /**
- * `node dist/src/cli/mcp.js`: reads the arguments and serves MCP. Exit codes: 0 when the client has gone or a signal came,
+ * `agent-tasks-mcp`: reads the arguments and serves MCP. Exit codes: 0 when the client has gone or a signal came,
  * 1 for a configuration that cannot be used or a port that is taken, 2 for arguments that are not understood.
  */
 import { parseArgs } from 'node:util'
@@ -28,7 +29,7 @@ async function main(): Promise<void> {
     command = parseMcpArguments(process.argv.slice(2))
   } catch (error) {
     console.error(`agent-tasks: ${(error as Error).message}`)
-    console.error('Usage: mcp [--config FILE] [--http [--host ADDRESS] [--port PORT]]')
+    console.error('Usage: agent-tasks-mcp [--config FILE] [--http [--host ADDRESS] [--port PORT]]')
     process.exitCode = 2
     return
   }

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { ConfigFileError } from '../../../src/errors.js'
@@ -141,5 +142,33 @@ describe('a configured subagent', () => {
         'What you need to know:\n- branch: main\n- files: ["a.ts"]',
       ].join('\n\n'),
     )
+  })
+})
+
+describe('the documentation', () => {
+  const root = new URL('../../../', import.meta.url)
+  const blocks = ['README.md', 'docs/mcp.md'].flatMap((file) =>
+    [...readFileSync(new URL(file, root), 'utf8').matchAll(/```json\n(.*?)```/gs)].map(([, block = '']) => [
+      file,
+      block,
+    ]),
+  )
+
+  it.each(blocks.filter(([, block]) => block!.includes('"subagents"')))(
+    'of %s shows a configuration that is taken',
+    (_file, block) => {
+      expect(parseAgentConfig(JSON.parse(block), 'it').subagents.length).toBeGreaterThan(2)
+    },
+  )
+
+  it('has an example that runs without an agent CLI', async () => {
+    const { config, folder: at } = loadAgentConfig(
+      fileURLToPath(new URL('docs/examples/mcp/agent-tasks.config.json', root)),
+    )
+    const counter = configuredSubagents(config, at, systemClock).get('word-count')!
+    const request = { ...runInput('word-count.mjs'), subagent_name: 'word-count', goal_prompt: 'word-count.mjs' }
+    const context = createRunContext()
+    expect(await counter.run(request, context)).toMatchObject({ final_message: 'Counted 1 file(s)' })
+    expect(context.output()).toContain('word-count.mjs: ')
   })
 })

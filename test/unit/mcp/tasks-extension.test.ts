@@ -189,6 +189,8 @@ describe('tasks/get', () => {
     expect(manager.getTask(taskId)?.delivery).toBe('delivered')
     for (let i = 0; i < 5; i += 1) await get(await create())
     expect(manager.getTask(taskId)).toBeUndefined()
+    manager.registerTask({ id: taskId, subagentName: 'another', goalPrompt: 'g', owner: 'alice' })
+    manager.failTask(taskId, 'of the same name')
     const second = (await get(taskId)).result as Record<string, unknown>
     expect(second).toEqual(first)
   })

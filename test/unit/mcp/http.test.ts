@@ -1,0 +1,167 @@
+/** The server over HTTP: who is let in, what a session is, and when it ends. The test owns the clock; the sockets are real. */
+import { request as httpRequest } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { InvalidSettingError } from '../../../src/errors.js'
+import { createHttpAccess } from '../../../src/mcp/http-access.js'
+import { listenWith, type HttpServer } from '../../../src/mcp/http.js'
+import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
+import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
+import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import { until } from '../../support/lifelines.js'
+import { setUpApp } from './wire.js'
+
+const servers: HttpServer[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+const hanging: SubagentRunner = (_request, { signal }) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
+
+async function setUp(http: AgentConfigInput['http'] = {}) {
+  const host = setUpApp({ hangs: hanging }, { http, maxAsyncTasks: -1 })
+  const server = await listenWith(host.app, { port: 0 })
+  servers.push(server)
+  return { ...host, server, url: server.url }
+}
+
+interface Answer {
+  readonly status: number
+  readonly session: string | null
+  readonly body: string
+}
+
+/** One request as a client of 2025 sends it. */
+async function post(url: string, message: object | string, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    body: typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message }),
+  })
+  return { status: response.status, session: response.headers.get('mcp-session-id'), body: await response.text() }
+}
+
+const INITIALIZE = {
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+}
+const LIST = { id: 2, method: 'tools/list', params: {} }
+const LAUNCH = {
+  id: 3,
+  method: 'tools/call',
+  params: { name: 'task', arguments: { subagent_name: 'hangs', goal_prompt: 'g', async: true } },
+}
+
+async function openSession(url: string, headers: Record<string, string> = {}): Promise<Record<string, string>> {
+  const { session } = await post(url, INITIALIZE, headers)
+  return { 'mcp-session-id': session!, 'mcp-protocol-version': '2025-11-25', ...headers }
+}
+
+describe('a session', () => {
+  it('is opened by initialize, and is one client', async () => {
+    const { url, manager } = await setUp()
+    const [first, second] = [await openSession(url), await openSession(url)]
+    expect(first['mcp-session-id']).not.toBe(second['mcp-session-id'])
+    await post(url, LAUNCH, first)
+    await post(url, LAUNCH, second)
+    const owners = manager.getAllTasks().map(({ owner }) => owner)
+    expect(owners).toEqual([`session-${first['mcp-session-id']!}`, `session-${second['mcp-session-id']!}`])
+  })
+
+  it('that never was gets 404, so that its client opens a new one', async () => {
+    const { url } = await setUp()
+    expect((await post(url, LIST, { 'mcp-session-id': 'nobody' })).status).toBe(404)
+    expect((await post(url, LIST)).status).toBe(400)
+  })
+
+  it('can be used by whoever opened it, and by nobody else', async () => {
+    const { url } = await setUp({ tokens: ['one', 'two'] })
+    const session = await openSession(url, { authorization: 'Bearer one' })
+    expect((await post(url, LIST, session)).status).toBe(200)
+    expect((await post(url, LIST, { ...session, authorization: 'Bearer two' })).status).toBe(404)
+    expect((await post(url, LIST, { ...session, authorization: 'Bearer three' })).status).toBe(401)
+  })
+
+  it('ends when its client says so: its tasks are cancelled, and nothing is owed', async () => {
+    const { url, manager } = await setUp()
+    const session = await openSession(url)
+    await post(url, LAUNCH, session)
+    expect((await fetch(url, { method: 'DELETE', headers: session })).status).toBe(200)
+    await until(() => manager.getRunningTasks().length === 0)
+    expect((await post(url, LIST, session)).status).toBe(404)
+    expect(manager.getPendingNotifications()).toEqual([])
+  })
+
+  it('ends when it is silent for long, but not while one of its tasks runs', async () => {
+    const { url, clock, manager } = await setUp({ sessionIdleMs: 60_000 })
+    const session = await openSession(url)
+    const busy = await openSession(url)
+    await post(url, LAUNCH, busy)
+    clock.advance(59_999)
+    expect((await post(url, LIST, session)).status).toBe(200)
+    await until(() => clock.pending >= 3)
+    clock.advance(60_000)
+    expect((await post(url, LIST, session)).status).toBe(404)
+    expect((await post(url, LIST, busy)).status).toBe(200)
+    expect(manager.getRunningTasks()).toHaveLength(1)
+  })
+})
+
+describe('a request', () => {
+  it.each([
+    ['to another path', '/other', {}, 404],
+    ['by another Host', '/mcp', { host: 'rebound.example' }, 403],
+    ['by a Host that is none', '/mcp', { host: 'a b' }, 403],
+    ['from a web page', '/mcp', { origin: 'http://localhost:5173' }, 403],
+    ['from a page of nowhere', '/mcp', { origin: 'null' }, 403],
+    ['from a page that is allowed', '/mcp', { origin: 'https://app.example' }, 200],
+    ['by a Host that is allowed', '/mcp', { host: 'agents.example:3500' }, 200],
+  ])('%s', async (_what, path, headers, status) => {
+    const { url } = await setUp({ allowedOrigins: ['https://app.example'], allowedHosts: ['agents.example'] })
+    const body = JSON.stringify({ jsonrpc: '2.0', ...INITIALIZE })
+    const answered = await new Promise<number | undefined>((resolve, reject) => {
+      const sent = httpRequest(new URL(path, url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      })
+      sent.on('response', (response) => resolve(response.resume().statusCode)).on('error', reject)
+      sent.end(body)
+    })
+    expect(answered).toBe(status)
+  })
+
+  it('that is no JSON, or too large, is answered as such, and the next one is served', async () => {
+    const { url } = await setUp()
+    expect((await post(url, '{')).status).toBe(400)
+    expect((await post(url, `"${'x'.repeat(5 * 1024 * 1024)}"`)).status).toBe(413)
+    expect((await post(url, INITIALIZE)).status).toBe(200)
+  })
+})
+
+describe('the server', () => {
+  it('says which port is taken, and leaves nothing open', async () => {
+    const { server } = await setUp()
+    const other = setUpApp()
+    const port = Number(new URL(server.url).port)
+    await expect(listenWith(other.app, { port })).rejects.toThrow(
+      new InvalidSettingError('http.port', port, 'a port that is free'),
+    )
+    expect(() => other.manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => ({}))).toThrow('disposed')
+  })
+
+  it('ends with all its sessions and tasks', async () => {
+    const { url, server, manager } = await setUp()
+    await post(url, LAUNCH, await openSession(url))
+    await server.close()
+    expect(manager.getRunningTasks()).toEqual([])
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it('does not listen for others than this machine without a token', () => {
+    const { http } = agentConfigSchema.parse({})
+    expect(() => createHttpAccess({ ...http, host: '0.0.0.0' })).toThrow('http.host')
+    expect(() => createHttpAccess({ ...http, host: '0.0.0.0', tokens: ['t'] })).not.toThrow()
+  })
+})
