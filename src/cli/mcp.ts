@@ -1,10 +1,10 @@
-#!/usr/bin/env node
 /**
- * `agent-tasks-mcp`: reads the arguments and serves MCP. Exit codes: 0 when the client has gone or a signal came,
- * 1 for a configuration that cannot be used or a port that is taken, 2 for arguments that are not understood.
+ * `node dist/src/cli/mcp.js`: `agent-tasks mcp` without the rest of the command line, for a host that starts it by its path.
+ * Exit codes: 0 when the client has gone or a signal came, 2 for arguments, a configuration or a port that cannot be used.
  */
 import { parseArgs } from 'node:util'
 import { AgentTasksError } from '../errors.js'
+import { EXIT } from './exit-codes.js'
 import { serveMcp, type McpCommand } from './serve-mcp.js'
 
 /** Reads the arguments of the command. */
@@ -29,15 +29,15 @@ async function main(): Promise<void> {
     command = parseMcpArguments(process.argv.slice(2))
   } catch (error) {
     console.error(`agent-tasks: ${(error as Error).message}`)
-    console.error('Usage: agent-tasks-mcp [--config FILE] [--http [--host ADDRESS] [--port PORT]]')
-    process.exitCode = 2
+    console.error('Usage: mcp.js [--config FILE] [--http [--host ADDRESS] [--port PORT]]')
+    process.exitCode = EXIT.usage
     return
   }
   try {
     await serveMcp(command)
   } catch (error) {
     console.error(error instanceof AgentTasksError ? `agent-tasks: ${error.message}` : error)
-    process.exitCode = 1
+    process.exitCode = EXIT.usage
   }
 }
 

@@ -1,6 +1,7 @@
 /** The command line `agent-tasks`: its commands, and how each of them ends. */
 import tab from '@bomb.sh/tab/commander'
 import { Command, CommanderError } from 'commander'
+import { addMcpCommand } from './mcp-command.js'
 import { addServeCommand } from './serve-command.js'
 import { addSubmitCommand } from './submit-command.js'
 import { addTasksCommands } from './tasks-commands.js'
@@ -32,6 +33,7 @@ Examples:
   $ source <(agent-tasks completion bash)`,
     )
   addServeCommand(program, surroundings)
+  addMcpCommand(program)
   addSubmitCommand(program, surroundings)
   addWatchCommand(program, surroundings)
   addTasksCommands(program, surroundings)

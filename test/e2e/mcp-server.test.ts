@@ -23,6 +23,7 @@ import { isAlive, openLifelines, until } from '../support/lifelines.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const server = join(root, 'dist/src/cli/mcp.js')
+const program = join(root, 'dist/src/cli/main.js')
 const everything = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
 const MODERN = '2026-07-28'
 
@@ -176,6 +177,18 @@ describe('over stdio', () => {
     expect(cancelled).toMatchObject({ cancelled: true })
   })
 
+  it('`agent-tasks mcp` is the same server', async () => {
+    const [, ...options] = argumentsFor({ subagents })
+    const client = await connect([program, 'mcp', ...options])
+    onTestFinished(() => client.close())
+    expect((await use(client, 'task', { subagent_name: 'shout', goal_prompt: 'hello' })).text).toContain('HELLO')
+    const child = spawn(process.execPath, [program, 'mcp', '--config', '/no/such/file'], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    const [out, said, code] = await Promise.all([text(child.stdout), text(child.stderr), exitCode(child)])
+    expect([out, said, code]).toEqual(['', 'agent-tasks: /no/such/file: cannot be read (ENOENT).\n', 2])
+  })
+
   it('a client is told when its tasks change', async () => {
     const client = new Client({ name: 'second', version: '1.0.0' })
     const told: string[] = []
@@ -254,7 +267,7 @@ describe('over stdio', () => {
     const file = configFile(config)
     const child = spawn(process.execPath, [server, '--config', file], { stdio: ['pipe', 'pipe', 'pipe'] })
     const [out, said, code] = await Promise.all([text(child.stdout), text(child.stderr), exitCode(child)])
-    expect([out, said, code]).toEqual(['', `agent-tasks: ${file}: ${problem}\n`, 1])
+    expect([out, said, code]).toEqual(['', `agent-tasks: ${file}: ${problem}\n`, 2])
   })
 
   it('arguments that are not understood are said to be, with exit code 2', async () => {
@@ -404,7 +417,7 @@ describe('over HTTP', () => {
     const child = spawn(process.execPath, [...argumentsFor({}), '--http', '--host', '0.0.0.0', '--port', '0'])
     onTestFinished(() => void child.kill('SIGKILL'))
     const [said, code] = await Promise.all([text(child.stderr), exitCode(child)])
-    expect([said.includes('Setting http.host: got "0.0.0.0", expected a loopback address'), code]).toEqual([true, 1])
+    expect([said.includes('Setting http.host: got "0.0.0.0", expected a loopback address'), code]).toEqual([true, 2])
   })
 })
 

@@ -22,6 +22,7 @@ function setUp(options: Partial<TaskTableOptions> = {}) {
     /** What was told since, in words. */
     told: () =>
       table.outbox.splice(0).map((item) => {
+        if (item.type === 'questions') return `${item.type} ${item.entry.record.id}`
         if (item.type !== 'transition') return `${item.type} ${item.owner}`
         const { transition } = item
         return `${transition.taskId} ${transition.kind} ${'to' in transition ? transition.to : ''}`.trimEnd()

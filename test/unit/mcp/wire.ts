@@ -5,7 +5,7 @@ import type { Caller } from '../../../src/mcp/callers.js'
 import { createMcpApp, createMcpServer, type McpApp } from '../../../src/mcp/mcp-server.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
-import { createManualClock } from '../../support/manual-clock.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 export interface Reply {
   readonly status: number
