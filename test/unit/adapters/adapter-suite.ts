@@ -49,7 +49,10 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
         additionalProperties: false,
       })
       expect(offered[1]?.parameters).toMatchObject({
-        properties: { action: { enum: ['list', 'peek', 'cancel', 'output'] }, cursor: { type: 'integer', minimum: 0 } },
+        properties: {
+          action: { enum: ['list', 'peek', 'cancel', 'output', 'answer'] },
+          cursor: { type: 'integer', minimum: 0 },
+        },
       })
       // Nothing that a provider may choke on or a model need not read.
       expect(JSON.stringify(offered)).not.toMatch(/propertyNames|9007199254740991|~standard/)
