@@ -11,7 +11,7 @@
  * The chart is pure: the host provides `requestAbort` and `noteQuestions`, and the registry that owns the task stamps the
  * times.
  */
-import { and, assign, not, setup, stateIn, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import { assign, not, setup, stateIn, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import type { AskedQuestion, OutputObject, Settlement, TaskQuestion } from './records.js'
 
 /** What a task actor starts with. */
@@ -67,8 +67,9 @@ export const asyncTaskMachine = setup({
   guards: {
     hasDeadline: ({ context }) => context.timeoutMs !== undefined,
     isOverdue: stateIn({ running: { deadline: 'overdue' } }),
-    hasOtherQuestions: ({ context, event }) =>
-      event.type === 'task.answer' && context.questions.some(({ id }) => id !== event.questionId),
+    hasTime: not(stateIn({ running: { deadline: 'overdue' } })),
+    isOneOfSeveral: ({ context: { questions }, event }) =>
+      event.type === 'task.answer' && questions.length > 1 && questions.some(({ id }) => id === event.questionId),
     isOpen: ({ context, event }) =>
       event.type === 'task.answer' && context.questions.some(({ id }) => id === event.questionId),
   },
@@ -170,7 +171,7 @@ export const asyncTaskMachine = setup({
               description: 'The run needs nobody.',
               on: {
                 'task.ask': {
-                  guard: not('isOverdue'),
+                  guard: 'hasTime',
                   target: 'asking',
                   actions: ['keepQuestion', 'noteQuestions'],
                   description: 'The run asks whoever its task is for.',
@@ -189,7 +190,7 @@ export const asyncTaskMachine = setup({
                 'task.ask': { actions: ['keepQuestion', 'noteQuestions'], description: 'The run asks one thing more.' },
                 'task.answer': [
                   {
-                    guard: and(['isOpen', 'hasOtherQuestions']),
+                    guard: 'isOneOfSeveral',
                     actions: ['dropQuestion', 'noteQuestions'],
                     description: 'One of several questions was answered.',
                   },

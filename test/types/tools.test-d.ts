@@ -64,7 +64,9 @@ export function misuseDoesNotCompile(): void {
 
 export function theParametersAreThoseOfTheSchemas(): void {
   expectTypeOf<TaskParams>().toExtend<{ subagent_name: string; goal_prompt: string; async?: boolean | undefined }>()
-  expectTypeOf<CheckAsyncTasksParams['action']>().toEqualTypeOf<'list' | 'peek' | 'cancel' | 'output' | undefined>()
+  expectTypeOf<CheckAsyncTasksParams['action']>().toEqualTypeOf<
+    'list' | 'peek' | 'cancel' | 'output' | 'answer' | undefined
+  >()
   expectTypeOf<WaitForAsyncTasksParams['mode']>().toEqualTypeOf<'any' | 'all' | undefined>()
   const tool = new TaskTool({ getAsyncTaskManager, resolveSubagent: () => undefined })
   expectTypeOf<(typeof tool)['kind']>().toEqualTypeOf<'execute'>()

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
 import type { AsyncTaskInfo, Settlement } from '../../../machines/records.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import type { RunContext } from '../../../src/engine/runner.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { watchState } from '../../support/watched-xstate.js'
@@ -21,12 +22,23 @@ const events: readonly Event[] = [
   { type: 'task.cancel' },
   elapsed(asyncTaskMachine, 'deadline'),
   elapsed(asyncTaskMachine, 'grace'),
+  { type: 'task.ask', question: { message: 'Which one?', schema: {}, askedAt: 0 } },
+  { type: 'task.answer', questionId: 'question-1' },
+  { type: 'task.answer', questionId: 'question-2' },
 ]
 
-const waysOf = (timeoutMs?: number): readonly Way<Event>[] =>
+/** The most questions a way asks: the chart counts them, and this is what bounds its context. */
+const MAX_ASKED = 2
+
+/** @param canAsk only a run that was launched can */
+const waysOf = (timeoutMs: number | undefined, canAsk: boolean): readonly Way<Event>[] =>
   everyWay(asyncTaskMachine, {
     input: { id: 'a', subagentName: 'helper', graceMs: GRACE_MS, ...(timeoutMs !== undefined && { timeoutMs }) },
     events,
+    canHappen: ({ context }, { type }) =>
+      type === 'task.ask'
+        ? canAsk && (context as { asked: number }).asked < MAX_ASKED
+        : canAsk || type !== 'task.answer',
   })
 
 /** What a method asks for; after the deadline, completing a task fails it. */
@@ -48,7 +60,8 @@ function createHost(timeoutMs: number | undefined) {
   manager.onTaskFailed((task) => told.push(task))
   manager.onTaskCancelled((task) => told.push(task))
   const input = { id: 'a', subagentName: 'helper', goalPrompt: 'do it', ...(timeoutMs !== undefined && { timeoutMs }) }
-  return { clock, engine, told, manager, input }
+  const contexts: RunContext[] = []
+  return { clock, engine, told, manager, input, contexts }
 }
 
 /** Takes a step. Answers what the caller was told, if there is an answer. */
@@ -58,14 +71,18 @@ const byMethods: Perform = ({ clock, manager }, event) => {
   if ('delay' in event) clock.advance(event.delay === 'deadline' ? TIMEOUT_MS : GRACE_MS)
   else if (event.type === 'task.complete') return manager.completeTask('a', event.output)
   else if (event.type === 'task.fail') return manager.failTask('a', event.error)
-  else return manager.cancelTask('a')
+  else if (event.type === 'task.cancel') return manager.cancelTask('a')
+  else throw new Error(`no method does ${event.type}`)
   return undefined
 }
 
 const byRun: Perform = (host, event) => {
   const run = host.engine.runs[0]
   if ('delay' in event || event.type === 'task.cancel') return byMethods(host, event)
-  if (event.type === 'task.complete') run?.finish({ type: 'returned', value: event.output })
+  // A question after the end or the deadline is refused, which the record shows.
+  if (event.type === 'task.ask') void host.contexts[0]?.ask('Which one?').catch(() => undefined)
+  else if (event.type === 'task.answer') host.manager.answerTask('a', event.questionId, { action: 'decline' })
+  else if (event.type === 'task.complete') run?.finish({ type: 'returned', value: event.output })
   else run?.finish({ type: 'threw', reason: new Error(event.error) })
   return undefined
 }
@@ -73,8 +90,12 @@ const byRun: Perform = (host, event) => {
 async function take(way: Way<Event>, timeoutMs: number | undefined, isLaunched: boolean): Promise<void> {
   const host = createHost(timeoutMs)
   const { clock, engine, manager, told, input } = host
-  if (isLaunched) manager.launch(input, () => new Promise(() => undefined))
-  else manager.registerTask(input)
+  if (isLaunched) {
+    manager.launch(input, (_input, context) => {
+      host.contexts.push(context)
+      return new Promise(() => undefined)
+    })
+  } else manager.registerTask(input)
   const state = watchState('task.a')
   expect(state()).toEqual(way.start.value)
   engine.runs[0]?.begin()
@@ -86,6 +107,10 @@ async function take(way: Way<Event>, timeoutMs: number | undefined, isLaunched: 
     expect(state(), event.type).toEqual(after.value)
     const settlement = after.output as Settlement | undefined
     expect(task).toMatchObject(settlement ?? { status: 'running' })
+    const { questions } = after.context as { questions: readonly { id: string }[] }
+    expect(task?.questions?.map(({ id }) => id) ?? []).toEqual(
+      settlement === undefined ? questions.map(({ id }) => id) : [],
+    )
     // A1: the first end wins, and its record stays as it is.
     if (answer !== undefined) {
       expect(answer).toBe(before.status === 'active' && settlement?.status === statusBy[event.type])
@@ -109,12 +134,10 @@ describe('every way through the chart of an async task', () => {
     ['without a deadline', undefined],
     ['with a deadline', TIMEOUT_MS],
   ] as const) {
-    const ways = waysOf(timeoutMs)
-
     it(`A1, T1 to T4: ${title}, by the methods of the manager`, () =>
-      takeEach(asyncTaskMachine, ways, (way) => take(way, timeoutMs, false)))
+      takeEach(asyncTaskMachine, waysOf(timeoutMs, false), (way) => take(way, timeoutMs, false)))
 
     it(`A1, A3, T1 to T4: ${title}, by a run that was launched`, () =>
-      takeEach(asyncTaskMachine, ways, (way) => take(way, timeoutMs, true)))
+      takeEach(asyncTaskMachine, waysOf(timeoutMs, true), (way) => take(way, timeoutMs, true)))
   }
 })
