@@ -175,10 +175,6 @@ export class TaskTable {
     return this.#reservations.has(id)
   }
 
-  hasSlot(slot: number): boolean {
-    return this.#slots.has(slot)
-  }
-
   lease(deliveryId: string): Lease | undefined {
     return this.#leases.get(deliveryId)
   }
