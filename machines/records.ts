@@ -57,6 +57,7 @@ export interface TaskQuestion extends AskedQuestion {
 export interface TaskAnswer {
   /** `accept`: `content` has the answer. `decline`: somebody said no. `cancel`: nobody chose. */
   readonly action: 'accept' | 'decline' | 'cancel'
+  /** What was answered; it fits the schema of the question. */
   readonly content?: Readonly<Record<string, unknown>>
 }
 

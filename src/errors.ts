@@ -108,6 +108,7 @@ export class ConfigFileError extends AgentTasksError {
 /** A run's question will not be answered: its task has ended, or its deadline has passed. */
 export class QuestionWithdrawnError extends AgentTasksError {
   override readonly name = 'QuestionWithdrawnError'
+  /** The task that asked. */
   readonly taskId: string
 
   constructor(taskId: string) {

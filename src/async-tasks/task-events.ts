@@ -31,7 +31,9 @@ export interface TaskProgressEvent {
 
 /** What the run of a task waits to be told, after that has changed. */
 export interface TaskQuestionsEvent {
+  /** The task that asks. */
   readonly taskId: string
+  /** Whom it is for. */
   readonly owner: string
   /** Empty when it waits for nothing any more. */
   readonly questions: readonly TaskQuestion[]

@@ -12,6 +12,7 @@ import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 import { createReport, type Report } from './report.js'
 
+/** What an MCP server serves. */
 export interface BackendOptions {
   /** As in `agent-tasks.config.json`. */
   readonly config?: AgentConfigInput
@@ -19,6 +20,7 @@ export interface BackendOptions {
   readonly folder?: string
   /** Subagents that are functions of this process, by name, besides those of the configuration. */
   readonly subagents?: Readonly<Record<string, SubagentDefinition>>
+  /** Drives every timer and timestamp. Default: the platform's. */
   readonly clock?: Clock
   /** Gets each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void

@@ -9,9 +9,11 @@ import { preview } from '../protocol/preview.js'
 
 /** A configuration, and where its relative paths start. */
 export interface LoadedConfig {
+  /** What it says, with every default filled in. */
   readonly config: AgentConfig
   /** The file it came from; undefined when there was none. */
   readonly file: string | undefined
+  /** Where its relative paths start. */
   readonly folder: string
 }
 

@@ -12,6 +12,7 @@ import { createMcpApp, createMcpServer, type McpApp } from './mcp-server.js'
 import { feedResources } from './resource-feed.js'
 import { resourceChanges } from './resources.js'
 
+/** Where an HTTP server listens, and what it serves. */
 export interface HttpServerOptions extends BackendOptions {
   /** The address to listen at. Beats `http.host` of the configuration. */
   readonly host?: string

@@ -4,6 +4,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import { createBackend, type BackendOptions } from './backend.js'
 import { createMcpApp, createMcpServer, type McpApp } from './mcp-server.js'
 
+/** Whom a stdio server talks to, and what it serves. */
 export interface StdioServerOptions extends BackendOptions {
   /** Default: `process.stdin`. */
   readonly input?: Readable

@@ -53,7 +53,10 @@ async function misread(chart: Chart): Promise<string[]> {
 function isInPlace(node: AnyStateNode, frames: ReadonlyMap<string, string | undefined>): boolean {
   const { parent } = node
   const frame = parent?.parent === undefined ? undefined : idOf(parent)
-  return frames.has(idOf(node)) && frames.get(idOf(node)) === frame
+  // Mermaid puts each of several states that are on at once into a frame of its own.
+  const divider = frames.get(idOf(node))
+  const seen = parent?.type === 'parallel' && divider !== undefined ? frames.get(divider) : divider
+  return frames.has(idOf(node)) && seen === frame
 }
 
 function firstDifference(present: string, expected: string): string {

@@ -59,12 +59,15 @@ export function labelOf({ event, guard, actions }: Pick<ChartTransition, 'event'
 
 function inner(parent: AnyStateNode, transitions: readonly ChartTransition[]): string[] {
   const nodes = Object.values(parent.states)
-  const initial = parent.initial.target[0]
+  const initial = parent.type === 'parallel' ? undefined : parent.initial.target[0]
   return [
     ...(initial === undefined ? [] : [`[*] --> ${idOf(initial)}`]),
-    ...nodes.flatMap((node) => [
+    ...nodes.flatMap((node, index) => [
+      ...(parent.type === 'parallel' && index > 0 ? ['--'] : []),
       `state "${node.key}" as ${idOf(node)}`,
-      ...(node.type === 'compound' ? [`state ${idOf(node)} {`, ...indent(inner(node, transitions)), '}'] : []),
+      ...(node.type === 'compound' || node.type === 'parallel'
+        ? [`state ${idOf(node)} {`, ...indent(inner(node, transitions)), '}']
+        : []),
       ...(node.type === 'final' ? [`${idOf(node)} --> [*]`] : []),
     ]),
     ...transitions.flatMap(({ from, target, ...transition }) =>
@@ -100,7 +103,14 @@ function section(chart: Chart): string {
 }
 
 function stateRow({ node, path, effects, description }: ChartState): string[] {
-  const kind = node.type === 'final' ? ' (final)' : node.parent?.initial.target[0] === node ? ' (initial)' : ''
+  const kind =
+    node.type === 'final'
+      ? ' (final)'
+      : node.parent?.type === 'parallel'
+        ? ' (with its siblings)'
+        : node.parent?.initial.target[0] === node
+          ? ' (initial)'
+          : ''
   return [`\`${path}\`${kind}`, effects.join('<br>'), description ?? '']
 }
 

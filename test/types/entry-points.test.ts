@@ -9,7 +9,7 @@ const { name, exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')
   name: string
   exports: Record<string, unknown>
 }
-const subpaths = Object.keys(exports).filter((subpath) => subpath !== './package.json')
+const subpaths = Object.keys(exports).filter((subpath) => !subpath.endsWith('.json'))
 
 /** The two ways to import an entry point: by its name, and from its source. */
 function specifiersOf(specifier: string): string[] {

@@ -1,0 +1,39 @@
+/** The types of `agent-tasks/mcp`: compiled by `npm run types`, never run. */
+import { expectTypeOf } from 'vitest'
+import {
+  agentConfigSchema,
+  CONFIG_FILE_NAME,
+  loadAgentConfig,
+  parseAgentConfig,
+  startMcpHttpServer,
+  startMcpStdioServer,
+  type AgentConfig,
+  type AgentConfigInput,
+  type HttpServer,
+  type LoadedConfig,
+  type StdioServer,
+} from 'agent-tasks/mcp'
+
+export async function aServerIsStartedFromAConfiguration(): Promise<void> {
+  const config: AgentConfigInput = { subagents: [{ name: 'a', description: 'Does it.', command: 'node' }] }
+  expectTypeOf(startMcpStdioServer({ config })).toEqualTypeOf<StdioServer>()
+  expectTypeOf(await startMcpHttpServer({ config, port: 0 })).toEqualTypeOf<HttpServer>()
+  expectTypeOf((await startMcpHttpServer()).url).toEqualTypeOf<string>()
+  // @ts-expect-error a port is a number
+  void startMcpHttpServer({ port: '3500' })
+  // @ts-expect-error a subagent has a command
+  startMcpStdioServer({ config: { subagents: [{ name: 'a', description: 'b' }] } })
+  // @ts-expect-error a server over stdio has no address
+  startMcpStdioServer({ host: '127.0.0.1' })
+}
+
+export function aConfigurationHasItsDefaultsFilledIn(): void {
+  const { config, folder, file }: LoadedConfig = loadAgentConfig()
+  expectTypeOf(config).toEqualTypeOf<AgentConfig>()
+  expectTypeOf(folder).toEqualTypeOf<string>()
+  expectTypeOf(file).toEqualTypeOf<string | undefined>()
+  expectTypeOf(parseAgentConfig({}, CONFIG_FILE_NAME).subagents[0]!.args).toEqualTypeOf<string[]>()
+  expectTypeOf(agentConfigSchema.parse({})).toEqualTypeOf<AgentConfig>()
+  // @ts-expect-error one of three
+  parseAgentConfig({}, CONFIG_FILE_NAME).subagents[0]!.output = 'xml'
+}
