@@ -71,7 +71,7 @@ it('N5: tells a relay that comes back of the actors that live, and says once tha
   // What had ended before is not told again; what happened meanwhile is, after the actors that it happened to.
   expect(treeOf(after)).toEqual(['registry', 'registry > task.busy', 'registry > task.new', 'registry > task.idle'])
   expect(storyOf(after, 'task.busy').slice(1)).toEqual(['task.complete', 'is "completed"'])
-  expect(storyOf(after, 'task.idle')).toEqual(['made {"running":"unlimited"}'])
+  expect(storyOf(after, 'task.idle')).toEqual(['made {"running":{"deadline":"unlimited","attention":"working"}}'])
   expect(errors).toEqual([[expect.any(Error), 'connection']])
   expect(inspector.stats.dropped).toBe(0)
 })

@@ -87,6 +87,7 @@ it.each([
   ['Authorization', 'x', '[redacted]'],
   ['password', 7, '[redacted]'],
   ['error', 'the words', '[redacted]'],
+  ['schema', { title: 'what a question asks' }, '[redacted]'],
   ['error', { code: 'CANCELLED' }, { code: 'CANCELLED' }],
   ['output', undefined, undefined],
   ['subagentName', 'x', 'x'],
@@ -100,6 +101,7 @@ const JUDGED = new Set([
   ...['type', 'id', 'actorId', 'taskId', 'instanceId', 'subagentName', 'owner', 'status', 'delivery', 'value', 'code'],
   ...['deliveryId', 'taskIds', 'heir', 'reservationId', 'name', 'tags', 'kind', 'from', 'to', 'task', 'src'],
   ...['initial', 'running', 'holding', 'gathering', 'open', 'delivering', 'connecting', 'connected', 'connection'],
+  ...['deadline', 'attention'],
 ])
 
 it('shows text in no field that nobody has judged', async () => {

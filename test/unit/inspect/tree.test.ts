@@ -45,9 +45,9 @@ it('shows the registry, its tasks and its deliveries, each under its parent, in 
     'registry > delivery.main > deliver',
   ])
   expect(storyOf(received, 'task.a')).toEqual([
-    'made {"running":"unlimited"}',
+    'made {"running":{"deadline":"unlimited","attention":"working"}}',
     'xstate.init',
-    'is {"running":"unlimited"}',
+    'is {"running":{"deadline":"unlimited","attention":"working"}}',
     'task.complete',
     'is "completed"',
   ])
