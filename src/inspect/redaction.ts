@@ -18,7 +18,7 @@ const CONTENT = new Set(
     ...['goalPrompt', 'goal_prompt', 'prompt', 'instructions', 'task_intention', 'intention', 'task_name'],
     ...['output', 'outputs', 'result', 'results', 'final_message', 'emitted_vars', 'content', 'structuredContent'],
     ...['message', 'messages', 'text', 'reminder', 'body', 'data', 'reason', 'stack', 'cause', 'stdout', 'stderr'],
-    ...['args', 'arguments', 'params', 'metadata', 'env', 'headers'],
+    ...['args', 'arguments', 'params', 'metadata', 'env', 'headers', 'schema'],
   ].map((name) => name.toLowerCase()),
 )
 
