@@ -1,0 +1,33 @@
+/** `agent-tasks mcp` before it serves: what is wrong with the command line, the file or the port. The rest is tested as a process. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { run } from './command-line.js'
+
+describe('agent-tasks mcp', () => {
+  it.each([
+    [['--config', '/no/such/file'], 'agent-tasks: /no/such/file: cannot be read (ENOENT).\n'],
+    [['--http', '--port', 'x'], '--port'],
+    [['--http', '--host', '0.0.0.0'], 'agent-tasks: Setting http.host: got "0.0.0.0", expected a loopback address'],
+    [['--https'], "unknown option '--https'"],
+  ])('%j starts nothing, with exit code 2', async (args, problem) => {
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => void said.mockRestore())
+    const { exitCode, stdout, stderr } = await run(['mcp', ...args])
+    expect([exitCode, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(problem)
+  })
+
+  it('says which field of the file is wrong', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'config.json')
+    writeFileSync(file, JSON.stringify({ instances: [{ id: 'a' }] }))
+    const { exitCode, stderr } = await run(['mcp', '--config', file])
+    expect([exitCode, stderr]).toEqual([
+      2,
+      `agent-tasks: ${file}: instances[0]: got {"id":"a"}, expected either a command or a url.\n`,
+    ])
+  })
+})
