@@ -131,8 +131,9 @@ it('has the types of the package, but for the id, which the package leaves null 
 function asDeepAs(theirs: unknown, ours: unknown): unknown {
   if (theirs === '[Array]' && Array.isArray(ours)) return theirs
   if (theirs === '[Object]' && typeof ours === 'object') return theirs
-  if (Array.isArray(ours))
+  if (Array.isArray(ours)) {
     return ours.map((inner, index) => asDeepAs((theirs as unknown[] | undefined)?.[index], inner))
+  }
   if (typeof ours !== 'object' || ours === null) return ours
   const fields = Object.entries(ours).map(([key, inner]) => [
     key,
