@@ -2,6 +2,8 @@
 import tab from '@bomb.sh/tab/commander'
 import { Command, CommanderError } from 'commander'
 import { addMcpCommand } from './mcp-command.js'
+import { addConfigCommand } from './config-command.js'
+import { addDoctorCommand } from './doctor-command.js'
 import { addServeCommand } from './serve-command.js'
 import { addSubmitCommand } from './submit-command.js'
 import { addTasksCommands } from './tasks-commands.js'
@@ -37,6 +39,8 @@ Examples:
   addSubmitCommand(program, surroundings)
   addWatchCommand(program, surroundings)
   addTasksCommands(program, surroundings)
+  addConfigCommand(program, surroundings)
+  addDoctorCommand(program, surroundings)
   tab(program, { completionCommandName: 'completion' })
   return program
 }

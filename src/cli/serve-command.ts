@@ -2,7 +2,8 @@
 import type { Command } from 'commander'
 import type { Instance } from '../instances/instance.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
-import { startTaskServer, type TaskServer, type TaskServerOptions } from '../server/start-task-server.js'
+import type { Inspector } from '../inspect/inspector.js'
+import { startTaskServer, type TaskServerOptions } from '../server/start-task-server.js'
 import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'
 import { introduce } from './introduction.js'
@@ -16,6 +17,7 @@ interface ServeOptions {
   readonly config?: string
   readonly instance: readonly string[]
   readonly demo?: boolean
+  readonly inspect?: string | true
   readonly json?: boolean
 }
 
@@ -34,6 +36,10 @@ export function addServeCommand(program: Command, surroundings: Surroundings): v
     .option('--port <port>', 'the port of REST and /ws, 0 for a free one (default: PORT, or 3300)')
     .option('--ws-port <port>', 'the port of the socket for clients (default: TASKS_WS_PORT, or 3400)')
     .option('--config <file>', 'a JSON file with settings of the server (default: CONFIG_FILE)')
+    .option(
+      '--inspect [url]',
+      'show what runs in Stately’s viewer, through the relay at this ws:// URL (see docs/inspect.md)',
+    )
     .option('--json', 'print where it listens as JSON')
     .addHelpText(
       'after',
@@ -59,11 +65,15 @@ async function serve(options: ServeOptions, surroundings: Surroundings): Promise
     ...(wsPort !== undefined && { tasks: { wsPort } }),
     ...(options.config !== undefined && { configFile: options.config }),
   }
+  const inspector = await inspectorFor(options.inspect)
   const instances: Instance[] = options.demo === true ? [createDemoInstance()] : []
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
-    const server = await startTaskServer({ ...settings, instances })
-    stopOnSignals(server)
+    const server = await startTaskServer({ ...settings, instances, ...(inspector && { inspect: inspector }) })
+    stopOnSignals(async () => {
+      await server.close()
+      await inspector?.close()
+    })
     const terminal = createTerminal(surroundings, 'stdout')
     const { httpUrl, wsUrl } = server
     if (options.json === true) terminal.printJson({ httpUrl, wsUrl, instances: instances.map(({ id }) => id) })
@@ -76,17 +86,25 @@ async function serve(options: ServeOptions, surroundings: Surroundings): Promise
       )
     }
   } catch (error) {
-    await Promise.all(instances.map((instance) => instance.close()))
+    await Promise.all([...instances.map((instance) => instance.close()), inspector?.close()])
     throw error
   }
 }
 
-function stopOnSignals(server: TaskServer): void {
+/** @param url as on the command line: true for the default relay */
+async function inspectorFor(url: string | true | undefined): Promise<Inspector | undefined> {
+  if (url === undefined) return undefined
+  // Nobody else needs it.
+  const { createInspector } = await import('../inspect/inspector.js')
+  return createInspector(url === true ? {} : { url })
+}
+
+function stopOnSignals(close: () => Promise<void>): void {
   let isStopping = false
   const stop = (): void => {
     if (isStopping) process.exit(1)
     isStopping = true
-    server.close().then(
+    close().then(
       () => process.exit(0),
       (error: unknown) => {
         console.error(error)

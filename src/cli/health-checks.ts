@@ -1,0 +1,155 @@
+/** What `agent-tasks doctor` looks at: what is installed, which ports are free, which subagents and instances start. */
+import { execFile } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { resolve } from 'node:path'
+import { mcpInstance } from '../instances/mcp-instance.js'
+import { loadAgentConfig, type LoadedConfig } from '../mcp/config-file.js'
+import { healthSchema } from '../protocol/rest.js'
+import { resolveServerConfig } from '../protocol/server-config.js'
+import { readConfigFile } from '../server/config-file.js'
+import { oneLine } from './table.js'
+
+/** What was looked at, and what was found. */
+export interface Finding {
+  readonly check: string
+  /** `missing` makes the exit code 6; `note` does not. */
+  readonly state: 'ok' | 'note' | 'missing'
+  readonly detail: string
+}
+
+/** How long a program may take to say its version, in ms. */
+const VERSION_MS = 5000
+/** How long a server that is there may take to answer, in ms. */
+const ANSWER_MS = 2000
+const LEAST_NODE = [20, 19] as const
+
+/** Packages that some parts of this one need, and what for. */
+const optionalPackages = {
+  '@statelyai/inspect': 'the inspector in a browser, and its relay',
+  'fast-check': 'agent-tasks/testing',
+  ai: 'agent-tasks/adapters/ai-sdk',
+  '@openai/agents': 'agent-tasks/adapters/openai-agents',
+  '@langchain/core': 'agent-tasks/adapters/langchain',
+} as const
+
+export interface CheckupOptions {
+  /** `agent-tasks.config.json`, or another file. */
+  readonly configPath: string | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+}
+
+/** Looks at everything, one thing after the other, and never throws. */
+export async function* examine({ configPath, env, cwd }: CheckupOptions): AsyncGenerator<Finding> {
+  yield checkNode(process.versions.node)
+  for (const [name, use] of Object.entries(optionalPackages)) yield checkPackage(name, use, cwd)
+  const loaded = attempt(() => loadAgentConfig(configPath, cwd))
+  if ('error' in loaded) yield { check: 'configuration', state: 'missing', detail: loaded.error }
+  else yield* checkConfigured(loaded.value)
+  const server = attempt(() => resolveServerConfig({ env, file: readConfigFile(env['CONFIG_FILE']) }))
+  if ('error' in server) yield { check: 'server settings', state: 'missing', detail: server.error }
+  else {
+    const { host, port, tasks } = server.value
+    for (const one of new Set([port, tasks.wsPort])) yield await checkPort(host, one)
+  }
+}
+
+async function* checkConfigured({ config, file, folder }: LoadedConfig): AsyncGenerator<Finding> {
+  const detail = file ?? 'no agent-tasks.config.json here: the MCP server has no subagents'
+  yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
+  for (const { name, command, cwd } of config.subagents) {
+    yield checkProgram(`subagent ${name}`, command, cwd === undefined ? folder : resolve(folder, cwd))
+  }
+  for (const { id, cwd, ...location } of config.instances) {
+    yield checkInstance(id, { ...location, cwd: cwd === undefined ? folder : resolve(folder, cwd) })
+  }
+}
+
+export function checkNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const isNewEnough = major > LEAST_NODE[0] || (major === LEAST_NODE[0] && minor >= LEAST_NODE[1])
+  const detail = isNewEnough ? version : `${version} is too old: install ${LEAST_NODE.join('.')} or newer`
+  return { check: 'Node', state: isNewEnough ? 'ok' : 'missing', detail }
+}
+
+function checkPackage(name: string, use: string, cwd: string): Finding {
+  for (const from of [resolve(cwd, 'package.json'), import.meta.url]) {
+    const found = attempt(() => createRequire(from).resolve.paths(name) ?? [])
+    if (!('value' in found)) continue
+    for (const folder of found.value) {
+      const manifest = attempt(() => createRequire(from)(resolve(folder, name, 'package.json')) as { version: string })
+      if ('value' in manifest) return { check: name, state: 'ok', detail: `${manifest.value.version}, for ${use}` }
+    }
+  }
+  return { check: name, state: 'note', detail: `not installed; only ${use} needs it` }
+}
+
+/** Starts the program with `--version`: whether it starts is what counts, not what it says. */
+function checkProgram(check: string, command: string, cwd: string): Promise<Finding> {
+  return new Promise((done) => {
+    const found = (state: Finding['state'], detail: string): void =>
+      done({ check, state, detail: oneLine(detail, 200) })
+    execFile(command, ['--version'], { cwd, timeout: VERSION_MS, killSignal: 'SIGKILL' }, (error, stdout) => {
+      if (error === null) found('ok', `${command} ${stdout.split('\n')[0] ?? ''}`.trim())
+      else if (typeof error.code === 'string') {
+        found('missing', `${command} does not start (${error.code}): install it, or name its path`)
+      } else if (error.killed === true) {
+        found('note', `${command} starts, and did not answer --version within ${VERSION_MS} ms`)
+      } else found('note', `${command} starts, and does not know --version`)
+    })
+  })
+}
+
+async function checkInstance(id: string, location: object): Promise<Finding> {
+  const check = `instance ${id}`
+  try {
+    // What was checked as a configuration is a location.
+    const instance = await mcpInstance({ ...(location as { command: string }), id })
+    try {
+      const { length } = await instance.listTools()
+      return { check, state: 'ok', detail: `starts, and has ${length} tools` }
+    } finally {
+      await instance.close()
+    }
+  } catch (error) {
+    return { check, state: 'missing', detail: oneLine((error as Error).message, 300) }
+  }
+}
+
+async function checkPort(host: string, port: number): Promise<Finding> {
+  const check = `port ${port}`
+  const code = await listenBriefly(host, port)
+  if (code === undefined) return { check, state: 'ok', detail: `free at ${host}` }
+  if (code !== 'EADDRINUSE') return { check, state: 'missing', detail: `cannot be listened to at ${host} (${code})` }
+  const version = await serverVersionAt(host, port)
+  if (version !== undefined) return { check, state: 'ok', detail: `a task server ${version} listens there` }
+  return { check, state: 'note', detail: 'taken: name another with --port or --ws-port, or stop what listens there' }
+}
+
+/** @returns why it cannot be listened to */
+function listenBriefly(host: string, port: number): Promise<string | undefined> {
+  return new Promise((done) => {
+    const probe = createServer()
+    probe.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'unknown'))
+    probe.listen(port, host, () => probe.close(() => done(undefined)))
+  })
+}
+
+async function serverVersionAt(host: string, port: number): Promise<string | undefined> {
+  try {
+    const name = host.includes(':') ? `[${host}]` : host
+    const answer = await fetch(`http://${name}:${port}/health`, { signal: AbortSignal.timeout(ANSWER_MS) })
+    return healthSchema.parse(await answer.json()).version
+  } catch {
+    return undefined
+  }
+}
+
+function attempt<T>(read: () => T): { readonly value: T } | { readonly error: string } {
+  try {
+    return { value: read() }
+  } catch (error) {
+    return { error: (error as Error).message }
+  }
+}

@@ -1,0 +1,139 @@
+// Before anything is started: what config check and doctor say of a configuration, of programs and of ports.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { checkNode } from '../../../src/cli/health-checks.js'
+import { containing, jsonLines, run, startCommandLine } from './command-line.js'
+
+async function configFile(content: unknown): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'agent-tasks.config.json')
+  await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
+  return file
+}
+
+const subagent = (name: string, command: string) => ({ name, description: 'It does what it is told.', command })
+
+describe('config check', () => {
+  it('says who is there, and where the server would listen', async () => {
+    const file = await configFile({ subagents: [subagent('a', 'node')], instances: [{ id: 'x', command: 'node' }] })
+    expect(await run(['config', 'check', file], { env: { PORT: '4000' } })).toEqual({
+      exitCode: 0,
+      stdout: `${file} can be used.\nSubagents: a. Instances: x.\nThe task server would listen at 127.0.0.1, ports 4000 and 3400.\n`,
+      stderr: '',
+    })
+    const { stdout } = await run(['config', 'check', file, '--json'])
+    expect(jsonLines(stdout)).toEqual([
+      { file, subagents: ['a'], instances: ['x'], server: { host: '127.0.0.1', port: 3300, wsPort: 3400 } },
+    ])
+  })
+
+  it('names the file and the field that is wrong', async () => {
+    const file = await configFile({ subagents: [{ ...subagent('a', 'node'), args: 'x' }] })
+    expect(await run(['config', 'check', file])).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: containing('subagents[0].args: got "x", expected an array'),
+    })
+    expect((await run(['config', 'check', file])).stderr).toContain(file)
+    expect(await run(['config', 'check', await configFile('{')])).toMatchObject({
+      exitCode: 2,
+      stderr: containing('not JSON'),
+    })
+    expect(await run(['config', 'check', join(file, 'none')])).toMatchObject({ exitCode: 2 })
+  })
+
+  it('names the variable that is wrong', async () => {
+    const file = await configFile({})
+    expect(await run(['config', 'check', file], { env: { TASKS_WS_PORT: '-1' } })).toMatchObject({
+      exitCode: 2,
+      stderr: 'agent-tasks: Setting TASKS_WS_PORT: got -1, expected an integer from 0 to 65535.\n',
+    })
+    expect(await run(['config', 'check', file], { env: { CONFIG_FILE: '/nowhere' } })).toMatchObject({ exitCode: 2 })
+  })
+})
+
+describe('doctor', () => {
+  const freePorts = { PORT: '0', TASKS_WS_PORT: '0' }
+  const findings = async (config: unknown, env: Record<string, string> = freePorts) => {
+    const { exitCode, stdout } = await run(['doctor', '--json', '--config', await configFile(config)], { env })
+    const lines = jsonLines(stdout) as { check: string; state: string; detail: string }[]
+    return { exitCode, of: (check: string) => lines.find((line) => line.check === check) }
+  }
+
+  it('is content with what starts', async () => {
+    const { exitCode, of } = await findings({ subagents: [subagent('a', process.execPath)] })
+    expect(exitCode).toBe(0)
+    expect(of('Node')).toMatchObject({ state: 'ok', detail: process.versions.node })
+    expect(of('fast-check')).toMatchObject({ state: 'ok', detail: containing('for agent-tasks/testing') })
+    expect(of('subagent a')).toMatchObject({ state: 'ok', detail: containing(process.version) })
+    expect(of('port 0')).toMatchObject({ state: 'ok' })
+  })
+
+  it('finds what does not start, and exits with 6', async () => {
+    const { exitCode, of } = await findings({
+      subagents: [subagent('gone', 'no-such-program'), subagent('odd', 'false')],
+      instances: [{ id: 'dead', command: process.execPath, args: ['-e', 'console.error("no key"); process.exit(3)'] }],
+    })
+    expect(exitCode).toBe(6)
+    expect(of('subagent gone')).toMatchObject({
+      state: 'missing',
+      detail: containing('no-such-program does not start (ENOENT)'),
+    })
+    expect(of('subagent odd')).toMatchObject({ state: 'note' })
+    expect(of('instance dead')).toMatchObject({ state: 'missing', detail: containing('no key') })
+  })
+
+  it('starts an instance and counts its tools', async () => {
+    const args = ['node_modules/@modelcontextprotocol/server-everything/dist/index.js', 'stdio']
+    const { of } = await findings({ instances: [{ id: 'e', command: process.execPath, args, cwd: process.cwd() }] })
+    expect(of('instance e')).toMatchObject({
+      state: 'ok',
+      detail: expect.stringMatching(/^starts, and has \d+ tools$/) as string,
+    })
+  })
+
+  it('tells a task server from what else may listen at a port', async () => {
+    const { server } = await startCommandLine()
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    onTestFinished(() => void other.close())
+    const { port } = other.address() as { port: number }
+    const ours = new URL(server.httpUrl).port
+    const { exitCode, of } = await findings({}, { PORT: ours, TASKS_WS_PORT: String(port) })
+    expect(exitCode).toBe(0)
+    expect(of(`port ${ours}`)).toMatchObject({ state: 'ok', detail: containing('a task server') })
+    expect(of(`port ${port}`)).toMatchObject({ state: 'note', detail: containing('taken') })
+  })
+
+  it('goes on when the configuration or a setting is wrong', async () => {
+    const { exitCode, of } = await findings('{', { PORT: 'many' })
+    expect(exitCode).toBe(6)
+    expect(of('configuration')).toMatchObject({ state: 'missing', detail: containing('not JSON') })
+    expect(of('server settings')).toMatchObject({ state: 'missing', detail: containing('PORT') })
+  })
+
+  it('prints a line for each finding', async () => {
+    const { stdout } = await run(['doctor', '--config', await configFile({})], { env: freePorts })
+    expect(stdout.split('\n')[0]).toBe(`ok       Node: ${process.versions.node}`)
+  })
+
+  it.each([
+    ['20.19.0', 'ok'],
+    ['22.0.0', 'ok'],
+    ['20.18.9', 'missing'],
+    ['18.20.0', 'missing'],
+  ])('says of Node %s: %s', (version, state) => {
+    expect(checkNode(version).state).toBe(state)
+  })
+})
+
+describe('help', () => {
+  it.each([[['config', 'check']], [['doctor']], [['mcp']]])('has examples: %j', async (args) => {
+    expect((await run([...args, '--help'])).stdout).toContain('Examples:\n  $ ')
+  })
+})
