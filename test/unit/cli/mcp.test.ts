@@ -13,7 +13,7 @@ describe('agent-tasks mcp', () => {
     [['--https'], "unknown option '--https'"],
   ])('%j starts nothing, with exit code 2', async (args, problem) => {
     const said = vi.spyOn(console, 'error').mockReturnValue()
-    onTestFinished(() => void said.mockRestore())
+    onTestFinished(() => said.mockRestore())
     const { exitCode, stdout, stderr } = await run(['mcp', ...args])
     expect([exitCode, stdout]).toEqual([2, ''])
     expect(stderr).toContain(problem)

@@ -64,8 +64,9 @@ describe('a client of 2025', () => {
     clock.advance(100)
     await ask('ping')
     expect(notices()).toEqual(['resources/list_changed', `resources/updated task://${first}`])
-    for (const task_id of [first, second])
+    for (const task_id of [first, second]) {
       await ask('tools/call', { name: 'cancel_async_task', arguments: { task_id } })
+    }
     notices()
     clock.advance(100)
     await ask('ping')
