@@ -1,6 +1,7 @@
 /** `agent-tasks submit FILE|-`: submits a task, follows it, and exits as it ended. */
 import type { Command } from 'commander'
 import { addClientOptions, interruptible, withClient, type ClientOptions } from './client-options.js'
+import { EXIT } from './exit-codes.js'
 import { CommandEnd } from './failures.js'
 import { followTask } from './follow.js'
 import { readTask } from './task-file.js'
@@ -39,17 +40,21 @@ async function submit(file: string, options: SubmitOptions, surroundings: Surrou
   const read = await readTask(file, surroundings.readStdin)
   const task = options.instance === undefined ? read : { ...read, instanceId: options.instance }
   const terminal = createTerminal(surroundings, 'stderr')
-  const exitCode = await withClient(options, surroundings, async (client) => {
-    const submitted = await client.submit(task)
-    const { taskId } = submitted
-    if (isJson) terminal.printJson({ type: 'submitted', ...submitted })
-    if (options.detach === true) {
-      if (!isJson) terminal.print(taskId)
-      return 0
-    }
+  const exitCode = await withClient(options, surroundings, (client) => {
+    let taskId: string | undefined
+    // Ctrl-C is listened to before there is a task: it must not slip in between.
     return interruptible(
-      (signal) => followTask(client, taskId, { terminal, isJson, signal, submitted: task }),
+      async (signal) => {
+        const submitted = await client.submit(task)
+        taskId = submitted.taskId
+        if (isJson) terminal.printJson({ type: 'submitted', ...submitted })
+        signal.throwIfAborted()
+        if (options.detach !== true) return followTask(client, taskId, { terminal, isJson, signal, submitted: task })
+        if (!isJson) terminal.print(taskId)
+        return EXIT.ok
+      },
       async () => {
+        if (taskId === undefined) return
         const wasCancelled = await client.cancel(taskId).catch(() => false)
         terminal.say(
           wasCancelled ? `${taskId} was cancelled.` : `${taskId} may still run: agent-tasks task end ${taskId}`,

@@ -33,7 +33,12 @@ const labelled = (name, hint, control) => {
   return make('p', {}, label, control)
 }
 
-const controlOf = ({ name, required, schema = {} }) => {
+let schemas = {}
+/** A schema that several routes share is named in its places. */
+const resolved = (schema = {}) => schema.$ref === undefined ? schema : schemas[schema.$ref.split('/').at(-1)] ?? {}
+
+const controlOf = ({ name, required, schema: given }) => {
+  const schema = resolved(given)
   if (!schema.enum) return make('input', { name, required: required === true, spellcheck: false })
   return make('select', { name }, make('option', { value: '' }, 'any'), ...schema.enum.map((value) => make('option', {}, value)))
 }
@@ -85,7 +90,7 @@ function formOf(method, path, operation) {
   const form = make('form')
   if (operation.description) form.append(prose('p', operation.description))
   const controls = (operation.parameters ?? []).map((parameter) => [parameter, controlOf(parameter)])
-  for (const [parameter, control] of controls) form.append(labelled(parameter.name, parameter.description ?? parameter.schema?.description, control))
+  for (const [parameter, control] of controls) form.append(labelled(parameter.name, parameter.description ?? resolved(parameter.schema).description, control))
   let body
   if (operation.requestBody) {
     const text = JSON.stringify(examples[method + ' ' + path] ?? {}, null, 2)
@@ -127,7 +132,8 @@ function showRoute(method, path, operation) {
 async function showContract() {
   const response = await fetch('/openapi.json')
   if (!response.ok) throw new Error('the server answered ' + response.status + ' ' + (await response.text()))
-  const { info, paths } = await response.json()
+  const { info, paths, components } = await response.json()
+  schemas = components?.schemas ?? {}
   document.getElementById('version').textContent = info.version
   document.getElementById('about').textContent = info.description
   const groups = new Map()
