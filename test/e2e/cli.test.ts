@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
+import { startRelay } from '../support/inspector-relay.js'
 
 const everything = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'
 const program = ['--import', 'tsx', 'src/cli/main.ts']
@@ -96,4 +97,20 @@ it('completes its commands in bash', async () => {
     '--st',
   ])
   expect(stdout).toContain('--status')
+})
+
+it('shows what it runs to a viewer, through the relay that it is told', async () => {
+  const relay = await startRelay()
+  const received = await relay.received()
+  const { url, child, exited } = await serve('--demo', '--inspect', relay.url)
+  const task = { task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }
+  expect(await start(['submit', '-'], { AGENT_TASKS_URL: url }, JSON.stringify(task)).stdout).toBe('5\n')
+  await received.until(({ type, sessionId }) => type === '@xstate.actor' && sessionId !== '')
+  const ended = await received.until(
+    (message) => message.type === '@xstate.snapshot' && JSON.stringify(message.snapshot).includes('"completed"'),
+  )
+  // What a tool was given is nobody's business.
+  expect(JSON.stringify(ended)).not.toContain('"a":2')
+  child.kill('SIGTERM')
+  expect(await exited).toBe(0)
 })
