@@ -8,8 +8,8 @@ import { lanesProperty } from '../../race/lanes.property.js'
 import { createSubject } from '../../support/subject.js'
 import type { Subject } from '../subject.js'
 
-async function explore(property: fc.IAsyncProperty<unknown> | fc.IProperty<unknown>, times: number): Promise<undefined> {
-  const details = await fc.check(property as fc.IAsyncProperty<unknown>, { numRuns: times })
+async function explore(property: fc.IRawProperty<unknown>, times: number): Promise<undefined> {
+  const details = await fc.check(property, { numRuns: times })
   if (details.failed) throw new Error(fc.defaultReportMessage(details) ?? 'a race failed')
   return undefined
 }
