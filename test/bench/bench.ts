@@ -17,7 +17,9 @@ const { values } = parseArgs({
 })
 
 const rounds = Number(values.rounds ?? (values.quick ? 5 : 15))
-if (!Number.isInteger(rounds) || rounds < 5) throw new RangeError(`--rounds: got ${values.rounds ?? ''}, expected at least 5`)
+if (!Number.isInteger(rounds) || rounds < 5) {
+  throw new RangeError(`--rounds: got ${values.rounds ?? ''}, expected at least 5`)
+}
 const scale: Scale = {
   isQuick: values.quick,
   effort: values.quick ? { rounds, roundMs: 20, warmMs: 150 } : { rounds, roundMs: 150, warmMs: 1500 },
@@ -45,5 +47,9 @@ for (const figure of figures) {
 const seconds = (performance.now() - started) / 1000
 const judged = rows.map(reaches).filter((verdict) => verdict !== undefined)
 say(`\n${formatTable(rows)}\n`)
-say(`${judged.filter(Boolean).length} of ${judged.length} reach their goal; ${seconds.toFixed(0)} s, ${rounds} rounds each.`)
-if (values.json) console.log(JSON.stringify({ machine: describeMachine(), isQuick: values.quick, rounds, rows }, null, 2))
+say(
+  `${judged.filter(Boolean).length} of ${judged.length} reach their goal; ${seconds.toFixed(0)} s, ${rounds} rounds each.`,
+)
+if (values.json) {
+  console.log(JSON.stringify({ machine: describeMachine(), isQuick: values.quick, rounds, rows }, null, 2))
+}

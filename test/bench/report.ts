@@ -30,7 +30,9 @@ export function formatTable(rows: readonly Row[]): string {
   })
   const widths = HEADER.map((title, at) => Math.max(title.length, ...cells.map((row) => row[at]?.length ?? 0)))
   const line = (row: readonly string[]): string =>
-    row.map((cell, at) => (IS_NUMBER.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))).join('  ')
+    row
+      .map((cell, at) => (IS_NUMBER.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join('  ')
   return [HEADER, ...cells].map((row) => line(row).trimEnd()).join('\n')
 }
 

@@ -38,7 +38,10 @@ export const lifeOfABareActor: Figure = {
   id: 'P2',
   title: 'The same life and a bare actor',
   async measure({ effort }) {
-    const { life, bare } = await interleave({ life: spec('managerLives', { live: 10 }), bare: spec('bareActors') }, effort)
+    const { life, bare } = await interleave(
+      { life: spec('managerLives', { live: 10 }), bare: spec('bareActors') },
+      effort,
+    )
     return [
       {
         figure: 'P2',

@@ -30,8 +30,6 @@ async function connect(isSubscribed: boolean): Promise<void> {
 process.once('disconnect', () => process.exit())
 const all = Number(clients)
 for (let at = 0; at < all; at += AT_ONCE) {
-  await Promise.all(
-    Array.from({ length: Math.min(AT_ONCE, all - at) }, (_, n) => connect(at + n < Number(subscribed))),
-  )
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, all - at) }, (_, n) => connect(at + n < Number(subscribed))))
 }
 process.send?.('ready')

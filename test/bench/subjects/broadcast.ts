@@ -21,7 +21,11 @@ const TURN_MS = 2
 /** Lets what was sent go out. */
 const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, TURN_MS))
 
-async function connectClients(url: string, { clients, subscribed }: Audience, isRaw: boolean): Promise<() => Promise<void>> {
+async function connectClients(
+  url: string,
+  { clients, subscribed }: Audience,
+  isRaw: boolean,
+): Promise<() => Promise<void>> {
   const child = fork(new URL('audience.js', import.meta.url), [url, `${clients}`, `${isRaw ? 0 : subscribed}`])
   const [answer] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [unknown]
   if (answer !== 'ready') throw new Error('the clients of the benchmark did not connect')
@@ -57,7 +61,12 @@ export async function serverEvents(audience: Audience): Promise<Subject> {
   const server = await startTaskServer({
     port: 0,
     tasks: { wsPort: 0, commandTimeout: 86_400_000, drainMs: 0 },
-    limits: { requestsPerMinute: 1e9, connectionsPerClient: 1_000_000, deadReaderBytes: 2 ** 30, slowReaderBytes: 2 ** 30 },
+    limits: {
+      requestsPerMinute: 1e9,
+      connectionsPerClient: 1_000_000,
+      deadReaderBytes: 2 ** 30,
+      slowReaderBytes: 2 ** 30,
+    },
     env: {},
     writeLog: () => undefined,
     instances: [

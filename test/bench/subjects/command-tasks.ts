@@ -63,8 +63,7 @@ export function queuedTasks({ commands }: Load): Subject {
     for (let n = 0; n < commands; n += 1) await noop()
   }
   return {
-    run: (times) =>
-      inBatches(times, (count) => Promise.all(Array.from({ length: count }, () => queue.add(work)))),
+    run: (times) => inBatches(times, (count) => Promise.all(Array.from({ length: count }, () => queue.add(work)))),
   }
 }
 

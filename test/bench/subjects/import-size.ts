@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 
 // Node's loader asks this for every source it compiles; what is CommonJS passes through `_extensions`.
 const loaded = new Set<string>()
-const commonJs = (Module as unknown as { _extensions: Record<string, (module: unknown, file: string) => void> })._extensions
+const commonJs = (Module as unknown as { _extensions: Record<string, (module: unknown, file: string) => void> })
+  ._extensions
 const original = commonJs['.js']
 commonJs['.js'] = (module, file) => {
   loaded.add(file)
@@ -37,9 +38,7 @@ await import('../../../src/index.js')
 const files = [...loaded].map((file) => ({ file, bytes: statSync(file).size }))
 const own = files.filter(({ file }) => !file.includes('node_modules'))
 const sum = (some: typeof files): number => some.reduce((bytes, file) => bytes + file.bytes, 0)
-const packages = new Set(
-  files.flatMap(({ file }) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? []),
-)
+const packages = new Set(files.flatMap(({ file }) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? []))
 console.log(
   JSON.stringify({
     own: { files: own.length, bytes: sum(own) },

@@ -10,7 +10,7 @@ import type { Subject } from '../subject.js'
 
 async function explore(property: fc.IRawProperty<unknown>, times: number): Promise<undefined> {
   const details = await fc.check(property, { numRuns: times })
-  if (details.failed) throw new Error(fc.defaultReportMessage(details) ?? 'a race failed')
+  if (details.failed) throw new Error((await fc.asyncDefaultReportMessage(details)) ?? 'a race failed')
   return undefined
 }
 
