@@ -1,4 +1,4 @@
-/** P9: how many orderings of a race are explored in a second. */
+/** P9: how many orders of a race are explored in a second. */
 import type { Figure } from '../figure.js'
 import { interleave } from '../interleave.js'
 
@@ -7,28 +7,35 @@ const CORES = 2
 
 export const races: Figure = {
   id: 'P9',
-  title: 'Race orderings a second',
+  title: 'Race orders a second',
   async measure({ effort }) {
-    // A process alone, in processor time: two of them on two cores do twice as much.
-    const { delivery, lanes } = await interleave(
-      { delivery: { module: 'races', create: 'deliveryRaces' }, lanes: { module: 'races', create: 'laneRaces' } },
+    // Processes share nothing, so that two on two cores do twice what one does in its processor time.
+    const { kit, delivery, lanes } = await interleave(
+      {
+        kit: { module: 'races', create: 'kitRaces' },
+        delivery: { module: 'races', create: 'deliveryRaces' },
+        lanes: { module: 'races', create: 'laneRaces' },
+      },
       effort,
     )
+    const unit = 'a second'
     return [
       {
         figure: 'P9',
-        name: 'orderings of the delivery race, on two cores',
-        value: (CORES * 1e9) / delivery.cpuNs.median,
-        unit: 'a second',
+        name: 'orders that the kit explores, on two cores',
+        value: (CORES * 1e9) / kit.cpuNs.median,
+        unit,
         goal: { atLeast: 2000 },
+        note: 'a host, its auto-trigger, three actors',
       },
       {
         figure: 'P9',
-        name: 'orderings of the lane race, on two cores',
-        value: (CORES * 1e9) / lanes.cpuNs.median,
-        unit: 'a second',
-        goal: { atLeast: 2000 },
+        name: "orders of the package's delivery race",
+        value: (CORES * 1e9) / delivery.cpuNs.median,
+        unit,
+        note: 'with several triggers, owners and waits, and a check of everything after each step',
       },
+      { figure: 'P9', name: "orders of the package's lane race", value: (CORES * 1e9) / lanes.cpuNs.median, unit },
     ]
   },
 }

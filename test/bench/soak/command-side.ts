@@ -1,0 +1,254 @@
+/**
+ * The command tasks under a soak: a server with instances of this process and a worker on a socket, clients that submit, watch, cancel and
+ * leave. Each task is followed from its submission to its `complete`.
+ */
+import { WebSocket } from 'ws'
+import { connectInstance, type ConnectedInstance } from '../../../src/client/connect-instance.js'
+import { localInstance, type LocalToolContext } from '../../../src/instances/local-instance.js'
+import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
+import { startTaskServer, type TaskServer } from '../../../src/server/start-task-server.js'
+import type { Findings } from './findings.js'
+import type { Random } from './random.js'
+import { holdsWithin, pause, type Side } from './side.js'
+
+const TOOLS = ['quick', 'quick', 'quick', 'slow', 'broken', 'hangs'] as const
+const LOCAL = ['one', 'two', 'three'] as const
+const WORKER = 'worker'
+const GRACE_MS = 30
+const MAX_OPEN = 300
+const STEPS_AT_ONCE = 10
+
+/** Enough to fill what the server keeps of ended tasks, so that it does not count as growth. */
+const FILLING = 18_000
+
+interface Followed {
+  readonly instanceId: string
+  readonly order: number
+  started: number
+  ended: number
+}
+
+export async function createCommandSide(random: Random, findings: Findings): Promise<Side> {
+  const tasks = new Map<string, Followed>()
+  /** The calls that run, and have not been given up. */
+  const running = new Map<string, number>()
+  let submitted = 0
+  let worker: ConnectedInstance | undefined
+  const sockets = new Set<WebSocket>()
+
+  const call =
+    (instanceId: string, tool: (typeof TOOLS)[number]) =>
+    async (
+      _input: unknown,
+      { signal, progress, taskId = '' }: Pick<LocalToolContext, 'signal' | 'progress' | 'taskId'>,
+    ) => {
+      const others = running.get(instanceId) ?? 0
+      findings.check(others === 0, 'S3', () => `two commands run on ${instanceId}`)
+      running.set(instanceId, others + 1)
+      let isOver = false
+      const over = (): void => {
+        if (!isOver) running.set(instanceId, (running.get(instanceId) ?? 1) - 1)
+        isOver = true
+      }
+      signal.addEventListener('abort', over, { once: true })
+      try {
+        findings.check(
+          instanceId === WORKER || tasks.get(taskId)?.ended !== 1,
+          'S4',
+          () => `a command of ${taskId} started late`,
+        )
+        findings.count('commands')
+        if (tool === 'slow') {
+          await pause(random.below(8))
+          progress(1)
+        }
+        if (tool === 'broken') throw new Error('it broke')
+        if (tool === 'hangs') {
+          await new Promise<void>((resolve) => {
+            if (signal.aborted) resolve()
+            else signal.addEventListener('abort', () => resolve(), { once: true })
+          })
+        }
+        return 'done'
+      } finally {
+        over()
+      }
+    }
+
+  const toolsOf = (instanceId: string) =>
+    [...new Set(TOOLS)].map((name) => ({ name, description: name, execute: call(instanceId, name) }))
+
+  const connectLocal = (server: TaskServer, id: string): void => {
+    if (server.instances.get(id) !== undefined) return
+    running.set(id, 0)
+    server.instances.connect(
+      localInstance({ id, tools: toolsOf(id), closeGraceMs: GRACE_MS, onError: () => undefined }),
+    )
+  }
+
+  const server = await startTaskServer({
+    port: 0,
+    tasks: { wsPort: 0, commandTimeout: 40, abortGraceMs: GRACE_MS, drainMs: 200, maxQueueSize: 100 },
+    limits: { requestsPerMinute: 1e9, framesPerMinute: 1e9 },
+    env: {},
+    writeLog: () => undefined,
+  })
+  for (const id of LOCAL) connectLocal(server, id)
+
+  const lastOrder = new Map<string, number>()
+  const onProgress = ({ taskId, status, instanceId }: TaskProgressMessage): void => {
+    const task = tasks.get(taskId)
+    if (task === undefined) return
+    findings.check(task.ended === 0, 'S1', () => `${taskId} was told of after its complete`)
+    if (status !== 'running' || task.started > 0) return
+    task.started = 1
+    const last = lastOrder.get(instanceId) ?? 0
+    findings.check(task.order > last, 'S3', () => `${taskId} overtook another on ${instanceId}`)
+    lastOrder.set(instanceId, task.order)
+  }
+  const onComplete = ({ taskId, status, summary, results }: TaskCompleteMessage): void => {
+    findings.count(`command tasks ${status}`)
+    const task = tasks.get(taskId)
+    if (task === undefined) return
+    task.ended += 1
+    findings.check(task.ended === 1, 'S1', () => `${taskId} was completed twice`)
+    const isClosed = results.every((result) => result.status !== 'pending' && result.status !== 'running')
+    findings.check(isClosed, 'S2', () => `a command of ${taskId} is open after its end`)
+    findings.check(
+      Number.isFinite(summary.duration) && summary.duration >= 0,
+      'S2',
+      () => `${taskId} took ${summary.duration}`,
+    )
+    const successes = results.filter((result) => result.status === 'success').length
+    findings.check(summary.successfulCommands === successes, 'S2', () => `the count of ${taskId} does not match`)
+    // Whatever would still be told of it is told by now.
+    setTimeout(() => tasks.delete(taskId), 200).unref()
+  }
+  server.taskManager.on('progress', onProgress).on('complete', onComplete)
+  server.taskManager.on('progress', () => {
+    if (random.chance(0.01)) throw new Error('a listener that throws')
+  })
+
+  const submit = (): void => {
+    if (openTasks() >= MAX_OPEN) return
+    const instanceId = random.pick([...LOCAL, WORKER])
+    const result = server.taskManager.submitTask({
+      task_name: 'soak',
+      instanceId,
+      commands: Array.from({ length: 1 + random.below(4) }, () => ({
+        tool_name: random.pick(TOOLS),
+        args: { n: random.below(10) },
+        ...(random.chance(0.2) && { timeout: 5 + random.below(20) }),
+      })),
+    })
+    if ('error' in result) {
+      findings.count(`submits refused: ${result.code}`)
+      return
+    }
+    tasks.set(result.taskId, { instanceId, order: (submitted += 1), started: 0, ended: 0 })
+    findings.count('command tasks submitted')
+  }
+
+  const openTasks = (): number => [...server.taskManager.laneDepths.values()].reduce((sum, depth) => sum + depth, 0)
+
+  const openSocket = (): void => {
+    if (sockets.size >= 20) {
+      for (const socket of sockets) {
+        if (random.chance(0.3)) socket.terminate()
+      }
+      return
+    }
+    const socket = new WebSocket(server.wsUrl)
+    sockets.add(socket)
+    const told = new Set<string>()
+    socket.on('open', () => {
+      for (const instanceId of LOCAL) socket.send(JSON.stringify({ type: 'subscribe_instance', instanceId }))
+      socket.send('this is not JSON')
+    })
+    socket.on('message', (data: Buffer) => {
+      const message = JSON.parse(data.toString()) as { type: string; taskId?: string }
+      const { type, taskId = '' } = message
+      if (type !== 'task_complete' && type !== 'task_progress') return
+      findings.check(!told.has(taskId), 'S7', () => `a socket was told of ${taskId} after its complete`)
+      if (type === 'task_complete') told.add(taskId)
+      findings.count('events on sockets')
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => sockets.delete(socket))
+  }
+
+  let isConnecting = false
+  const toggleWorker = async (): Promise<void> => {
+    if (isConnecting) return
+    isConnecting = true
+    try {
+      if (worker !== undefined) {
+        const leaving = worker
+        worker = undefined
+        await leaving.close()
+      } else {
+        running.set(WORKER, 0)
+        worker = await connectInstance(server.httpUrl, {
+          name: WORKER,
+          tools: toolsOf(WORKER),
+          WebSocket: WebSocket,
+        })
+        findings.count('workers connected')
+      }
+    } catch (error) {
+      // Its id is in use until the server has seen it go.
+      findings.count(`workers refused: ${(error as { code?: string }).code ?? String(error)}`)
+    } finally {
+      isConnecting = false
+    }
+  }
+
+  const act = (): void => {
+    const what = random.below(100)
+    if (what < 60) submit()
+    else if (what < 75) {
+      const [taskId] = [...tasks].find(([, { ended }]) => ended === 0 && random.chance(0.2)) ?? []
+      if (taskId !== undefined) {
+        findings.check(server.taskManager.cancelTask(taskId), 'S1', () => `${taskId} could not be cancelled`)
+      }
+    } else if (what < 77) {
+      const id = random.pick(LOCAL)
+      void server.instances.disconnect(id).then(() => connectLocal(server, id))
+      findings.count('instances disconnected')
+    } else if (what < 80) void toggleWorker()
+    else if (what < 90) openSocket()
+    else {
+      void fetch(`${server.httpUrl}/tasks?limit=5`).then(
+        (response) => response.text(),
+        () => undefined,
+      )
+    }
+  }
+
+  await fill(server)
+
+  return {
+    step: () => {
+      for (let n = 0; n < STEPS_AT_ONCE; n += 1) act()
+    },
+    finish: async () => {
+      const isDrained = await holdsWithin(30_000, () => openTasks() === 0)
+      findings.check(isDrained, 'S1', () => `${openTasks()} command tasks never ended`)
+      for (const [taskId, { ended }] of tasks) findings.check(ended === 1, 'S1', () => `${taskId} has ${ended} ends`)
+      await holdsWithin(5000, () => !isConnecting)
+      await worker?.close()
+      for (const socket of sockets) socket.terminate()
+      await server.close({ drainMs: 200 })
+    },
+  }
+}
+
+/** Fills the log of ended tasks. */
+async function fill(server: TaskServer): Promise<void> {
+  for (let left = FILLING; left > 0; left -= 90) {
+    for (let n = 0; n < 90; n += 1) {
+      server.taskManager.submitTask({ task_name: 'fill', instanceId: 'one', commands: [{ tool_name: 'quick' }] })
+    }
+    await holdsWithin(10_000, () => server.taskManager.laneDepths.size === 0)
+  }
+}
