@@ -26,7 +26,7 @@ export interface Row {
 }
 
 /** Points of a line in the picture. */
-export interface Series {
+interface Series {
   readonly name: string
   readonly points: readonly (readonly [number, number])[]
 }
