@@ -25,12 +25,6 @@ export interface Row {
   readonly note?: string
 }
 
-/** Points of a line in the picture. */
-interface Series {
-  readonly name: string
-  readonly points: readonly (readonly [number, number])[]
-}
-
 export interface Figure {
   readonly id: string
   readonly title: string
