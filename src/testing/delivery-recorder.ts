@@ -37,7 +37,8 @@ export interface DeliveryRecorder {
 }
 
 /**
- * Records every delivery of a manager from now on. Tasks that it holds already are recorded as they stand.
+ * Records every delivery of a manager from now on. Tasks that it holds already are recorded as they stand. The times of the
+ * entries never go back, whatever the clock does.
  * @example
  * const tasks = createAgentTasks({ subagents })
  * const ledger = recordDeliveryLedger(tasks)
@@ -50,20 +51,16 @@ export function recordDeliveryLedger(tasks: RecordedTasks, options: RecorderOpti
   const manager = 'getAsyncTaskManager' in tasks ? tasks.getAsyncTaskManager() : tasks
   const entries: DeliveryLogEntry[] = []
   let isStopped = false
+  let latest = -Infinity
   const write = (entry: DeliveryLogEntry): void => {
     if (isStopped) return
-    if (keepEntries) entries.push(entry)
-    onEntry?.(entry)
+    latest = Math.max(latest, entry.at)
+    // The platform's clock may be set back a little at any moment; what was written later happened later.
+    const dated = entry.at < latest ? { ...entry, at: latest } : entry
+    if (keepEntries) entries.push(dated)
+    onEntry?.(dated)
   }
-  for (const record of manager.getAllTasks()) {
-    write({ type: 'registered', at: record.launchedAt, taskId: record.id, owner: record.owner })
-  }
-  for (const record of manager.getAllTasks()) {
-    if (record.status === 'running') continue
-    const { id, status, delivery, completedAt } = record
-    write({ type: 'settled', at: completedAt, taskId: id, status, owes: delivery !== 'none' })
-    if (delivery === 'delivered') write({ type: 'acknowledged', at: record.notifiedAt ?? completedAt, taskIds: [id] })
-  }
+  for (const entry of openingOf(manager)) write(entry)
   const subscription = manager.transitions$.subscribe((transition) => {
     for (const entry of entriesOf(transition)) write(entry)
   })
@@ -92,6 +89,20 @@ export function recordDeliveryLedger(tasks: RecordedTasks, options: RecorderOpti
       subscription.unsubscribe()
     },
   }
+}
+
+/** What a manager holds already, as the entries of its past that matter, in the order of their times. */
+function openingOf(manager: AsyncTaskManager): DeliveryLogEntry[] {
+  const entries: DeliveryLogEntry[] = []
+  for (const record of manager.getAllTasks()) {
+    const { id, delivery, launchedAt, owner } = record
+    entries.push({ type: 'registered', at: launchedAt, taskId: id, owner })
+    if (record.status === 'running') continue
+    const { completedAt, notifiedAt = completedAt } = record
+    entries.push({ type: 'settled', at: completedAt, taskId: id, status: record.status, owes: delivery !== 'none' })
+    if (delivery === 'delivered') entries.push({ type: 'acknowledged', at: notifiedAt, taskIds: [id] })
+  }
+  return entries.sort((one, other) => one.at - other.at)
 }
 
 /** What a change means for the log. */

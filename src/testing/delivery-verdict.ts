@@ -38,9 +38,18 @@ export interface DeliveryCheckOptions {
   readonly graceMs?: number
   /** When the log was taken, in ms since the epoch. Default: the time of its last entry. */
   readonly now?: number
+  /**
+   * How far back an entry may be dated before the ones above it, in ms, for the clock of a computer is set right now and then.
+   * Default 1,000; beyond it the entries are out of order.
+   */
+  readonly clockStepMs?: number
 }
 
-const optionsSchema = z.strictObject({ graceMs: z.number().min(0).optional(), now: z.number().optional() })
+const optionsSchema = z.strictObject({
+  graceMs: z.number().min(0).optional(),
+  now: z.number().optional(),
+  clockStepMs: z.number().min(0).optional(),
+})
 
 interface Account {
   readonly taskId: string
@@ -73,9 +82,9 @@ export function checkDeliveryLedger(
   log: string | Iterable<unknown>,
   options: DeliveryCheckOptions = {},
 ): DeliveryVerdict {
-  const { graceMs = 0, now } = parseInput(optionsSchema, options, 'options')
+  const { graceMs = 0, now, clockStepMs = 1000 } = parseInput(optionsSchema, options, 'options')
   const entries = parseDeliveryLog(log)
-  const reader = new LogReader()
+  const reader = new LogReader(clockStepMs)
   entries.forEach((entry, index) => reader.read(entry, index))
   return reader.conclude(entries.length - 1, now ?? entries.at(-1)?.at ?? 0, graceMs)
 }
@@ -93,10 +102,15 @@ class LogReader {
   #ends = 0
   #at = -Infinity
   #index = 0
+  readonly #clockStepMs: number
+
+  constructor(clockStepMs: number) {
+    this.#clockStepMs = clockStepMs
+  }
 
   read(entry: DeliveryLogEntry, index: number): void {
     this.#index = index
-    if (entry.at < this.#at) {
+    if (entry.at < this.#at - this.#clockStepMs) {
       this.#note(this.#outOfOrder, subjectOf(entry), `the entry is of ${entry.at}, after one of ${this.#at}`)
     }
     this.#at = Math.max(this.#at, entry.at)

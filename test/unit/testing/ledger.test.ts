@@ -82,9 +82,10 @@ describe('a log', () => {
     ],
     [
       'of time that went back',
-      [registered('a', 5), settled('a', 4), of('told', ['a'], 'd', 6)],
-      ['outOfOrder: a the entry is of 4, after one of 5'],
+      [registered('a', 5000), settled('a', 3999), of('told', ['a'], 'd', 6000)],
+      ['outOfOrder: a the entry is of 3999, after one of 5000'],
     ],
+    ['of a clock that was set right', [registered('a', 5000), settled('a', 4000), of('told', ['a'], 'd', 4500)], []],
     [
       'of a message in the wrong order',
       [...a, registered('b', 1), settled('b', 2), woken(['b', 'a'], 'd'), of('told', ['b', 'a'], 'd')],
@@ -114,6 +115,14 @@ describe('a log', () => {
   it('of production may hold what has not had its time yet', () => {
     expect(tell(a, { now: 30, graceMs: 60 })).toEqual([])
     expect(tell(a, { now: 90, graceMs: 60 })).toHaveLength(1)
+  })
+
+  it('of a clock that is known to go on may allow no step back', () => {
+    const log = [registered('a', 5), settled('a', 4), of('told', ['a'], 'd', 6)]
+    expect(tell(log, { clockStepMs: 0 })).toEqual(['outOfOrder: a the entry is of 4, after one of 5'])
+    expect(() => checkDeliveryLedger([], { clockStepMs: -1 })).toThrow(
+      'options.clockStepMs: got -1, expected at least 0.',
+    )
   })
 
   it('is read from lines of JSON, and one that does not fit is named', () => {
@@ -161,6 +170,28 @@ describe('a recorder', () => {
     ledger.stop()
     await tasks.dispose()
     expect(ledger.entries).toHaveLength(lines.length)
+  })
+
+  it('writes times that never go back, though the clock does, and what was there in the order it happened', () => {
+    const times = [10, 20, 30, 40, 39, 41, 38]
+    let latest = 0
+    const clock = { ...createManualClock(), now: () => (latest = times.shift() ?? latest) }
+    const manager = new AsyncTaskManager({ clock })
+    manager.registerTask({ id: 'a', ...run })
+    manager.completeTask('a', {})
+    manager.registerTask({ id: 'b', ...run })
+    const ledger = recordDeliveryLedger(manager, { clock })
+    manager.completeTask('b', {})
+    manager.lease()?.acknowledge()
+    const dates = ledger.entries.map(({ at }) => at)
+    expect(ledger.entries.map(({ type }) => type).slice(0, 4)).toEqual([
+      'registered',
+      'settled',
+      'registered',
+      'settled',
+    ])
+    expect(dates).toEqual([...dates].sort((one, other) => one - other))
+    expect(ledger.check({ clockStepMs: 0 })).toMatchObject({ isClean: true, counts: { tasks: 2, told: 2 } })
   })
 
   it('finds what a host marks as told that its agent never accepted, and what it leaves lying', () => {
