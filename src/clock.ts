@@ -10,9 +10,22 @@ export interface Clock {
   clearTimeout(timer: unknown): void
 }
 
-/** The platform's clock. It looks the globals up at every call, so that fake timers installed later work. */
+/** A computer's clock is set right by less than this, in ms, at any moment; by more when somebody sets it. */
+const CLOCK_STEP_MS = 1000
+
+let latest = -Infinity
+
+/**
+ * The platform's clock. It looks the globals up at every call, so that fake timers installed later work. While the platform's time goes
+ * back by less than a second it stands still, so that what happens later is never dated earlier.
+ */
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: () => {
+    const now = Date.now()
+    if (now < latest && latest - now < CLOCK_STEP_MS) return latest
+    latest = now
+    return now
+  },
   setTimeout: (run, ms) => globalThis.setTimeout(run, ms),
   clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof globalThis.setTimeout>),
 }

@@ -43,6 +43,19 @@ describe('long timers', () => {
 })
 
 describe('the system clock', () => {
+  it('stands still while the time of the platform goes back by a little, and follows it when somebody sets it', () => {
+    vi.useFakeTimers({ now: 10_000 })
+    try {
+      const at = (now: number): number => {
+        vi.setSystemTime(now)
+        return systemClock.now()
+      }
+      expect([10_000, 9999, 9001, 10_001, 9002, 9001].map(at)).toEqual([10_000, 10_000, 10_000, 10_001, 10_001, 9001])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('looks the globals up when it is called', () => {
     vi.useFakeTimers({ now: 77 })
     try {

@@ -42,14 +42,14 @@ export function createDiary(): Diary {
     open.set(place, others)
     for (const other of others) {
       // Timers may be early by a millisecond, and both ends of the grace are rounded.
-      const isAbandoned = other.abortedAt !== undefined && Date.now() - other.abortedAt >= graceMs - 2
+      const isAbandoned = other.abortedAt !== undefined && performance.now() - other.abortedAt >= graceMs - 2
       if (!isAbandoned) overlaps.push(`${place}: ${name} began while ${other.name} ran`)
     }
     const call: Call = { name, abortedAt: undefined }
     others.add(call)
     counts.calls += 1
     const onAbort = (): void => {
-      call.abortedAt = Date.now()
+      call.abortedAt = performance.now()
       counts.aborted += 1
     }
     signal.addEventListener('abort', onAbort, { once: true })
