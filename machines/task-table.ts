@@ -283,22 +283,26 @@ export class TaskTable {
 
   settle(entry: TaskEntry, settlement: Settlement): void {
     if (isTerminal(entry.record)) return
-    const { status: _, delivery: __, seq: ___, questions: ____, ...fields } = entry.record
+    const { owner } = entry.record
     const seq = ++this.#seq
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || this.#notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim !== undefined ? 'leased' : 'owed'
-    entry.record = Object.freeze({ ...fields, ...settlement, delivery, completedAt: this.#now(), seq })
+    const ended = { ...settlement, delivery, completedAt: this.#now(), seq } as const
+    // What the end replaces is overwritten: leaving fields out of a copy makes an object that is slow and large.
+    const ofEnded: Record<string, unknown> = { ...entry.record, ...ended }
+    if ('questions' in ofEnded) delete ofEnded['questions']
+    entry.record = Object.freeze(ofEnded) as unknown as SettledTaskInfo
     entry.ref = undefined
     this.#terminal += 1
     if (!entry.launched) this.#slots.delete(entry.slot)
-    const account = this.#account(fields.owner)
+    const account = this.#account(owner)
     account.running.delete(entry)
     this.#recordStatus(entry, 'running')
     if (claim !== undefined) this.#putInLease(entry, claim)
     else if (isOwed) account.owed.add(entry)
     if (delivery !== 'none') this.#recordDelivery(entry, 'none', claim?.id)
-    this.#tidy(fields.owner)
+    this.#tidy(owner)
   }
 
   releaseSlot(slot: number): void {

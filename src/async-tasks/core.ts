@@ -19,6 +19,7 @@ import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '..
 import { callIsolated } from '../isolated-call.js'
 import { isolateAbortListeners } from '../isolated-signal.js'
 import { toInspectFunction, type Inspect } from '../engine/inspection.js'
+import { runDirectly } from '../engine/direct-chart.js'
 import type { Run } from '../engine/engine.js'
 import type { OutputLog } from './output-log.js'
 import type { OpenQuestions } from './open-questions.js'
@@ -69,18 +70,22 @@ export class RegistryCore {
     this.report = options.report
     const { machines } = options
     const inspect = toInspectFunction(options.inspect)
-    this.registry = createActor(machines.registry ?? taskRegistryMachine, {
+    // An inspector is to see everything, and charts that the host provides may use all of XState.
+    const isDirect = inspect === undefined
+    const registry = runDirectly(machines.registry ?? taskRegistryMachine, isDirect && machines.registry === undefined)
+    const task = (machines.task ?? asyncTaskMachine).provide({
+      actions: {
+        requestAbort: ({ context }) => this.#requestTimeoutAbort(context.id, context.timeoutMs ?? 0),
+        noteQuestions: ({ context }) => this.table.noteQuestions(context.id, context.questions),
+      },
+    })
+    this.registry = createActor(registry, {
       id: 'registry',
       input: {
         max: options.max,
         notifyCancelled: options.notifyCancelled,
         now: () => this.clock.now(),
-        task: (machines.task ?? asyncTaskMachine).provide({
-          actions: {
-            requestAbort: ({ context }) => this.#requestTimeoutAbort(context.id, context.timeoutMs ?? 0),
-            noteQuestions: ({ context }) => this.table.noteQuestions(context.id, context.questions),
-          },
-        }),
+        task: runDirectly(task, isDirect && machines.task === undefined),
       },
       clock: {
         setTimeout: (run, ms) => setLongTimeout(this.clock, () => this.transact(run), ms),

@@ -529,5 +529,6 @@ export class AsyncTaskManager {
 const hasEnded = (entry: TaskEntry): boolean => entry.ref === undefined
 
 function randomId(prefix: string): string {
-  return `${prefix}-${globalThis.crypto.randomUUID().replaceAll('-', '').slice(0, 16)}`
+  const uuid = globalThis.crypto.randomUUID()
+  return `${prefix}-${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}`
 }
