@@ -13,8 +13,9 @@ import {
   type CommandTaskEvent,
   type CommandTaskRef,
 } from '../../machines/command-task.js'
-import { laneMachine, type LaneMachine, type LaneRef } from '../../machines/lane.js'
+import { laneMachine, type LaneMachine, type LaneRef, type LaneWork } from '../../machines/lane.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { runDirectly } from '../engine/direct-chart.js'
 import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -95,42 +96,48 @@ export function createLanes(options: LanesOptions) {
   const timeoutOf = ({ task, ref }: TaskEntry): number =>
     Math.min(options.commandTimeout, task.commands[ref.getSnapshot().context.index]?.timeout ?? Infinity)
 
+  // One chart for all lanes: to provide it anew would read it anew. What belongs to a lane is found by its work.
+  const laneOf = new WeakMap<LaneWork, Lane>()
+  const onLane = (act: (lane: Lane) => void) => (args: { readonly context: { readonly work: LaneWork } }) => {
+    const lane = laneOf.get(args.context.work)
+    if (lane !== undefined) act(lane)
+  }
+  const laneLogic = runDirectly(
+    (options.machines?.lane ?? laneMachine).provide({
+      actions: {
+        startCall: onLane((lane) => {
+          const entry = headOf(lane)
+          if (entry !== undefined) startCall(entry)
+        }),
+        abortCall: onLane(giveUp),
+        timeOutCall: onLane(timeOut),
+      },
+    }),
+    options.machines?.lane === undefined && options.onInspected === undefined,
+  )
+  const taskLogic = runDirectly(
+    options.machines?.task ?? commandTaskMachine,
+    options.machines?.task === undefined && options.onInspected === undefined,
+  )
+
   function openLane(instanceId: string): Lane {
     const known = lanes.get(instanceId)
     if (known !== undefined) return known
-    const entries: TaskEntry[] = []
-    const head = (): TaskEntry | undefined => {
-      while (entries[0] !== undefined && hasEnded(entries[0])) entries.shift()
-      return entries[0]
-    }
-    const ref = createActor(
-      (options.machines?.lane ?? laneMachine).provide({
-        actions: {
-          startCall: () => {
-            const entry = head()
-            if (entry !== undefined) startCall(entry)
-          },
-          abortCall: () => giveUp(lane),
-          timeOutCall: () => timeOut(lane),
-        },
-      }),
-      {
-        id: `lane.${instanceId}`,
-        clock: actorClock,
-        ...(options.onInspected && { inspect: options.onInspected }),
-        input: {
-          instanceId,
-          work: {
-            hasNext: () => head() !== undefined,
-            timeoutMs: () => {
-              const entry = head()
-              return entry === undefined ? options.commandTimeout : timeoutOf(entry)
-            },
-          },
-        },
+    const work: LaneWork = {
+      hasNext: () => headOf(lane) !== undefined,
+      timeoutMs: () => {
+        const entry = headOf(lane)
+        return entry === undefined ? options.commandTimeout : timeoutOf(entry)
       },
-    )
-    const lane: Lane = { instanceId, ref, entries, live: 0, call: undefined }
+    }
+    const ref = createActor(laneLogic, {
+      id: `lane.${instanceId}`,
+      clock: actorClock,
+      ...(options.onInspected && { inspect: options.onInspected }),
+      input: { instanceId, work },
+    })
+    const lane: Lane = { instanceId, ref, entries: [], live: 0, call: undefined }
+    laneOf.set(work, lane)
     lanes.set(instanceId, lane)
     ref.start()
     return lane
@@ -261,7 +268,7 @@ export function createLanes(options: LanesOptions) {
     /** Puts a task at the end of its instance's lane; `wake` lets it start. */
     add(task: Task, place: number, instanceSerial: number): { entry: TaskEntry; wake: () => void } {
       const lane = openLane(task.instanceId)
-      const ref = createActor(options.machines?.task ?? commandTaskMachine, {
+      const ref = createActor(taskLogic, {
         id: `task.${task.id}`,
         input: { totalCommands: task.commands.length },
         parent: lane.ref,
@@ -308,6 +315,12 @@ export function createLanes(options: LanesOptions) {
       lanes.clear()
     },
   }
+}
+
+/** The task whose turn it is. Those that have ended are dropped on the way. */
+function headOf({ entries }: Lane): TaskEntry | undefined {
+  while (entries[0] !== undefined && hasEnded(entries[0])) entries.shift()
+  return entries[0]
 }
 
 const hasEnded = ({ task }: TaskEntry): boolean => !isLive(task)

@@ -2,9 +2,9 @@
  * Runs a chart without the machinery that most of its transitions do not need. XState computes the sets of states to exit and to enter
  * anew at every event; for the plain part of a chart they are always the same, so they are computed once for each state and event.
  *
- * The plain part: one active leaf, no history, no invocations, actions that are functions or `assign`s. For everything else (delays,
- * raised events, re-entries, ends inside a chart) the chart itself is asked, so that what happens is what XState does; the property in
- * test/model/direct-chart.property.ts holds the two together. It is one file because compiling and running share every type.
+ * The plain part: one active leaf, no history, no invocations, actions that are functions, `assign`s or timers. For everything else
+ * (raised events, ends inside a chart, parallel states) the chart itself is asked, so that what happens is what XState does; the property
+ * in test/model/direct-chart.test.ts holds the two together. It is one file because compiling and running share every type.
  */
 import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot, AnyStateMachine, AnyStateNode } from 'xstate'
 
@@ -21,7 +21,22 @@ type Assignment = Assigner | Readonly<Record<string, unknown>>
 interface Action {
   readonly run: ((args: Args, params: unknown) => unknown) | undefined
   readonly assignment: Assignment | undefined
+  /** An action of XState's that sets a timer, or takes one back. */
+  readonly timer: TimerAction | undefined
   readonly params: unknown
+}
+
+/** What XState's own actions are made of. */
+interface TimerAction {
+  resolve(
+    scope: AnyActorScope,
+    snapshot: AnyMachineSnapshot,
+    args: Args,
+    params: unknown,
+    action: unknown,
+    extra: { readonly internalQueue: unknown[] },
+  ): readonly [AnyMachineSnapshot, unknown]
+  execute(scope: AnyActorScope, params: unknown): void
 }
 
 interface Guard {
@@ -55,8 +70,17 @@ interface Place {
 /** The chart has something here that is not plain. */
 class NotPlain extends Error {}
 
+/** How the type of a child's last event begins. */
+const DONE = 'xstate.done.actor.'
+
+/** What XState does something about that no chart says. */
+const isOfXState = (type: string): boolean =>
+  type.startsWith('xstate.') && !type.startsWith(DONE) && !type.startsWith('xstate.after.')
+
 /** A chart that takes more steps than this without an event will not end. */
 const MAX_ALWAYS = 100
+
+const NO_STEPS: readonly Step[] = []
 
 const HARD: Step = { guard: undefined, actions: [], target: undefined, isHard: true }
 
@@ -73,7 +97,9 @@ export function runDirectly<M extends AnyStateMachine>(machine: M, isDirect: boo
   const normalise = (event: AnyEventObject): AnyEventObject => {
     if (declared.has(event.type)) return event
     const wildcard = wildcards.find((prefix) => event.type.startsWith(prefix))
-    return wildcard === undefined ? event : { ...event, type: `${wildcard}*` }
+    if (wildcard !== undefined) return { ...event, type: `${wildcard}*` }
+    // Nobody asked to hear of the end of this child.
+    return event.type.startsWith(DONE) ? { ...event, type: DONE } : event
   }
   // The chart stays what it is to whoever looks at it; only how it is run is another.
   return Object.create(machine, {
@@ -96,11 +122,14 @@ class Chart {
   /** The values of the templates, which every snapshot made here shares. */
   readonly #byValue = new Map<unknown, Place>()
   readonly #events: ReadonlySet<string>
+  /** It has wildcards, so that an event it does not name may still be one it takes. */
+  readonly #takesAnything: boolean
   readonly #first: Place | undefined
 
   constructor(machine: AnyStateMachine) {
     this.#machine = machine
     this.#events = new Set(machine.events as string[])
+    this.#takesAnything = (machine.events as string[]).includes('*')
     this.#first = plainly(() => {
       const { root } = machine
       if (pathTo(initialLeaf(root)).some(({ entry, invoke }) => entry.length + invoke.length > 0)) throw new NotPlain()
@@ -133,10 +162,12 @@ class Chart {
     event: AnyEventObject,
     scope: AnyActorScope,
   ): AnyMachineSnapshot | undefined {
-    if (snapshot.status !== 'active' || !this.#events.has(event.type)) return undefined
+    const { type } = event
+    const isDeclared = this.#events.has(type)
+    if (snapshot.status !== 'active' || (!isDeclared && (this.#takesAnything || isOfXState(type)))) return undefined
     const place = this.#byValue.get(snapshot.value) ?? this.#find(snapshot)
     if (place === undefined) return undefined
-    const steps = this.#stepsOf(place, event.type)
+    const steps = isDeclared ? this.#stepsOf(place, type) : NO_STEPS
     if (steps === undefined) return undefined
     let next = firstOpen(steps, snapshot.context, event) ?? firstOpen(place.always, snapshot.context, event)
     // After the first action there is no way back: all that may follow has to be plain.
@@ -234,11 +265,11 @@ class Chart {
     let target: Place | undefined
     if (targets !== undefined && targets.length > 0) {
       const [to] = targets
-      if (to === undefined || targets.length > 1 || reenter || to === source || to.type === 'history') {
+      if (to === undefined || targets.length > 1 || (to === source && !reenter) || to.type === 'history') {
         throw new NotPlain()
       }
       const leaf = initialLeaf(to)
-      const domain = isBelow(to, source) ? source : commonAncestor(source, to)
+      const domain = isBelow(to, source) && !reenter ? source : commonAncestor(source, to)
       const exited = pathTo(place.leaf).filter((node) => isBelow(node, domain))
       const entered = pathTo(leaf).filter((node) => isBelow(node, domain))
       target = this.#place(leaf)
@@ -269,13 +300,28 @@ class Chart {
     return { check: check as unknown as Guard['check'], params }
   }
 
+  /** A raise whose delay is a number, or bears the name of one. Any other may turn out to be none. */
+  #isDelay(raised: object): boolean {
+    const delay: unknown = 'delay' in raised ? raised.delay : undefined
+    return (
+      typeof delay === 'number' ||
+      (typeof delay === 'string' && Object.hasOwn(this.#machine.implementations.delays, delay))
+    )
+  }
+
   #action(given: unknown): Action {
     const { type, params } = named(given)
     const found: unknown = typeof given === 'function' ? given : this.#machine.implementations.actions[type as never]
     if (typeof found !== 'function' || typeof params === 'function') throw new NotPlain()
-    if (!('resolve' in found)) return { run: found as Action['run'], assignment: undefined, params }
-    if (!('type' in found) || found.type !== 'xstate.assign' || !('assignment' in found)) throw new NotPlain()
-    return { run: undefined, assignment: found.assignment as Assignment, params }
+    const action = { run: undefined, assignment: undefined, timer: undefined, params }
+    if (!('resolve' in found)) return { ...action, run: found as Action['run'] }
+    const kind = 'type' in found ? found.type : undefined
+    if (kind === 'xstate.assign' && 'assignment' in found) {
+      return { ...action, assignment: found.assignment as Assignment }
+    }
+    const isTimer = kind === 'xstate.cancel' || (kind === 'xstate.raise' && this.#isDelay(found))
+    if (!isTimer || !('execute' in found)) throw new NotPlain()
+    return { ...action, timer: found as unknown as TimerAction }
   }
 }
 
@@ -305,10 +351,15 @@ function perform(
   const { self } = scope
   const system: unknown = scope.system
   let context: unknown = snapshot.context
-  for (const { run, assignment, params } of step.actions) {
+  for (const { run, assignment, timer, params } of step.actions) {
     const args = { context, event, self, system, spawn: mustNotSpawn }
     if (run !== undefined) run(args, params)
     else if (assignment !== undefined) context = assigned(context, assignment, args, params)
+    else if (timer !== undefined) {
+      const present = context === snapshot.context ? snapshot : withContext(snapshot, context)
+      const [, resolved] = timer.resolve(scope, present, args, params, timer, { internalQueue: [] })
+      timer.execute(scope, resolved)
+    }
   }
   const { target } = step
   if (target === undefined) return context === snapshot.context ? snapshot : withContext(snapshot, context)

@@ -6,7 +6,7 @@ import { createActor, createMachine, type AnyMachineSnapshot, type AnyStateMachi
 import { commandTaskMachine } from '../../machines/command-task.js'
 import { runDirectly } from '../../src/engine/direct-chart.js'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { createManualClock } from '../support/manual-clock.js'
+import { createManualClock } from '../../src/testing/manual-clock.js'
 import { checkProperty } from '../support/property.js'
 import { buildChart, EVENTS, randomChart } from './random-chart.js'
 
