@@ -168,6 +168,21 @@ describe('a guard that reads what changes by itself', () => {
   })
 })
 
+describe('an event that a chart does not name', () => {
+  it('is taken by a chart that takes everything, and by no other', () => {
+    const makeChart = (descriptor: string): AnyStateMachine =>
+      createMachine({ initial: 'a', on: { [descriptor]: { target: '.b' } }, states: { a: {}, b: {} } })
+    for (const [descriptor, state] of [
+      ['*', 'b'],
+      ['other', 'a'],
+    ] as const) {
+      const actor = createActor(runDirectly(makeChart(descriptor), true)).start()
+      actor.send({ type: 'anything' })
+      expect((actor.getSnapshot() as AnyMachineSnapshot).value).toBe(state)
+    }
+  })
+})
+
 describe('an event whose type has an id in it', () => {
   it('arrives as the wildcard that covers it, so that the chart keeps nothing for each id', () => {
     const types: string[] = []
