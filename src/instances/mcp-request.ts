@@ -31,8 +31,18 @@ export async function handleMCPRequest(request: MCPRequest, context: MCPRequestC
     return { jsonrpc: '2.0', id: idOf(request), error: { code: JSON_RPC.invalidRequest, message } }
   }
   const { id, params } = parsed.data
+  return answerToolCall(id, params.name, params.arguments ?? {}, context)
+}
+
+/** Answers a call that is known to be well formed. */
+async function answerToolCall(
+  id: string | number,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+  context: MCPRequestContext,
+): Promise<MCPResponse> {
   try {
-    const result = await callTool(params.name, params.arguments ?? {}, context)
+    const result = await callTool(name, args, context)
     return { jsonrpc: '2.0', id, result: { ...result, content: [...result.content] } }
   } catch (error) {
     return { jsonrpc: '2.0', id, error: toMCPError(error) }
@@ -51,15 +61,15 @@ export async function performCommand(
 ): Promise<ToolCallResult> {
   const command = task.commands[index]
   if (command === undefined) throw new RangeError(`task ${task.id} has no command ${index}`)
-  const { result, error } = await handleMCPRequest(
-    {
-      jsonrpc: '2.0',
-      id: `${task.id}_${command.id}`,
-      method: 'tools/call',
-      params: { name: command.tool_name, arguments: command.args },
-    },
-    { instances, instanceId: task.instanceId, signal, onProgress, taskId: task.id, commandId: command.id },
-  )
+  // The command was checked when its task was submitted.
+  const { result, error } = await answerToolCall(`${task.id}_${command.id}`, command.tool_name, command.args, {
+    instances,
+    instanceId: task.instanceId,
+    signal,
+    onProgress,
+    taskId: task.id,
+    commandId: command.id,
+  })
   if (error !== undefined) throw new ToolCallError(ownCode(error.data) ?? error.code, error.message, error.data)
   if (result.isError === true) throw new ToolCallError(codeOf(result) ?? 'EXECUTION_ERROR', textOf(result))
   return result
