@@ -52,6 +52,8 @@ interface Step {
   readonly target: Place | undefined
   /** An eventless transition that the chart has to take. */
   readonly isHard: boolean
+  /** The chart's own description of it, for inspectors. */
+  readonly described: readonly unknown[]
 }
 
 /** A state that can be at rest. */
@@ -82,13 +84,13 @@ const MAX_ALWAYS = 100
 
 const NO_STEPS: readonly Step[] = []
 
-const HARD: Step = { guard: undefined, actions: [], target: undefined, isHard: true }
+const HARD: Step = { guard: undefined, actions: [], target: undefined, isHard: true, described: [] }
 
 /**
  * The same chart, run directly where it is plain. Events that a wildcard of the chart covers (`xstate.done.actor.task.*`) arrive as that
  * wildcard: XState keeps what it found out for each type of event for ever, which for types with an id in them is a leak.
- * @param isDirect false: the chart is asked for everything, so that an inspector sees its microsteps and actions, and whoever brings
- *   implementations of their own may use all of XState
+ * @param isDirect false: the chart is asked for everything, so that an inspector sees its actions as well as its microsteps, and whoever
+ *   brings implementations of their own may use all of XState
  */
 export function runDirectly<M extends AnyStateMachine>(machine: M, isDirect: boolean): M {
   const chart = isDirect ? new Chart(machine) : undefined
@@ -173,10 +175,12 @@ class Chart {
     // After the first action there is no way back: all that may follow has to be plain.
     if (next !== undefined && (next.isHard || !isRestful(next.target ?? place))) return undefined
     let current = snapshot as AnyMachineSnapshot
+    if (next === undefined) showMicrostep(scope, event, current, [])
     let at = place
     for (let count = 0; next !== undefined; count += 1) {
       if (count === MAX_ALWAYS) throw new Error(`chart ${this.#machine.id} turns in circles without an event`)
       current = perform(next, current, event, scope)
+      showMicrostep(scope, event, current, next.described)
       at = next.target ?? at
       next = at.end === undefined ? firstOpen(at.always, current.context, event) : undefined
     }
@@ -289,6 +293,7 @@ class Chart {
       actions: actions.map((one) => this.#action(one)),
       target,
       isHard: false,
+      described: [transition],
     }
   }
 
@@ -330,6 +335,23 @@ const withContext = (template: AnyMachineSnapshot, context: unknown): AnyMachine
 const firstOpen = (steps: readonly Step[], context: unknown, event: AnyEventObject): Step | undefined => {
   for (const step of steps) if (passes(step.guard, context, event)) return step
   return undefined
+}
+
+/** Tells inspectors, as XState does. An XState that has no such method has no inspectors that could miss it. */
+function showMicrostep(
+  { self, system }: AnyActorScope,
+  event: AnyEventObject,
+  snapshot: AnyMachineSnapshot,
+  transitions: readonly unknown[],
+): void {
+  const inspected = system as { _sendInspectionEvent?: (event: object) => void }
+  inspected._sendInspectionEvent?.({
+    type: '@xstate.microstep',
+    actorRef: self as unknown,
+    event,
+    snapshot,
+    _transitions: transitions,
+  })
 }
 
 function isRestful(place: Place): boolean {
