@@ -6,21 +6,16 @@
  */
 import { Subject } from 'rxjs'
 import { createActor, isMachineSnapshot, type InspectionEvent } from 'xstate'
-import { asyncTaskMachine, timeoutMessage, type AsyncTaskMachine } from '../../machines/async-task.js'
+import { timeoutMessage } from '../../machines/async-task.js'
 import type { TaskTransition } from '../../machines/records.js'
-import {
-  taskRegistryMachine,
-  type TaskRegistryEvent,
-  type TaskRegistryMachine,
-  type TaskRegistryRef,
-} from '../../machines/task-registry.js'
+import type { TaskRegistryEvent, TaskRegistryRef } from '../../machines/task-registry.js'
 import { TaskTable, type OutboxItem, type TaskEntry } from '../../machines/task-table.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { callIsolated } from '../isolated-call.js'
 import { isolateAbortListeners } from '../isolated-signal.js'
 import { toInspectFunction, type Inspect } from '../engine/inspection.js'
-import { runDirectly } from '../engine/direct-chart.js'
 import type { Run } from '../engine/engine.js'
+import { chartsFor, noteHost, type RegistryCharts } from './charts.js'
 import type { OutputLog } from './output-log.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OnError } from './report.js'
@@ -41,7 +36,7 @@ export interface CoreOptions {
   readonly clock: Clock
   readonly report: OnError
   readonly inspect: Inspect | undefined
-  readonly machines: { readonly registry?: TaskRegistryMachine; readonly task?: AsyncTaskMachine }
+  readonly machines: RegistryCharts
 }
 
 export class RegistryCore {
@@ -70,28 +65,24 @@ export class RegistryCore {
     this.report = options.report
     const { machines } = options
     const inspect = toInspectFunction(options.inspect)
-    // An inspector is to see everything, and charts that the host provides may use all of XState.
-    const isDirect = inspect === undefined
-    const registry = runDirectly(machines.registry ?? taskRegistryMachine, isDirect && machines.registry === undefined)
-    const task = (machines.task ?? asyncTaskMachine).provide({
-      actions: {
-        requestAbort: ({ context }) => this.#requestTimeoutAbort(context.id, context.timeoutMs ?? 0),
-        noteQuestions: ({ context }) => this.table.noteQuestions(context.id, context.questions),
-      },
-    })
+    const { registry, task } = chartsFor(machines, inspect !== undefined)
     this.registry = createActor(registry, {
       id: 'registry',
       input: {
         max: options.max,
         notifyCancelled: options.notifyCancelled,
         now: () => this.clock.now(),
-        task: runDirectly(task, isDirect && machines.task === undefined),
+        task,
       },
       clock: {
         setTimeout: (run, ms) => setLongTimeout(this.clock, () => this.transact(run), ms),
         clearTimeout: (timer) => clearLongTimeout(this.clock, timer as LongTimer | undefined),
       },
       ...(inspect && { inspect: (event) => this.#noteInspection(inspect, event) }),
+    })
+    noteHost(this.registry.system as object, {
+      requestAbort: (taskId, timeoutMs) => this.#requestTimeoutAbort(taskId, timeoutMs),
+      noteQuestions: (taskId, questions) => this.table.noteQuestions(taskId, questions),
     })
     this.table = this.registry.getSnapshot().context.table
     this.transact(() => this.registry.start())

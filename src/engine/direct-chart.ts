@@ -93,6 +93,16 @@ const HARD: Step = { guard: undefined, actions: [], target: undefined, isHard: t
  *   brings implementations of their own may use all of XState
  */
 export function runDirectly<M extends AnyStateMachine>(machine: M, isDirect: boolean): M {
+  const made = isDirect ? direct : indirect
+  let logic = made.get(machine)
+  if (logic === undefined) made.set(machine, (logic = makeLogic(machine, isDirect)))
+  return logic as M
+}
+
+const direct = new WeakMap<AnyStateMachine, AnyStateMachine>()
+const indirect = new WeakMap<AnyStateMachine, AnyStateMachine>()
+
+function makeLogic(machine: AnyStateMachine, isDirect: boolean): AnyStateMachine {
   const chart = isDirect ? new Chart(machine) : undefined
   const declared = new Set<string>(machine.events)
   const wildcards = [...declared].filter((type) => type.endsWith('.*')).map((type) => type.slice(0, -1))
@@ -115,7 +125,7 @@ export function runDirectly<M extends AnyStateMachine>(machine: M, isDirect: boo
       value: (scope: AnyActorScope, input: unknown): AnyMachineSnapshot =>
         chart?.initial(scope, input) ?? (machine.getInitialSnapshot(scope as never, input) as AnyMachineSnapshot),
     },
-  }) as M
+  }) as AnyStateMachine
 }
 
 class Chart {
