@@ -1,16 +1,21 @@
 /**
  * `npm run bench`: measures what docs/performance.md claims. Options: `--quick` (to see that it runs), `--only P3` (also a list: P1,P2),
- * `--json` (the rows and nothing else on standard output), `--svg` (also measures how cost grows, and draws docs/performance.svg).
+ * `--json` (the rows and nothing else on standard output), `--rounds 9`, `--svg` (measures how cost grows instead, and draws
+ * docs/performance.svg; with `--quick` reports/bench/performance.svg).
  */
+import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { drawChart } from './chart.js'
 import { reaches, type Row, type Scale } from './figure.js'
 import { figures } from './figures.js'
-import { describeMachine, formatRow, formatTable } from './report.js'
+import { measureGrowth } from './growth.js'
+import { describeMachine, formatNumber, formatRow, formatTable } from './report.js'
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
+    svg: { type: 'boolean', default: false },
     only: { type: 'string' },
     rounds: { type: 'string' },
   },
@@ -36,20 +41,43 @@ const say = (text: string): void => {
 
 const started = performance.now()
 say(`${describeMachine()}${values.quick ? ', quick: only to see that it runs' : ''}`)
-const rows: Row[] = []
-for (const figure of figures) {
-  if (wanted !== undefined && !wanted.includes(figure.id)) continue
-  for (const row of await figure.measure(scale)) {
-    rows.push(row)
-    say(formatRow(row))
+if (values.svg) await draw()
+else await judge()
+
+/** Every figure, with its goal. */
+async function judge(): Promise<void> {
+  const rows: Row[] = []
+  for (const figure of figures) {
+    if (wanted !== undefined && !wanted.includes(figure.id)) continue
+    for (const row of await figure.measure(scale)) {
+      rows.push(row)
+      say(formatRow(row))
+    }
+  }
+  const seconds = (performance.now() - started) / 1000
+  const judged = rows.map(reaches).filter((verdict) => verdict !== undefined)
+  say(`\n${formatTable(rows)}\n`)
+  say(
+    `${judged.filter(Boolean).length} of ${judged.length} reach their goal; ${seconds.toFixed(0)} s, ${rounds} rounds each.`,
+  )
+  if (values.json) {
+    console.log(JSON.stringify({ machine: describeMachine(), isQuick: values.quick, rounds, rows }, null, 2))
   }
 }
-const seconds = (performance.now() - started) / 1000
-const judged = rows.map(reaches).filter((verdict) => verdict !== undefined)
-say(`\n${formatTable(rows)}\n`)
-say(
-  `${judged.filter(Boolean).length} of ${judged.length} reach their goal; ${seconds.toFixed(0)} s, ${rounds} rounds each.`,
-)
-if (values.json) {
-  console.log(JSON.stringify({ machine: describeMachine(), isQuick: values.quick, rounds, rows }, null, 2))
+
+/** The picture of how cost grows. */
+async function draw(): Promise<void> {
+  const panels = await measureGrowth(scale)
+  for (const { title, across, series } of panels) {
+    for (const { name, points } of series) {
+      say(`${title} by ${across}, ${name}: ${points.map(([at, us]) => `${formatNumber(us)} us at ${at}`).join(', ')}`)
+    }
+  }
+  if (values.json) console.log(JSON.stringify({ machine: describeMachine(), panels }, null, 2))
+  const file = values.quick ? 'reports/bench/performance.svg' : 'docs/performance.svg'
+  writeFileSync(
+    file,
+    drawChart(panels, `Processor time of one operation. ${describeMachine()}. npm run bench -- --svg`),
+  )
+  say(`drawn: ${file}`)
 }
