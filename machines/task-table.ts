@@ -36,8 +36,6 @@ export interface TaskEntry {
   isAccepted: boolean
   /** The handlers have been told of the end. */
   isAnnounced: boolean
-  /** Its message was cut and nobody has read the rest. */
-  isUnread: boolean
   isQueuedForPruning: boolean
 }
 
@@ -105,6 +103,47 @@ function nextClaim(entry: TaskEntry): Lease | undefined {
   return claim
 }
 
+/**
+ * The record of a task that has ended. Its fields are written out: an object that grows after it was made, as a copy with more fields
+ * does, takes half as much memory again, and an ended record may be kept for long.
+ */
+function endedRecord(
+  record: AsyncTaskInfo,
+  end: Settlement,
+  {
+    delivery,
+    seq,
+    completedAt,
+  }: { readonly delivery: DeliveryStatus; readonly seq: number; readonly completedAt: number },
+  notifiedAt?: number,
+): SettledTaskInfo {
+  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, progress, abortController } = record
+  const { status } = end
+  let ended: SettledTaskInfo
+  if (status === 'cancelled') {
+    ended = { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt }
+  } else if (status === 'failed') {
+    const { error } = end
+    ended =
+      notifiedAt === undefined
+        ? { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, error, completedAt }
+        : { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, error, completedAt, notifiedAt }
+  } else {
+    const { output } = end
+    ended =
+      notifiedAt === undefined
+        ? { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, output, completedAt }
+        : { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, output, completedAt, notifiedAt }
+  }
+  const rare = {
+    ...(status === 'cancelled' && notifiedAt !== undefined && { notifiedAt }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(progress !== undefined && { progress }),
+    ...(abortController !== undefined && { abortController }),
+  }
+  return Object.freeze(Object.assign(ended, rare))
+}
+
 export class TaskTable {
   max: number
   readonly outbox: OutboxItem[] = []
@@ -115,6 +154,7 @@ export class TaskTable {
   readonly #reservations = new Map<string, number>()
   readonly #expiries = new BinaryHeap<{ readonly id: string; readonly at: number }>((a, b) => a.at < b.at)
   readonly #prunable = new BinaryHeap<TaskEntry>((a, b) => a.record.seq < b.record.seq)
+  /** Ended tasks whose message was cut, and nobody has read the rest. */
   readonly #unread = new Set<TaskEntry>()
   readonly #now: () => number
   readonly #notifyCancelled: boolean
@@ -288,11 +328,7 @@ export class TaskTable {
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || this.#notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim !== undefined ? 'leased' : 'owed'
-    const ended = { ...settlement, delivery, completedAt: this.#now(), seq } as const
-    // What the end replaces is overwritten: leaving fields out of a copy makes an object that is slow and large.
-    const ofEnded: Record<string, unknown> = { ...entry.record, ...ended }
-    if ('questions' in ofEnded) delete ofEnded['questions']
-    entry.record = Object.freeze(ofEnded) as unknown as SettledTaskInfo
+    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: this.#now() })
     entry.ref = undefined
     this.#terminal += 1
     if (!entry.launched) this.#slots.delete(entry.slot)
@@ -396,7 +432,6 @@ export class TaskTable {
     for (const id of taskIds) {
       const entry = this.#entries.get(id)
       if (entry === undefined || !isTerminal(entry.record)) continue
-      entry.isUnread = true
       this.#unread.add(entry)
     }
     for (const oldest of this.#unread) {
@@ -407,7 +442,7 @@ export class TaskTable {
 
   noteRead(taskId: string): void {
     const entry = this.#entries.get(taskId)
-    if (entry?.isUnread === true) this.#markRead(entry)
+    if (entry !== undefined && this.#unread.has(entry)) this.#markRead(entry)
   }
 
   noteProgress(entry: TaskEntry, progress: NonNullable<AsyncTaskInfo['progress']>): void {
@@ -430,7 +465,7 @@ export class TaskTable {
       if (entry === undefined) return
       entry.isQueuedForPruning = false
       // Its text was cut after it had been queued: it is offered again when it was read.
-      if (entry.isUnread) continue
+      if (this.#unread.has(entry)) continue
       this.#entries.delete(entry.record.id)
       this.#terminal -= 1
       const { id: taskId, owner } = entry.record
@@ -460,7 +495,6 @@ export class TaskTable {
       isDisowned: false,
       isAccepted: false,
       isAnnounced: false,
-      isUnread: false,
       isQueuedForPruning: false,
     }
   }
@@ -540,7 +574,6 @@ export class TaskTable {
   }
 
   #markRead(entry: TaskEntry): void {
-    entry.isUnread = false
     this.#unread.delete(entry)
     this.#offerForPruning(entry)
   }
@@ -548,7 +581,7 @@ export class TaskTable {
   #offerForPruning(entry: TaskEntry): void {
     const { status, delivery } = entry.record
     if (status === 'running' || delivery === 'owed' || delivery === 'leased') return
-    if (entry.isQueuedForPruning || !entry.isAnnounced || entry.isUnread) return
+    if (entry.isQueuedForPruning || !entry.isAnnounced || this.#unread.has(entry)) return
     entry.isQueuedForPruning = true
     this.#prunable.push(entry)
   }
@@ -564,8 +597,11 @@ export class TaskTable {
 
   #setDelivery(entry: TaskEntry, delivery: DeliveryStatus, deliveryId: string | undefined): void {
     const from = entry.record.delivery
-    const told = delivery === 'delivered' ? { notifiedAt: this.#now() } : undefined
-    entry.record = Object.freeze({ ...entry.record, delivery, ...told })
+    const { record } = entry
+    entry.record =
+      delivery === 'delivered' && isTerminal(record)
+        ? endedRecord(record, record, { delivery, seq: record.seq, completedAt: record.completedAt }, this.#now())
+        : Object.freeze({ ...record, delivery })
     this.#recordDelivery(entry, from, deliveryId)
   }
 
