@@ -2,8 +2,8 @@
  * Runs a chart without the machinery that most of its transitions do not need. XState computes the sets of states to exit and to enter
  * anew at every event; for the plain part of a chart they are always the same, so they are computed once for each state and event.
  *
- * The plain part: one active leaf, no history, no invocations, actions that are functions, `assign`s or timers. For everything else
- * (raised events, ends inside a chart, parallel states) the chart itself is asked, so that what happens is what XState does; the property
+ * The plain part: transitions of one region at a time, no history, no invocations, actions that are functions, `assign`s or timers. For everything else
+ * (raised events, ends inside a chart, regions that move together) the chart itself is asked, so that what happens is what XState does; the property
  * in test/model/direct-chart.test.ts holds the two together. It is one file because compiling and running share every type.
  */
 import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot, AnyStateMachine, AnyStateNode } from 'xstate'
@@ -56,13 +56,19 @@ interface Step {
   readonly described: readonly unknown[]
 }
 
-/** A state that can be at rest. */
+/** What an event may do: what the states inside have to say of it, or else, first come first served, the steps of their own. */
+interface Choice {
+  readonly inner: readonly Choice[]
+  readonly own: readonly Step[]
+}
+
+/** States that are active together, one in each region. */
 interface Place {
-  readonly leaf: AnyStateNode
+  readonly leaves: readonly AnyStateNode[]
   /** A snapshot of it, but for the context and the children. */
   readonly template: AnyMachineSnapshot
-  /** What an event may do, first come first served; undefined: the chart has to be asked. */
-  readonly steps: Map<string, readonly Step[] | undefined>
+  /** What an event may do; undefined: the chart has to be asked. */
+  readonly choices: Map<string, Choice | undefined>
   always: readonly Step[]
   /** Whether all that can happen without an event is plain, here and wherever that leads; unknown until it is asked for. */
   isRestful: boolean | undefined
@@ -82,7 +88,7 @@ const isOfXState = (type: string): boolean =>
 /** A chart that takes more steps than this without an event will not end. */
 const MAX_ALWAYS = 100
 
-const NO_STEPS: readonly Step[] = []
+const NO_CHOICE: Choice = { inner: [], own: [] }
 
 const HARD: Step = { guard: undefined, actions: [], target: undefined, isHard: true, described: [] }
 
@@ -130,7 +136,7 @@ function makeLogic(machine: AnyStateMachine, isDirect: boolean): AnyStateMachine
 
 class Chart {
   readonly #machine: AnyStateMachine
-  readonly #byLeaf = new Map<AnyStateNode, Place>()
+  readonly #byLeaves = new Map<string, Place>()
   /** The values of the templates, which every snapshot made here shares. */
   readonly #byValue = new Map<unknown, Place>()
   readonly #events: ReadonlySet<string>
@@ -143,9 +149,9 @@ class Chart {
     this.#events = new Set(machine.events as string[])
     this.#takesAnything = (machine.events as string[]).includes('*')
     this.#first = plainly(() => {
-      const { root } = machine
-      if (pathTo(initialLeaf(root)).some(({ entry, invoke }) => entry.length + invoke.length > 0)) throw new NotPlain()
-      return this.#place(initialLeaf(root))
+      const leaves = leavesOf(machine.root)
+      if (nodesOf(leaves).some(({ entry, invoke }) => entry.length + invoke.length > 0)) throw new NotPlain()
+      return this.#place(leaves)
     })
   }
 
@@ -179,9 +185,9 @@ class Chart {
     if (snapshot.status !== 'active' || (!isDeclared && (this.#takesAnything || isOfXState(type)))) return undefined
     const place = this.#byValue.get(snapshot.value) ?? this.#find(snapshot)
     if (place === undefined) return undefined
-    const steps = isDeclared ? this.#stepsOf(place, type) : NO_STEPS
-    if (steps === undefined) return undefined
-    let next = firstOpen(steps, snapshot.context, event) ?? firstOpen(place.always, snapshot.context, event)
+    const choice = isDeclared ? this.#choiceOf(place, type) : NO_CHOICE
+    if (choice === undefined) return undefined
+    let next = choose(choice, snapshot.context, event) ?? firstOpen(place.always, snapshot.context, event)
     // After the first action there is no way back: all that may follow has to be plain.
     if (next !== undefined && (next.isHard || !isRestful(next.target ?? place))) return undefined
     let current = snapshot as AnyMachineSnapshot
@@ -199,48 +205,47 @@ class Chart {
 
   /** The place of a snapshot that the chart made. */
   #find(snapshot: AnyMachineSnapshot): Place | undefined {
-    let node: AnyStateNode | undefined = this.#machine.root
-    let value: unknown = snapshot.value
-    while (typeof value === 'object' && value !== null) {
-      const [key, ...others] = Object.keys(value)
-      if (key === undefined || others.length > 0) return undefined
-      node = node.states[key]
-      if (node === undefined) return undefined
-      value = (value as Record<string, unknown>)[key]
-    }
-    const leaf: AnyStateNode | undefined = typeof value === 'string' ? node.states[value] : undefined
-    return leaf === undefined ? undefined : plainly(() => this.#place(leaf))
+    return plainly(() => this.#place(leavesIn(this.#machine.root, snapshot.value)))
   }
 
-  #place(leaf: AnyStateNode): Place {
-    const known = this.#byLeaf.get(leaf)
+  #place(leaves: readonly AnyStateNode[]): Place {
+    const key = leaves.map(({ id }) => id).join('\n')
+    const known = this.#byLeaves.get(key)
     if (known !== undefined) return known
-    if (leaf.parent === undefined || (leaf.type !== 'atomic' && leaf.type !== 'final')) throw new NotPlain()
-    const path = pathTo(leaf)
-    if (path.some(({ type, invoke }) => type === 'parallel' || invoke.length > 0)) throw new NotPlain()
-    const isFinal = leaf.type === 'final'
+    const { root } = this.#machine
+    const nodes = nodesOf(leaves)
+    const [leaf] = leaves
+    if (leaf === undefined || leaf === root || nodes.some(({ invoke }) => invoke.length > 0)) throw new NotPlain()
+    const isFinal = leaves.some(({ type }) => type === 'final')
     // The end of a part of a chart raises an event, and what is left when all ends may have something to do.
-    if (isFinal && (leaf.parent !== this.#machine.root || leaf.output !== undefined)) throw new NotPlain()
-    if (isFinal && path.some(({ exit }) => exit.length > 0)) throw new NotPlain()
-    const template = this.#machine.resolveState({ value: valueOf(leaf), context: {} } as never) as AnyMachineSnapshot
+    if (isFinal && (leaf.parent !== root || leaf.output !== undefined)) throw new NotPlain()
+    if (isFinal && nodes.some(({ exit }) => exit.length > 0)) throw new NotPlain()
+    const value = valueOf(root, new Set(nodes))
+    const template = this.#machine.resolveState({ value, context: {} } as never) as AnyMachineSnapshot
     const place: Place = {
-      leaf,
+      leaves,
       template,
-      steps: new Map(),
+      choices: new Map(),
       always: [],
       isRestful: undefined,
       end: isFinal ? this.#endOf(leaf) : undefined,
     }
-    this.#byLeaf.set(leaf, place)
+    this.#byLeaves.set(key, place)
     this.#byValue.set(template.value, place)
-    place.always = path.flatMap((node) =>
+    const always = leaves.map((one) => this.#alwaysOf(place, one)).filter((steps) => steps.length > 0)
+    // Which of several regions go on together is the chart's to say.
+    place.always = always.length > 1 ? [HARD] : always.flat()
+    return place
+  }
+
+  #alwaysOf(place: Place, leaf: AnyStateNode): Step[] {
+    return pathTo(leaf).flatMap((node) =>
       (node.always ?? []).map((transition): Step => {
         const guard = plainly(() => (transition.guard === undefined ? undefined : this.#guard(transition.guard)))
         if (guard === undefined && transition.guard !== undefined) return HARD
         return plainly(() => this.#step(place, transition, true)) ?? { ...HARD, guard }
       }),
     )
-    return place
   }
 
   #endOf(leaf: AnyStateNode): (context: unknown, self: unknown) => unknown {
@@ -251,22 +256,21 @@ class Chart {
       : () => output
   }
 
-  #stepsOf(place: Place, type: string): readonly Step[] | undefined {
-    if (place.steps.has(type)) return place.steps.get(type)
-    const steps = plainly(() =>
-      pathTo(place.leaf).flatMap((node) => {
-        const descriptors = [...node.transitions.keys()]
-        // The order in which wildcards are tried is XState's business; the whole type is the only one that is plain.
-        if (descriptors.some((one) => one !== type && one.endsWith('*'))) {
-          if (descriptors.some((one) => one !== type && one.endsWith('*') && type.startsWith(one.slice(0, -1)))) {
-            throw new NotPlain()
-          }
-        }
-        return (node.transitions.get(type) ?? []).map((transition) => this.#step(place, transition, false))
-      }),
-    )
-    place.steps.set(type, steps)
-    return steps
+  #choiceOf(place: Place, type: string): Choice | undefined {
+    if (place.choices.has(type)) return place.choices.get(type)
+    const nodes = nodesOf(place.leaves)
+    const within = (node: AnyStateNode): Choice => {
+      // The order in which wildcards are tried is XState's business; the whole type is the only one that is plain.
+      const wildcards = [...node.transitions.keys()].filter((one) => one !== type && one.endsWith('*'))
+      if (wildcards.some((one) => type.startsWith(one.slice(0, -1)))) throw new NotPlain()
+      return {
+        inner: nodes.filter(({ parent }) => parent === node).map(within),
+        own: (node.transitions.get(type) ?? []).map((transition) => this.#step(place, transition, false)),
+      }
+    }
+    const choice = plainly(() => within(this.#machine.root))
+    place.choices.set(type, choice)
+    return choice
   }
 
   #step(
@@ -282,18 +286,17 @@ class Chart {
       if (to === undefined || targets.length > 1 || (to === source && !reenter) || to.type === 'history') {
         throw new NotPlain()
       }
-      const leaf = initialLeaf(to)
       const domain = isBelow(to, source) && !reenter ? source : commonAncestor(source, to)
-      const exited = pathTo(place.leaf).filter((node) => isBelow(node, domain))
-      const entered = pathTo(leaf).filter((node) => isBelow(node, domain))
-      target = this.#place(leaf)
-      actions.unshift(...exited.flatMap(({ exit }) => exit))
-      for (const node of entered.reverse()) {
-        actions.push(...node.entry)
-        if (node !== leaf && isBelow(leaf, node) && (node === to || isBelow(node, to))) {
-          actions.push(...node.initial.actions)
-        }
-      }
+      const around = pathTo(to).filter((node) => node !== to && isBelow(node, domain))
+      // Whoever enters one region from outside enters the others too.
+      if ([domain, ...around].some(({ type }) => type === 'parallel')) throw new NotPlain()
+      const leaves = leavesOf(to)
+      const stay = place.leaves.filter((leaf) => !isBelow(leaf, domain))
+      target = this.#place([...stay, ...leaves].sort((a, b) => a.order - b.order))
+      const exited = nodesOf(place.leaves).filter((node) => isBelow(node, domain))
+      const entered = nodesOf(leaves).filter((node) => isBelow(node, domain))
+      actions.unshift(...exited.reverse().flatMap(({ exit }) => exit))
+      actions.push(...entered.flatMap(({ entry }) => entry))
     } else if (isEventless) {
       // It would be taken again and again until its guard says no.
       throw new NotPlain()
@@ -362,6 +365,18 @@ function showMicrostep(
     snapshot,
     _transitions: transitions,
   })
+}
+
+/** The step that an event takes; several of them, one for each region, are the chart's to take. */
+function choose({ inner, own }: Choice, context: unknown, event: AnyEventObject): Step | undefined {
+  let found: Step | undefined
+  for (const one of inner) {
+    const step = choose(one, context, event)
+    if (step === undefined) continue
+    if (found !== undefined) return HARD
+    found = step
+  }
+  return found ?? firstOpen(own, context, event)
 }
 
 function isRestful(place: Place): boolean {
@@ -444,11 +459,37 @@ function pathTo(leaf: AnyStateNode): AnyStateNode[] {
   return path
 }
 
-function initialLeaf(node: AnyStateNode): AnyStateNode {
-  if (node.type !== 'compound') return node
-  const [target] = node.initial.target
-  if (target === undefined) throw new NotPlain()
-  return initialLeaf(target)
+/** All states that are active with these, from the outside in, as the chart has them. */
+function nodesOf(leaves: readonly AnyStateNode[]): AnyStateNode[] {
+  return [...new Set(leaves.flatMap(pathTo))].sort((a, b) => a.order - b.order)
+}
+
+/** Where a state leads that is entered. */
+function leavesOf(node: AnyStateNode): AnyStateNode[] {
+  if (node.type === 'parallel') return regionsOf(node).flatMap(leavesOf)
+  if (node.type !== 'compound') return [node]
+  const { target, actions } = node.initial
+  const [first] = target
+  if (first === undefined || first.parent !== node || target.length > 1 || actions.length > 0) throw new NotPlain()
+  return leavesOf(first)
+}
+
+/** The leaves that the value of a snapshot names. */
+function leavesIn(node: AnyStateNode, value: unknown): AnyStateNode[] {
+  if (node.type === 'parallel') {
+    return regionsOf(node).flatMap((region) => leavesIn(region, (value as Record<string, unknown>)[region.key]))
+  }
+  if (node.type !== 'compound') return [node]
+  const key = typeof value === 'string' ? value : Object.keys(value as object)[0]
+  const child = key === undefined ? undefined : node.states[key]
+  if (child === undefined) throw new NotPlain()
+  return leavesIn(child, typeof value === 'string' ? undefined : (value as Record<string, unknown>)[child.key])
+}
+
+function regionsOf(node: AnyStateNode): AnyStateNode[] {
+  const regions = Object.values(node.states)
+  if (regions.some(({ type }) => type !== 'compound')) throw new NotPlain()
+  return regions
 }
 
 function isBelow(node: AnyStateNode, above: AnyStateNode): boolean {
@@ -462,9 +503,10 @@ function commonAncestor(a: AnyStateNode, b: AnyStateNode): AnyStateNode {
   return found
 }
 
-/** The value of a state, as snapshots have it: 'a', or { a: 'b' }. */
-function valueOf(leaf: AnyStateNode): unknown {
-  return pathTo(leaf)
-    .slice(0, -1)
-    .reduce<unknown>((value, { key }) => (value === undefined ? key : { [key]: value }), undefined)
+/** The value of a state, as snapshots have it: 'a', { a: 'b' }, or { a: 'b', c: 'd' } for regions. */
+function valueOf(node: AnyStateNode, active: ReadonlySet<AnyStateNode>): unknown {
+  const children = Object.values(node.states).filter((child) => active.has(child))
+  const [only] = children
+  if (node.type === 'compound' && only !== undefined && Object.keys(only.states).length === 0) return only.key
+  return Object.fromEntries(children.map((child) => [child.key, valueOf(child, active)]))
 }

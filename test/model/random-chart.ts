@@ -2,14 +2,31 @@
 import fc from 'fast-check'
 import { assign, createMachine, raise, type AnyStateMachine } from 'xstate'
 
-const NAMES = ['a', 'b', 'c', 'd', 'a1', 'a2', 'b1', 'b2', 'end', 'b3'] as const
+const NAMES = [
+  ...['a', 'b', 'c', 'd', 'a1', 'a2', 'b1', 'b2', 'end', 'b3'],
+  ...['p', 'q', 'p1', 'p2', 'q1', 'q2', 'q3'],
+] as const
 type Name = (typeof NAMES)[number]
+
+/** What is inside what; the first is where it begins, but for `c`, whose regions are on together. */
+const INSIDE: Partial<Record<Name, readonly Name[]>> = {
+  a: ['a1', 'a2'],
+  b: ['b1', 'b2', 'b3'],
+  c: ['p', 'q'],
+  p: ['p1', 'p2'],
+  q: ['q1', 'q2', 'q3'],
+}
+const PARALLEL: Name = 'c'
+const FINAL: readonly Name[] = ['end', 'b3', 'q3']
 
 /** The events a random chart may be sent; the last two are covered by a wildcard, or by nothing. */
 export const EVENTS = ['one', 'two', 'three', 'ext.1', 'ext.2'] as const
 
 interface RandomTransition {
-  readonly target: Name | undefined
+  /** Which of the states; undefined: none. */
+  readonly target: number | undefined
+  /** One of those beside it. */
+  readonly isNear: boolean
   readonly guard: 'isSmall' | 'isEven' | 'never' | undefined
   readonly does: 'log' | 'count' | 'countTwice' | 'raise'
   readonly reenter: boolean
@@ -26,7 +43,8 @@ interface RandomState {
 export type RandomChart = Readonly<Record<Name, RandomState>>
 
 const transition: fc.Arbitrary<RandomTransition> = fc.record({
-  target: fc.option(fc.constantFrom(...NAMES), { nil: undefined }),
+  target: fc.option(fc.nat(NAMES.length - 1), { nil: undefined }),
+  isNear: fc.boolean(),
   guard: fc.option(fc.constantFrom('isSmall' as const, 'isEven' as const, 'never' as const), { nil: undefined }),
   does: fc.constantFrom('log' as const, 'log' as const, 'count' as const, 'countTwice' as const, 'raise' as const),
   reenter: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
@@ -53,17 +71,29 @@ export const randomChart: fc.Arbitrary<RandomChart> = fc.record(
   Object.fromEntries(NAMES.map((name) => [name, state])) as Record<Name, typeof state>,
 )
 
+/** A state and those beside it. */
+const beside = (name: Name): readonly Name[] =>
+  Object.values(INSIDE).find((names) => names.includes(name)) ?? ['a', 'b', 'c', 'd', 'end']
+
 /** Makes the chart; what it does goes into `log`. */
 export function buildChart(chart: RandomChart, log: string[]): AnyStateMachine {
-  const toTransition = (from: string, { target, guard, does, reenter }: RandomTransition) => ({
-    ...(target !== undefined && { target: `#${target}` }),
-    ...(guard !== undefined && { guard }),
-    ...(reenter && { reenter }),
-    actions: [{ type: 'log', params: { text: `${from} to ${target ?? 'itself'}` } }, ...(does === 'log' ? [] : [does])],
-  })
-  const toState = (name: Name, initial?: Name, children: readonly Name[] = []): object => {
+  const toTransition = (from: Name, { target: at, isNear, guard, does, reenter }: RandomTransition) => {
+    const among = isNear ? beside(from) : NAMES
+    const target = at === undefined ? undefined : among[at % among.length]
+    return {
+      ...(target !== undefined && { target: `#${target}` }),
+      ...(guard !== undefined && { guard }),
+      ...(reenter && { reenter }),
+      actions: [
+        { type: 'log', params: { text: `${from} to ${target ?? 'itself'}` } },
+        ...(does === 'log' ? [] : [does]),
+      ],
+    }
+  }
+  const toState = (name: Name): object => {
+    const children = INSIDE[name] ?? []
     const { on, always, hasEntry, hasExit, isDelayed } = chart[name]
-    const isFinal = name === 'end' || name === 'b3'
+    const isFinal = FINAL.includes(name)
     const edge = (kind: string) => ({ type: 'log', params: { text: `${kind} ${name}` } })
     return {
       id: name,
@@ -77,8 +107,8 @@ export function buildChart(chart: RandomChart, log: string[]): AnyStateMachine {
             ),
             ...(always !== undefined && { always: toTransition(name, always) }),
             ...(isDelayed && { after: { 1000: { target: '#a' } } }),
-            ...(initial !== undefined && {
-              initial,
+            ...(children.length > 0 && {
+              ...(name === PARALLEL ? { type: 'parallel' } : { initial: children[0] }),
               states: Object.fromEntries(children.map((child) => [child, toState(child)])),
             }),
           }),
@@ -90,8 +120,8 @@ export function buildChart(chart: RandomChart, log: string[]): AnyStateMachine {
       context: ({ input }: { input: { n: number } }) => ({ n: input.n }),
       initial: 'a',
       states: {
-        a: toState('a', 'a1', ['a1', 'a2']),
-        b: toState('b', 'b1', ['b1', 'b2', 'b3']),
+        a: toState('a'),
+        b: toState('b'),
         c: toState('c'),
         d: toState('d'),
         end: toState('end'),
