@@ -2,9 +2,10 @@
  * Runs a chart without the machinery that most of its transitions do not need. XState computes the sets of states to exit and to enter
  * anew at every event; for the plain part of a chart they are always the same, so they are computed once for each state and event.
  *
- * The plain part: transitions of one region at a time, no history, no invocations, actions that are functions, `assign`s or timers. For everything else
- * (raised events, ends inside a chart, regions that move together) the chart itself is asked, so that what happens is what XState does; the property
- * in test/model/direct-chart.test.ts holds the two together. It is one file because compiling and running share every type.
+ * The plain part: transitions of one region at a time, no history, no invocations, actions that are functions, `assign`s or timers. For
+ * everything else (raised events, ends inside a chart, regions that move together) the chart itself is asked, so that what happens is what
+ * XState does; the property in test/model/direct-chart.test.ts holds the two together. It is one file because compiling and running share
+ * every type.
  */
 import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot, AnyStateMachine, AnyStateNode } from 'xstate'
 
@@ -338,10 +339,17 @@ class Chart {
       return { ...action, assignment: found.assignment as Assignment }
     }
     const isTimer = kind === 'xstate.cancel' || (kind === 'xstate.raise' && this.#isDelay(found))
-    if (!isTimer || !('execute' in found)) throw new NotPlain()
+    if (!isTimer || !('execute' in found) || !isAsKnown(found)) throw new NotPlain()
     return { ...action, timer: found as unknown as TimerAction }
   }
 }
+
+/** An XState whose timers take something else than those this was written for runs them itself. */
+const isAsKnown = (action: { resolve?: unknown; execute: unknown }): boolean =>
+  typeof action.resolve === 'function' &&
+  action.resolve.length <= 6 &&
+  typeof action.execute === 'function' &&
+  action.execute.length === 2
 
 const withContext = (template: AnyMachineSnapshot, context: unknown): AnyMachineSnapshot => ({ ...template, context })
 

@@ -25,6 +25,12 @@ export interface Row {
   readonly note?: string
 }
 
+/** Points of a line in the picture. */
+export interface Series {
+  readonly name: string
+  readonly points: readonly (readonly [number, number])[]
+}
+
 export interface Figure {
   readonly id: string
   readonly title: string
