@@ -77,7 +77,9 @@ const beside = (name: Name): readonly Name[] =>
 
 /** Makes the chart; what it does goes into `log`. */
 export function buildChart(chart: RandomChart, log: string[]): AnyStateMachine {
-  const toTransition = (from: Name, { target: at, isNear, guard, does, reenter }: RandomTransition) => {
+  const toTransition = (from: Name, { target: at, isNear, guard: given, does, reenter }: RandomTransition) => {
+    // Two regions that both raise what makes them raise double their timers each time: the count bounds that as well.
+    const guard = does === 'raise' ? 'isSmall' : given
     const among = isNear ? beside(from) : NAMES
     const target = at === undefined ? undefined : among[at % among.length]
     return {
@@ -86,7 +88,7 @@ export function buildChart(chart: RandomChart, log: string[]): AnyStateMachine {
       ...(reenter && { reenter }),
       actions: [
         { type: 'log', params: { text: `${from} to ${target ?? 'itself'}` } },
-        ...(does === 'log' ? [] : [does]),
+        ...(does === 'log' ? [] : does === 'raise' ? ['count', 'raise'] : [does]),
       ],
     }
   }
