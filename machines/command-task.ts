@@ -5,7 +5,7 @@
  * C2  Commands go in order; the first that fails ends the task.
  * C3  A task that is still queued can be cancelled or lose its instance, and then never runs.
  */
-import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import { assertEvent, assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
 /** What a command or an instance reports when it fails. */
 export interface CommandFailure {
@@ -37,12 +37,6 @@ interface CommandTaskContext {
 
 const COMPLETED: CommandTaskEnd = { status: 'completed' }
 
-/** The events that end a task badly say why. */
-function failureOf(event: CommandTaskEvent): CommandFailure {
-  if ('error' in event) return event.error
-  throw new Error(`command-task: ${event.type} ends no task badly`)
-}
-
 /** The chart of one command task. It needs nothing from a host. */
 export const commandTaskMachine = setup({
   types: {
@@ -57,9 +51,13 @@ export const commandTaskMachine = setup({
   actions: {
     advance: assign({ index: ({ context }) => context.index + 1 }),
     keepSuccess: assign({ end: COMPLETED }),
-    keepFailure: assign({ end: ({ event }): CommandTaskEnd => ({ status: 'failed', error: failureOf(event) }) }),
-    keepCancellation: assign({
-      end: ({ event }): CommandTaskEnd => ({ status: 'cancelled', error: failureOf(event) }),
+    keepFailure: assign(({ event }) => {
+      assertEvent(event, ['command.failed', 'instance.lost'])
+      return { end: { status: 'failed' as const, error: event.error } }
+    }),
+    keepCancellation: assign(({ event }) => {
+      assertEvent(event, 'task.cancel')
+      return { end: { status: 'cancelled' as const, error: event.error } }
     }),
   },
 }).createMachine({

@@ -30,13 +30,12 @@ export function guardActor(core: RegistryCore): TaskRegistryRef {
   )
   const subscribe = (
     observer: Partial<Observer<TaskRegistrySnapshot>> | ((snapshot: TaskRegistrySnapshot) => void),
-    error?: (error: unknown) => void,
+    _error?: (error: unknown) => void,
     complete?: () => void,
   ): Subscription => {
-    const given = typeof observer === 'function' ? { next: observer, error, complete } : observer
+    const given = typeof observer === 'function' ? { next: observer, complete } : observer
     return snapshots$.subscribe({
       ...(given.next && { next: (snapshot) => given.next?.(snapshot) }),
-      ...(given.error && { error: (reason: unknown) => given.error?.(reason) }),
       ...(given.complete && { complete: () => given.complete?.() }),
     })
   }

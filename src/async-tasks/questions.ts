@@ -41,15 +41,14 @@ function open(core: RegistryCore, entry: TaskEntry, question: AskedQuestion): Pr
  * @throws InvalidInputError for an answer that is none, or that does not fit the schema of its question
  */
 export function answerQuestion(core: RegistryCore, entry: TaskEntry, questionId: string, input: TaskAnswer): boolean {
+  // It is plain data from here on: nothing of the host's runs between the look at the question and its answer.
   const answer = parseInput(taskAnswerSchema, input, 'answer')
   const question = entry.record.questions?.find(({ id }) => id === questionId)
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
-  const isOpen = (): boolean => entry.record.questions?.some(({ id }) => id === questionId) === true
-  return core.transact(() => {
-    if (!isOpen()) return false
+  core.transact(() => {
     entry.ref?.send({ type: 'task.answer', questionId })
     core.attachment(entry).questions?.answer(questionId, Object.freeze(answer) as TaskAnswer)
-    return true
   })
+  return true
 }

@@ -1,6 +1,12 @@
 /** Bad input gets an error that says which field, what came and what was expected, and nothing is changed. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { AsyncTaskManager, InvalidInputError, InvalidSettingError } from '../../../src/index.js'
+import { taskRegistryMachine } from '../../../machines/index.js'
+import {
+  AsyncTaskManager,
+  AsyncTaskReminderService,
+  InvalidInputError,
+  InvalidSettingError,
+} from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp(options: ConstructorParameters<typeof AsyncTaskManager>[0] & object = {}) {
@@ -10,6 +16,8 @@ function setUp(options: ConstructorParameters<typeof AsyncTaskManager>[0] & obje
   onTestFinished(() => manager.dispose())
   return { manager, clock, onError }
 }
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 const input = { id: 'a', subagentName: 's', goalPrompt: 'g' }
 
@@ -53,6 +61,90 @@ describe('the error names the field', () => {
       expect.anything(),
     )
     expect(manager.getTask('a')?.progress).toBeUndefined()
+  })
+})
+
+describe('a chart of the host', () => {
+  it('that does not admit a task makes an error of it, and the slot stays free', () => {
+    const machines = { registry: taskRegistryMachine.provide({ guards: { canAdmit: () => false } }) }
+    const { manager } = setUp({ machines, maxAsyncTasks: 1 })
+    for (const begin of [() => manager.registerTask(input), () => manager.launch(input, () => ({}))]) {
+      expect(begin).toThrow(
+        expect.objectContaining({ code: 'NOT_ADMITTED', message: 'Task a was not admitted.' }) as Error,
+      )
+    }
+    expect([manager.getAllTasks(), manager.canLaunchAsync().allowed]).toEqual([[], true])
+  })
+})
+
+describe('a run that was cancelled', () => {
+  it('A2: may throw what cannot be looked at, and that is reported as well', async () => {
+    const { manager, onError } = setUp()
+    const hostile = Object.defineProperty(new Error('unused'), 'name', {
+      get: () => {
+        throw new Error('do not look')
+      },
+    })
+    manager.launch(input, (_input, { signal }) => {
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(hostile)))
+    })
+    await Promise.resolve()
+    manager.cancelTask('a')
+    await manager.whenQuiet()
+    await settle()
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error(
+        'The run of task a returned an error (The run failed with an object that cannot be shown.) after the task had ended as cancelled: dropped.',
+      ),
+      { source: 'late-result', taskId: 'a' },
+    )
+  })
+
+  it('A1: is not listened to any more when its grace has passed, and what it returns is reported', async () => {
+    const { manager, clock, onError } = setUp({ graceMs: 50 })
+    let finish: (output: object) => void = () => undefined
+    manager.launch(input, () => new Promise((resolve) => (finish = resolve)))
+    await settle()
+    manager.cancelTask('a')
+    clock.advance(50)
+    await settle()
+    finish({ final_message: 'after all' })
+    await settle()
+    expect(manager.getTask('a')).toMatchObject({ status: 'cancelled' })
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error(
+        'The run of task a returned a result ({"final_message":"after all"}) after the task had ended as cancelled: dropped.',
+      ),
+      { source: 'late-result', taskId: 'a' },
+    )
+  })
+
+  it('A2: is cancelled, even when aborting the controller of its host throws', () => {
+    const { manager, onError } = setUp()
+    const abort = () => {
+      throw new Error('not now')
+    }
+    const { signal } = new AbortController()
+    manager.registerTask({ ...input, abortController: { abort, signal } })
+    expect(manager.cancelTask('a')).toBe(true)
+    expect(onError).toHaveBeenCalledExactlyOnceWith(new Error('not now'), { source: 'abort-listener', taskId: 'a' })
+  })
+})
+
+describe('an engine that breaks its word', () => {
+  it('A3: and rejects where it should tell how a run ended fails the task, and its slot is free', async () => {
+    const engine = { start: () => ({ settled: Promise.reject(new Error('out of order')), abort: () => undefined }) }
+    const { manager } = setUp({ engine, maxAsyncTasks: 1 })
+    manager.launch(input, () => ({}))
+    await settle()
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', error: 'out of order' })
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+  })
+})
+
+describe('what is no manager', () => {
+  it('is refused where one is needed', () => {
+    expect(() => new AsyncTaskReminderService({} as never)).toThrow(new TypeError('expected an AsyncTaskManager'))
   })
 })
 

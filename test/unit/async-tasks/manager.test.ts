@@ -571,6 +571,31 @@ describe('restoring', () => {
     expect(() => restored.registerTask(input('owed'))).toThrow(TaskIdInUseError)
   })
 
+  it('fills in what an older journal did not write: numbers, owners, what is owed, and why', () => {
+    const old = { subagentName: 's', goalPrompt: 'g', launchedAt: 1 } as const
+    const restored = AsyncTaskManager.restore(
+      [
+        { ...old, id: 'later', status: 'failed', completedAt: 9 },
+        { ...old, id: 'earlier', status: 'completed', completedAt: 3 },
+        { ...old, id: 'told', status: 'completed', completedAt: 4, notifiedAt: 5 },
+        { ...old, id: 'dropped', status: 'cancelled' },
+        { ...old, id: 'ran', status: 'running', progress: { progress: 0.5 } },
+      ],
+      { clock: createManualClock(9_000) },
+    )
+    expect(restored.getAllTasks().map(({ id, seq, owner, delivery }) => [id, seq, owner, delivery])).toEqual([
+      ['dropped', 1, 'main', 'none'],
+      ['earlier', 2, 'main', 'owed'],
+      ['told', 3, 'main', 'delivered'],
+      ['later', 4, 'main', 'owed'],
+      ['ran', 5, 'main', 'owed'],
+    ])
+    expect(restored.getTask('earlier')?.output).toEqual({})
+    expect(restored.getTask('later')?.error).toBe('The task failed.')
+    expect(restored.getTask('dropped')?.completedAt).toBe(9_000)
+    expect(restored.getTask('ran')).toMatchObject({ completedAt: 9_000, progress: { progress: 0.5 } })
+  })
+
   it('refuses a malformed journal and says where', () => {
     const record = { id: 'a', subagentName: 's', goalPrompt: 'g', status: 'running', launchedAt: 1 } as const
     expect(() => AsyncTaskManager.restore([record, record])).toThrow(

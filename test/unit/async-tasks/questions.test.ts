@@ -95,6 +95,21 @@ describe('a run that asks', () => {
     expect(manager.answerTask('nobody', 'question-1', { action: 'decline' })).toBe(false)
   })
 
+  it('A2: looks at the answer before it looks for the question, which may be gone by then', async () => {
+    const { manager, id, ended } = setUp((context) => context.ask(confirmation))
+    await settle()
+    const content = {
+      get confirm() {
+        manager.cancelTask(id)
+        return true
+      },
+    }
+    expect(manager.answerTask(id, 'question-1', { action: 'accept', content })).toBe(false)
+    await settle()
+    expect(ended).toHaveBeenCalledExactlyOnceWith(expect.any(QuestionWithdrawnError))
+    expect(manager.getTask(id)?.status).toBe('cancelled')
+  })
+
   it.each([
     ['is cancelled', (host: ReturnType<typeof setUp>) => host.manager.cancelTask(host.id)],
     ['is completed by its host', (host: ReturnType<typeof setUp>) => host.manager.completeTask(host.id, {})],

@@ -65,6 +65,23 @@ describe('the in-process engine', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('needs no options: it takes the time of the platform, and drops what abort listeners throw', async () => {
+    const run = createInProcessEngine().start({
+      id: 'a',
+      graceMs: 60_000,
+      run: (signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            resolve('stopped')
+            throw new Error('bad listener')
+          })
+        }),
+    })
+    await Promise.resolve()
+    run.abort()
+    expect(await run.settled).toEqual({ type: 'returned', value: 'stopped' })
+  })
+
   it('tells of what abandoned work did later', async () => {
     const { engine, clock } = setUp()
     let finish: (value: string) => void = () => undefined

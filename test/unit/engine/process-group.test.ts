@@ -1,6 +1,7 @@
 /** Nothing that a program has started outlives its run, and no run waits for ever for what got away. */
 import { spawn } from 'node:child_process'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { leadGroup } from '../../../src/engine/process-group.js'
 import { DRAIN_MS } from '../../../src/runners/supervision.js'
 import { isAlive, isReaped, until, type TreeProgram } from '../../support/lifelines.js'
 import { GRACE_MS, stagePrograms } from '../../support/program-stage.js'
@@ -150,6 +151,22 @@ describe('this process', () => {
     const [leader, grandchild] = await stage.programs('leader', 'child')
     host.stdin.end()
     await Promise.all([leader.gone, grandchild.gone])
+  })
+})
+
+describe('a process that exits', () => {
+  it('kills every group that is left, and none that has ended', () => {
+    const leads = ['left', 'ended'].map(() => {
+      const kill = vi.fn()
+      // Without a pid there is no group to kill: the program itself is.
+      return { kill, group: leadGroup({ kill } as never) }
+    })
+    const exit = process.listeners('exit').at(-1)
+    leads[1]?.group.end()
+    exit?.(0)
+    expect(leads.map(({ kill }) => kill.mock.calls)).toEqual([[['SIGKILL']], [['SIGKILL']]])
+    leads[0]?.group.end()
+    expect(process.listeners('exit')).not.toContain(exit)
   })
 })
 

@@ -150,6 +150,27 @@ describe('hosts that say when they are busy', () => {
     expect(told).toEqual(['second'])
   })
 
+  it('A6: is told at once that an agent whose busy function is only polled has become idle', async () => {
+    let isBusy = true
+    const told: string[] = []
+    const { tasks, manager, clock } = setUp()
+    tasks.notifyIdle() // nobody listens yet
+    const turn = (text: string) => void told.push(text)
+    tasks.setupAsyncTaskAutoTrigger(() => isBusy, turn)
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(0)
+    await settle()
+    isBusy = false
+    expect(told).toEqual([])
+    tasks.notifyIdle()
+    clock.advance(0)
+    await settle()
+    expect(told).toHaveLength(1)
+    expect(tasks.getAsyncTaskReminderService().hasPendingNotifications()).toBe(false)
+    await manager.dispose()
+  })
+
   it('wants both callbacks or neither', () => {
     expect(() => createAgentTasks({ isAgentBusy: () => false })).toThrow('options.triggerAgentTurn: got undefined')
     expect(() => createAgentTasks({ triggerAgentTurn: () => undefined })).toThrow('options.isAgentBusy: got undefined')

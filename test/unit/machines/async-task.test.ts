@@ -150,4 +150,14 @@ describe('a task', () => {
     clock.advance(1)
     expect(String(errors[0])).toContain('requestAbort')
   })
+
+  it('refuses to ask without the host’s effect', () => {
+    const errors: unknown[] = []
+    const asking = createActor(asyncTaskMachine, { input: { id: 'a', subagentName: 's', graceMs: 0 } })
+    asking.subscribe({ error: (error) => errors.push(error) })
+    asking.start()
+    asking.send({ type: 'task.ask', question: { message: 'Sure?', schema: { type: 'object' }, askedAt: 0 } })
+    expect(errors).toEqual([new Error('async-task: the host must provide the action noteQuestions')])
+    expect(asking.getSnapshot().status).toBe('error')
+  })
 })
