@@ -122,6 +122,45 @@ describe('a watch', () => {
   })
 })
 
+describe('a watch that is over before its subscription is answered', () => {
+  const early = async () => {
+    const host = setUpClient()
+    const told: string[] = []
+    const watched = read(host.client.watch('t1', { onSnapshot: ({ status }) => void told.push(status) }))
+    const socket = await host.accept()
+    socket.receive(complete('t1'))
+    return { ...host, told, watched, socket }
+  }
+
+  it('S7: does not hear how the task stands after its end', async () => {
+    const { acknowledge, watched, socket, told } = await early()
+    await acknowledge(socket, snapshot('t1', 'completed'))
+    expect([words(watched.events), told]).toEqual([['completed'], []])
+  })
+
+  it('S7: is not failed by an answer that comes too late', async () => {
+    const { answer, watched, socket } = await early()
+    await answer(socket, 'subscribe_task', { type: 'error', message: 'm', error: 'Too many', code: 'TOO_MANY' })
+    expect(watched).toMatchObject({ isOver: true, error: undefined, events: [complete('t1')] })
+  })
+
+  it('is nothing to unsubscribe from while there is no connection, and is not subscribed to on the next one', async () => {
+    const { client, accept, acknowledge, clock, sockets } = setUpClient()
+    const iterator = client.watch('t1')[Symbol.asyncIterator]()
+    const next = iterator.next()
+    const first = await accept()
+    await acknowledge(first, snapshot('t1'))
+    first.lose()
+    await iterator.return?.()
+    expect((await next).done).toBe(true)
+    clock.advance(60_000)
+    void client.list().catch(() => undefined)
+    const second = await accept()
+    expect(second.sent.map(({ type }) => type)).not.toContain('subscribe_task')
+    expect(sockets.sockets.flatMap((socket) => socket.sentOf('unsubscribe_task'))).toEqual([])
+  })
+})
+
 describe('a watch that loses its connection', () => {
   it('S7: subscribes again, and gets the complete of what ended meanwhile', async () => {
     const { watched, socket, clock, accept, acknowledge } = await watchOne()

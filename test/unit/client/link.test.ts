@@ -1,0 +1,99 @@
+/** K1 to K3: one connection that comes back, whatever its owner does when it is told. Its sockets and time are the test's. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createLink, type LinkEnd, type LinkOptions } from '../../../src/client/link.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
+import { scriptSockets, settle } from '../../support/scripted-sockets.js'
+
+function setUp(options: Partial<LinkOptions> = {}) {
+  const clock = createManualClock(1000)
+  const sockets = scriptSockets()
+  const ends: LinkEnd[] = []
+  const link = createLink({
+    ...{ url: () => 'ws://127.0.0.1:1/ws', WebSocket: sockets.WebSocket, clock, reconnection: () => 100 },
+    ...{ onOpen: () => undefined, onMessage: () => undefined },
+    onDown: (end) => ends.push(end) > 0,
+    ...options,
+  })
+  onTestFinished(async () => {
+    await link.close()
+    expect(clock.pending).toBe(0)
+  })
+  return { clock, sockets, ends, link }
+}
+
+describe('a link', () => {
+  it('K2: that is closed while it looks for a socket opens none', async () => {
+    let go: () => void = () => undefined
+    const { link, sockets, ends } = setUp({ beforeConnect: () => new Promise((resolve) => (go = resolve)) })
+    link.wake()
+    const closed = link.close()
+    go()
+    await closed
+    await settle()
+    expect([sockets.sockets, ends]).toEqual([[], []])
+  })
+
+  it('K2: that its owner closes when it is told of a loss does not come back', async () => {
+    const { link, clock, sockets } = setUp({
+      onDown: () => {
+        void link.close()
+        return true
+      },
+    })
+    link.wake()
+    await settle()
+    sockets.last.lose()
+    expect(clock.pending).toBe(0)
+    clock.advance(60_000)
+    await settle()
+    expect(sockets.sockets).toHaveLength(1)
+  })
+
+  it('K1: that its owner wakes when it is told of a loss opens one socket, at once', async () => {
+    const { link, clock, sockets } = setUp({
+      onDown: () => {
+        link.wake()
+        return true
+      },
+    })
+    link.wake()
+    await settle()
+    sockets.last.lose()
+    await settle()
+    expect(sockets.sockets).toHaveLength(2)
+    clock.advance(1000)
+    await settle()
+    expect(sockets.sockets).toHaveLength(2)
+  })
+
+  it('K3: is given up once: what is not there cannot be lost', async () => {
+    const { link, sockets, ends } = setUp()
+    link.drop('nobody has asked for it')
+    link.wake()
+    await settle()
+    sockets.last.open()
+    link.drop('enough')
+    link.drop('more than enough')
+    expect(ends.map(({ error, wasReady }) => [error.message, wasReady])).toEqual([
+      ['Cannot connect to ws://127.0.0.1:1/ws (enough).', false],
+    ])
+    expect(sockets.last.closedWith).toBeDefined()
+  })
+
+  it('is ready when it is open, and sends nothing before it is', async () => {
+    const { link, sockets } = setUp()
+    link.ready()
+    expect([link.isReady, link.send({ type: 'early' })]).toEqual([false, false])
+    link.wake()
+    await settle()
+    link.ready()
+    expect([link.isReady, link.send({ type: 'early' })]).toEqual([false, false])
+    sockets.last.open()
+    expect(link.send({ type: 'hello' })).toBe(true)
+    link.ready()
+    expect(link.isReady).toBe(true)
+    sockets.last.lose()
+    expect([link.isReady, link.send({ type: 'late' })]).toEqual([false, false])
+    expect(sockets.last.sent).toEqual([{ type: 'hello' }])
+  })
+})

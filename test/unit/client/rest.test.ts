@@ -1,0 +1,60 @@
+/** Calls of the server's REST routes that get no answer, or not one as agreed: which code, and which words. */
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { ConnectionError, TaskServerError } from '../../../src/client/client-errors.js'
+import type { FetchLike } from '../../../src/client/platform.js'
+import { callRest } from '../../../src/client/rest.js'
+
+const schema = z.object({ ok: z.boolean() })
+
+const call = (fetch: FetchLike, signal?: AbortSignal): Promise<unknown> =>
+  callRest(
+    { baseUrl: 'http://127.0.0.1:1', token: undefined, fetch, ...(signal && { signal }) },
+    '/health',
+    schema,
+  ).catch((error: unknown) => error)
+const answer =
+  (status: number, text: string): FetchLike =>
+  () =>
+    Promise.resolve({ ok: status < 400, status, text: () => Promise.resolve(text) })
+const refuse =
+  (reason: unknown): FetchLike =>
+  () =>
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a fetch may reject with anything
+    Promise.reject(reason)
+
+describe('a call of a REST route', () => {
+  it.each([
+    [
+      'says why there is no answer',
+      new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') }),
+      'fetch failed: ECONNREFUSED',
+    ],
+    ['says what it can without a cause', new TypeError('fetch failed', { cause: 'unknown' }), 'fetch failed'],
+    ['says what was thrown when it is no error', 'out of sockets', 'out of sockets'],
+  ])('%s', async (_what, reason, why) => {
+    const error = await call(refuse(reason))
+    expect(error).toBeInstanceOf(ConnectionError)
+    expect(error).toMatchObject({
+      code: 'CONNECTION_FAILED',
+      message: `Cannot reach http://127.0.0.1:1/health (${why}).`,
+    })
+  })
+
+  it('rejects with the reason of its abort, which is no trouble of the connection', async () => {
+    const reason = new Error('called off')
+    expect(await call(refuse(new DOMException('aborted', 'AbortError')), AbortSignal.abort(reason))).toBe(reason)
+  })
+
+  it('is told from a wrong server by what the answer holds', async () => {
+    expect(await call(answer(200, '{"ok":true}'))).toEqual({ ok: true })
+    expect(await call(answer(200, '<html>'))).toMatchObject({ code: 'BAD_ANSWER' })
+    const refused = await call(answer(409, '{"error":"taken","code":"IN_USE"}'))
+    expect(refused).toBeInstanceOf(TaskServerError)
+    expect(refused).toMatchObject({ code: 'IN_USE', message: 'taken' })
+    expect(await call(answer(502, 'Bad gateway'))).toMatchObject({
+      code: 'HTTP_502',
+      message: 'http://127.0.0.1:1/health answered 502.',
+    })
+  })
+})
