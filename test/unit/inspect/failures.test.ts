@@ -7,6 +7,7 @@ import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { systemClock } from '../../../src/clock.js'
 import { createAgentTasks } from '../../../src/host/agent-tasks.js'
 import { createInspector, redactByDefault, type InspectorOptions } from '../../../src/inspect/index.js'
+import { createSessions } from '../../../src/inspect/sessions.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createGate, flushTo, inspectorFor, storyOf, treeOf } from './inspected.js'
@@ -321,6 +322,15 @@ it('N6: close gives up a relay that does not answer, when its time is over, and 
   expect(inspector.stats.buffered).toBe(0)
   expect(inspector.stats.dropped).toBeGreaterThan(0)
 }, 30_000)
+
+it('an actor beyond the ten thousand that are kept is told of when it does something, not when a connection begins', () => {
+  const sessions = createSessions((_key, value) => value)
+  const actors = Array.from({ length: 10_001 }, (_, index) => ({ id: `a${index}`, sessionId: `x:${index}` }))
+  const [oldest, second] = actors.map((actor) => sessions.of(actor as never, 'x:0', 0))
+  const live = sessions.live()
+  expect([live.length, live.includes(oldest!), live.includes(second!)]).toEqual([10_000, false, true])
+  expect(sessions.of(actors[0] as never, 'x:0', 0)).toBe(oldest)
+})
 
 it('N6: close does not wait for a relay that is not there', async () => {
   const relay = await startRelay()

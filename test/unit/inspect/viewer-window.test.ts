@@ -4,6 +4,7 @@ import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { systemClock } from '../../../src/clock.js'
 import { createInspector } from '../../../src/inspect/index.js'
+import { createViewerTransport } from '../../../src/inspect/viewer-window.js'
 
 type Listener = (event: { data: unknown }) => void
 
@@ -66,6 +67,19 @@ it('opens the viewer in a window, and shows it the tree when it has loaded', asy
   await inspector.close()
   expect(inspector.stats).toMatchObject({ isConnected: false, buffered: 0, dropped: 0 })
   await manager.dispose()
+})
+
+it('opens no viewer that was closed before it could be', async () => {
+  const open = vi.fn()
+  vi.stubGlobal('window', { ...createWindow(), open })
+  const onOpen = vi.fn()
+  const onDown = vi.fn()
+  const transport = createViewerTransport({ url: 'https://viewer.example/', onOpen, onDown })
+  expect(transport.state).toBe('opening')
+  await transport.close()
+  await import('@statelyai/inspect')
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([open.mock.calls, onOpen.mock.calls, onDown.mock.calls]).toEqual([[], [], []])
 })
 
 it('reports a viewer that cannot be opened, and the work goes on', async () => {
