@@ -19,8 +19,6 @@ export interface ChildProgram {
 }
 
 export interface ChildTransport extends Transport {
-  /** Undefined before it has started. */
-  readonly pid: number | undefined
   /** How it ended, in words; undefined while it runs. */
   readonly end: string | undefined
   /** The end of what it wrote to stderr. */
@@ -75,9 +73,6 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
   }
 
   const transport: ChildTransport = {
-    get pid() {
-      return child?.pid
-    },
     get end() {
       return end
     },

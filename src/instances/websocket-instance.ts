@@ -92,13 +92,13 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     }
   }
 
-  function keepPinging(): void {
+  /** Until another socket takes over, or the worker is gone. */
+  function keepPinging(socket: WorkerSocket): void {
     pings = setLongTimeout(
       clock,
       () => {
-        if (current === undefined) return
-        keepPinging()
-        tell(current.socket, { type: 'ping' })
+        keepPinging(socket)
+        tell(socket, { type: 'ping' })
       },
       pingEveryMs,
     )
@@ -158,7 +158,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       current = link
       if (offered !== undefined) tools = offered
       tell(socket, { type: 'welcome', instanceId: id })
-      keepPinging()
+      keepPinging(socket)
       if (taken === undefined) tellEvent('connection.opened')
       else taken.socket.close(WORKER_CLOSE.takenOver, 'Another connection took over.')
       return {

@@ -1,6 +1,7 @@
 /** Bad input gets an error that says which field, what came and what was expected, and nothing is changed. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { taskRegistryMachine } from '../../../machines/index.js'
+import type { OutputObject } from '../../../machines/records.js'
 import {
   AsyncTaskManager,
   AsyncTaskReminderService,
@@ -102,7 +103,7 @@ describe('a run that was cancelled', () => {
 
   it('A1: is not listened to any more when its grace has passed, and what it returns is reported', async () => {
     const { manager, clock, onError } = setUp({ graceMs: 50 })
-    let finish: (output: object) => void = () => undefined
+    let finish: (output: OutputObject) => void = () => undefined
     manager.launch(input, () => new Promise((resolve) => (finish = resolve)))
     await settle()
     manager.cancelTask('a')

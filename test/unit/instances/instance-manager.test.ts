@@ -1,5 +1,5 @@
 /** Who is connected, and what is told of it. */
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { InstanceError } from '../../../src/errors.js'
 import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
@@ -190,6 +190,32 @@ describe('handlers', () => {
     await instances.disconnect('a')
     expect(told).toEqual(['a'])
     expect(onError.mock.calls).toEqual(Array(2).fill([boom, { source: 'handler', instanceId: 'a' }]))
+  })
+
+  it('S6: one that another takes back while they are told is not called', () => {
+    const late = vi.fn()
+    instances.onDisconnect(() => takeBack())
+    const takeBack = instances.onDisconnect(late)
+    instances.connect(local('a'))
+    void instances.disconnect('a')
+    expect(late).not.toHaveBeenCalled()
+  })
+
+  it('S6: one that throws is told on the console when there is no onError, and an onError that throws is dropped', () => {
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => said.mockRestore())
+    const boom = new Error('boom')
+    const throws = (): never => {
+      throw boom
+    }
+    const plain = new InstanceManager({ clock })
+    plain.onConnect(throws)
+    expect(plain.connect(local('a')).isConnected).toBe(true)
+    expect(said.mock.calls).toEqual([['[agent-tasks] handler of instance a:', boom]])
+    const strict = new InstanceManager({ clock, onError: throws })
+    strict.onConnect(throws)
+    expect(strict.connect(local('b')).isConnected).toBe(true)
+    expect(said).toHaveBeenCalledOnce()
   })
 
   it('are not called after they were taken back', () => {

@@ -1,5 +1,5 @@
 /** Instances made of functions. */
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { InstanceError } from '../../../src/errors.js'
 import { localInstance, localTool, type LocalTool } from '../../../src/instances/local-instance.js'
@@ -194,6 +194,27 @@ describe('a call', () => {
     expect(isSettled).toBe(false)
     finish('late')
     expect(await ended).toMatchObject({ content: [{ text: 'late' }] })
+  })
+
+  it('S6: says on the console what an abort listener throws, when there is no onError', async () => {
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => said.mockRestore())
+    const boom = new Error('boom')
+    const instance = one({
+      execute: (_input, { signal }) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            resolve('stopped')
+            throw boom
+          })
+        }),
+    })
+    const call = callOf('it')
+    const ended = instance.callTool(call)
+    await Promise.resolve()
+    call.abort()
+    expect(await ended).toMatchObject({ content: [{ text: 'stopped' }] })
+    expect(said.mock.calls).toEqual([['[agent-tasks] abort listener of instance here:', boom]])
   })
 
   it('S6: survives an abort listener that throws', async () => {

@@ -83,6 +83,30 @@ it('progress that comes in one breath with the result is passed on before it', a
   await instance.close()
 })
 
+it('progress that is none, or that nobody asked for, and an error of no request harm no call', async () => {
+  const { ours, theirs } = await serve(createSuiteTools())
+  const { onmessage } = theirs
+  theirs.onmessage = (message, extra) => {
+    if (!('id' in message) || !('method' in message) || message.method !== 'tools/call') {
+      onmessage?.(message, extra)
+      return
+    }
+    const progressToken = message.params!['_meta']!.progressToken!
+    for (const params of [{ progressToken, progress: 'half' }, { progress: 1 }, { progressToken: 'x', progress: 1 }]) {
+      void theirs.send({ jsonrpc: '2.0', method: 'notifications/progress', params })
+    }
+    void theirs.send({ jsonrpc: '2.0', error: { code: -32700, message: 'What was that?' } })
+    void theirs.send({ jsonrpc: '2.0', id: message.id, result: { content: [] } })
+  }
+  const instance = await mcpInstance({ id: 'odd', transport: ours })
+  const lost = vi.fn()
+  instance.onLost(lost)
+  const call = callOf('echo')
+  expect(await instance.callTool(call)).toMatchObject({ content: [] })
+  expect([call.progress, lost.mock.calls]).toEqual([[], []])
+  await instance.close()
+})
+
 describe('an MCP server that does not heed a cancellation', () => {
   async function open() {
     const tools = createSuiteTools()

@@ -161,6 +161,19 @@ describe('a command that fails', () => {
     })
   })
 
+  it('keeps a code that is a number as its digits', async () => {
+    connectLocal(() => ({ content: [], isError: true, structuredContent: { code: 404 } }))
+    expect(await failure()).toMatchObject({ code: '404' })
+  })
+
+  it('is out of range when the task has no such command, and calls nothing', async () => {
+    const spy = connectLocal(() => 'done')
+    await expect(performCommand(instances, taskOf('it'), 1, context)).rejects.toThrow(
+      new RangeError('task task_1 has no command 1'),
+    )
+    expect(spy).not.toHaveBeenCalled()
+  })
+
   it('keeps the code and message of a JSON-RPC error', async () => {
     connectLocal(() => 'done')
     expect(await failure('other')).toMatchObject({ code: '-32602', message: 'Unknown tool: other' })

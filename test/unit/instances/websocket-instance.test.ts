@@ -1,7 +1,7 @@
 /** Remote workers: registration, hello, takeover, signs of life, and whose answers count. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import type { WebSocketInstance } from '../../../src/instances/websocket-instance.js'
+import { websocketInstance, type WebSocketInstance } from '../../../src/instances/websocket-instance.js'
 import { registerWorker } from '../../../src/instances/worker-socket.js'
 import { WORKER_CLOSE, type RegisterResponse } from '../../../src/protocol/instance-messages.js'
 import { connectFakeWorker } from '../../support/fake-worker.js'
@@ -149,6 +149,60 @@ describe('hello', () => {
     worker.hello()
     expect(worker.closedBy).toBeUndefined()
     expect(entry()?.isConnected).toBe(true)
+  })
+})
+
+describe('before hello', () => {
+  it('a worker may ask whether anybody is there', () => {
+    const worker = connect(register())
+    worker.say({ type: 'ping' })
+    expect(worker.heard).toEqual([{ type: 'pong' }])
+    expect(entry()?.isConnected).toBe(false)
+    worker.drop()
+  })
+})
+
+describe('an instance that nobody has taken in', () => {
+  const alone = () => {
+    const heard: string[] = []
+    const socket = { send: (text: string) => void heard.push(text), close: vi.fn() }
+    return { heard, socket, instance: websocketInstance({ id: 'alone', secret: 's', clock }) }
+  }
+
+  it('tells whoever listens later that it is connected, and then that it is gone, and why', async () => {
+    const { instance, socket } = alone()
+    instance.attach(socket)
+    const told: string[] = []
+    instance.connection!.onEvent((event) => void told.push(event))
+    await instance.close()
+    instance.onLost((reason) => void told.push(reason))
+    expect(told).toEqual(['connection.opened', 'it was disconnected.'])
+    expect(socket.close).toHaveBeenCalledExactlyOnceWith(WORKER_CLOSE.disconnected, 'The instance was disconnected.')
+  })
+
+  it('takes no socket once it is gone, and says nothing to it', async () => {
+    const { instance, socket, heard } = alone()
+    await instance.close()
+    expect(instance.attach(socket)).toBeUndefined()
+    expect(heard).toEqual([])
+    await expect(instance.callTool(callOf('echo'))).rejects.toThrow('Instance alone is gone: it was disconnected.')
+  })
+
+  it('refuses a call while no socket is attached', async () => {
+    await expect(alone().instance.callTool(callOf('echo'))).rejects.toMatchObject({
+      code: 'INSTANCE_DISCONNECTED',
+      message: 'Instance alone is gone: it is not connected.',
+    })
+  })
+
+  it('is lost when its socket closes before anybody listens', () => {
+    const { instance, socket } = alone()
+    const link = instance.attach(socket)
+    link?.closed()
+    const told = vi.fn()
+    instance.onLost(told)
+    expect(told).toHaveBeenCalledExactlyOnceWith('its connection was closed.')
+    expect(clock.pending).toBe(0)
   })
 })
 
@@ -303,6 +357,20 @@ describe('calls', () => {
     // The count outlives the worker.
     await instances.disconnect('browser')
     expect(instances.lateAnswers).toBe(1)
+  })
+
+  it('S5: that are cancelled report no more progress, though the worker is still at it', async () => {
+    const worker = connect(register())
+    worker.hello()
+    const call = callOf('hold')
+    const ended = instance().callTool(call)
+    const callId = callIdHeardBy(worker)
+    worker.say({ type: 'tool_progress', callId, progress: 1 })
+    call.abort()
+    worker.say({ type: 'tool_progress', callId, progress: 2 })
+    worker.say({ type: 'tool_result', callId, result: { content: [] } })
+    await ended
+    expect(call.progress).toEqual([{ progress: 1 }])
   })
 
   it('carry their task and command', () => {
