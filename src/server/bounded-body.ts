@@ -32,10 +32,9 @@ const isJson = (contentType: string | undefined): boolean => contentType === und
 
 /** Undefined when there is more than `most` bytes of it. */
 async function readText(body: ReadableStream<Uint8Array> | null, most: number): Promise<string | undefined> {
-  if (body === null) return ''
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of body) {
+  for await (const chunk of body ?? []) {
     size += chunk.length
     // Leaving the loop cancels the stream.
     if (size > most) return undefined

@@ -142,7 +142,12 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     }
     const checked = clientMessageSchema.safeParse(parsed.value)
     if (checked.success) {
-      answer(checked.data)
+      try {
+        answer(checked.data)
+      } catch (error) {
+        options.onError(error)
+        fail('INTERNAL_ERROR', 'Internal error', 'The server failed to answer this message.', requestId)
+      }
       return
     }
     const { field, received, expected } = describeIssue(checked.error, parsed.value, 'message')
@@ -151,14 +156,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
   }
 
   return {
-    receive: (text) => {
-      try {
-        read(text)
-      } catch (error) {
-        options.onError(error)
-        fail('INTERNAL_ERROR', 'Internal error', 'The server failed to answer this message.')
-      }
-    },
+    receive: read,
     end: () => subscriptions.leave(),
   }
 }

@@ -1,0 +1,279 @@
+// What goes wrong in a server that runs, and what stops one from starting: who is told, in which words, and what goes on.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { registerWorker } from '../../../src/instances/worker-socket.js'
+import { startTaskServer } from '../../../src/server/index.js'
+import { textOf } from '../../../src/server/connection.js'
+import { createEventLog } from '../../../src/server/event-log.js'
+import { eventsToResume, openEventStream } from '../../../src/server/event-stream.js'
+import { createRateLimiter } from '../../../src/server/rates.js'
+import { createUpgrades } from '../../../src/server/upgrades.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
+import { openSocket } from '../../support/socket-client.js'
+import { createHolding, startTestServer, taskOf } from './test-server.js'
+
+async function fileWith(content: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-server-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'file')
+  await writeFile(file, content)
+  return file
+}
+
+describe('a server does not start', () => {
+  const start = (env: Record<string, string>) => startTaskServer({ env, port: 0, tasks: { wsPort: 0 } })
+
+  it('with a configuration file that is no JSON', async () => {
+    const file = await fileWith('{')
+    await expect(start({ CONFIG_FILE: file })).rejects.toThrow(
+      `Setting CONFIG_FILE: got ${JSON.stringify(file)}, expected the path of a file that holds JSON.`,
+    )
+  })
+
+  it('with a certificate or a key that cannot be read', async () => {
+    const file = await fileWith('')
+    for (const [TLS_CERT_PATH, TLS_KEY_PATH, setting] of [
+      ['/no/cert', file, 'TLS_CERT_PATH: got "/no/cert"'],
+      [file, '/no/key', 'TLS_KEY_PATH: got "/no/key"'],
+    ] as const) {
+      await expect(start({ TLS_CERT_PATH, TLS_KEY_PATH })).rejects.toThrow(
+        `Setting ${setting}, expected the path of a PEM file that can be read.`,
+      )
+    }
+  })
+
+  it('with a certificate that is none, whose text it does not say', async () => {
+    const file = await fileWith('SECRET')
+    const error: unknown = await start({ TLS_CERT_PATH: file, TLS_KEY_PATH: file }).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({
+      code: 'INVALID_SETTING',
+      setting: 'TLS_CERT_PATH',
+      message: expect.stringContaining('expected a PEM certificate and the key that belongs to it.') as string,
+      cause: expect.any(Error) as Error,
+    })
+    expect(JSON.stringify(error) + String(error)).not.toContain('SECRET')
+  })
+})
+
+describe('a client socket', () => {
+  it('is closed (1008) when no token comes in time', async () => {
+    const clock = createManualClock(1_000_000)
+    const server = await startTestServer({ auth: { tokens: ['right'] }, clock, limits: { authenticateMs: 5000 } })
+    const client = await openSocket(server.wsUrl)
+    await client.next()
+    clock.advance(5000)
+    expect(await client.next()).toEqual({
+      ...{ type: 'error', message: 'No token came in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' },
+    })
+    expect(await client.closed).toMatchObject({ code: 1008 })
+  })
+
+  it('may say its token again, and is told whether it is one', async () => {
+    const server = await startTestServer({ auth: { tokens: ['right'] } })
+    const client = await server.client({ headers: { authorization: 'Bearer right' } })
+    expect(await client.ask({ type: 'authenticate', token: 'right' })).toMatchObject({ success: true })
+    expect(await client.ask({ type: 'authenticate', token: 'wrong' })).toMatchObject({
+      ...{ success: false, error: 'That is no token of this server.', code: 'UNAUTHORIZED' },
+    })
+    expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })
+    const open = await (await startTestServer()).client()
+    expect(await open.ask({ type: 'authenticate', token: 'any' })).toMatchObject({ success: true })
+  })
+
+  it('is told that it has too many subscriptions, also when it wants that of a task', async () => {
+    const server = await startTestServer({ limits: { subscriptionsPerClient: 1 } })
+    const { body } = await server.post('/tasks', taskOf('hold'))
+    const client = await server.client()
+    await client.ask({ type: 'subscribe_instance', instanceId: 'a' })
+    expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
+      ...{ type: 'error', code: 'TOO_MANY_SUBSCRIPTIONS', error: 'Too many subscriptions' },
+      message: 'This connection has 1 subscriptions, the most it may have.',
+    })
+    await client.ask({ type: 'unsubscribe_instance', instanceId: 'a' })
+    expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
+      type: 'subscribe_ack',
+    })
+  })
+
+  it('gets the answer to a request that the server fails at, with its id, and goes on', async () => {
+    const lines: string[] = []
+    const server = await startTestServer({ logLevel: 'error', writeLog: (line) => lines.push(line) })
+    const client = await server.client()
+    const broken = vi.spyOn(server.taskManager, 'getTask').mockImplementation(() => {
+      throw new Error('out of order')
+    })
+    expect(await client.ask({ type: 'task_status', taskId: 'x' })).toMatchObject({
+      ...{ type: 'error', code: 'INTERNAL_ERROR', message: 'The server failed to answer this message.' },
+    })
+    broken.mockRestore()
+    expect(lines).toEqual(['agent-tasks error: A message failed: out of order'])
+    expect(await client.ask({ type: 'task_status', taskId: 'x' })).toMatchObject({ type: 'task_status_response' })
+  })
+
+  it('reads a frame as text, however the bytes of it come', () => {
+    const parts = [Buffer.from('{"a"'), Buffer.from(':1}')]
+    const whole = Buffer.concat(parts)
+    const bytes = whole.buffer.slice(whole.byteOffset, whole.byteOffset + whole.byteLength)
+    expect([parts, whole, bytes].map((data) => textOf(data as Buffer))).toEqual(Array(3).fill('{"a":1}'))
+  })
+
+  it('is refused (503) when the server takes no more, before anything else is looked at', async () => {
+    const admit = vi.fn(() => undefined)
+    const onRefused = vi.fn()
+    const upgrades = createUpgrades({
+      access: { checkSource: () => undefined } as never,
+      ...{ frameBytes: 1000, admit, onRefused, onSocket: () => expect.unreachable() },
+    })
+    const server = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    upgrades.attach(server, true)
+    upgrades.close()
+    const { port } = server.address() as AddressInfo
+    await expect(openSocket(`ws://127.0.0.1:${port}/`)).rejects.toMatchObject({
+      status: 503,
+      body: { code: 'SHUTTING_DOWN' },
+    })
+    expect(admit).not.toHaveBeenCalled()
+    expect(onRefused).toHaveBeenCalledOnce()
+  })
+})
+
+describe('what is thrown inside', () => {
+  it('is logged with where it came from, and changes nothing else', async () => {
+    const lines: string[] = []
+    const server = await startTestServer({ logLevel: 'warn', writeLog: (line) => lines.push(line) })
+    const throws = (): never => {
+      throw new Error('in a handler')
+    }
+    server.instances.onDisconnect(throws)
+    server.taskManager.on('complete', throws)
+    const client = await server.client()
+    await client.ask({ type: 'task_submit', ...taskOf('add') })
+    expect(await client.skipTo('task_complete')).toMatchObject({ status: 'completed' })
+    await server.instances.disconnect('calc')
+    expect(lines).toEqual([
+      'agent-tasks error: handler: in a handler',
+      'agent-tasks error: handler of instance calc: in a handler',
+    ])
+  })
+})
+
+describe('POST /register', () => {
+  it('takes no more than a thousand workers that have not connected', async () => {
+    const server = await startTestServer()
+    for (let count = 0; count < 1000; count += 1) registerWorker(server.instances, {}, { websocketUrl: 'ws://x' })
+    expect(await server.post('/register', {})).toMatchObject({
+      status: 429,
+      body: { error: '1000 workers are registered and have not connected', code: 'TOO_MANY_REGISTRATIONS' },
+    })
+    expect(server.instances.list()).toHaveLength(1001)
+  })
+
+  it('answers 500 without a word of what happened inside, which is logged', async () => {
+    const lines: string[] = []
+    const server = await startTestServer({ logLevel: 'error', writeLog: (line) => lines.push(line) })
+    await server.instances.dispose()
+    expect(await server.post('/register', {})).toMatchObject({
+      status: 500,
+      body: { error: 'The server failed to answer', code: 'INTERNAL_ERROR' },
+    })
+    expect(lines).toEqual([
+      'agent-tasks error: A request failed: The instance manager was disposed: it takes no instances.',
+    ])
+  })
+})
+
+describe('GET /instances', () => {
+  it('lists an instance whose tools cannot be listed without them', async () => {
+    const odd = { ...localInstance({ id: 'odd', tools: [] }), listTools: () => Promise.reject(new Error('not now')) }
+    const server = await startTestServer({ instances: [createHolding('calc').instance, odd] })
+    const { body } = await server.call('/instances')
+    expect(body).toMatchObject({ instances: [{ id: 'calc' }, { id: 'odd', isConnected: true }] })
+    expect((body as { instances: object[] }).instances[1]).not.toHaveProperty('tools')
+  })
+})
+
+describe('GET /metrics', () => {
+  it('counts what was refused, by why, and escapes what a label cannot hold', async () => {
+    const server = await startTestServer({ instances: [createHolding('a"b\\c\nd').instance] })
+    await server.post('/tasks', taskOf('hold'))
+    await expect(openSocket(server.httpUrl.replace('http', 'ws'))).rejects.toMatchObject({ status: 404 })
+    const { text } = (await server.call('/metrics')).body as { text: string }
+    expect(text).toContain('agent_tasks_refused_total{code="NOT_FOUND"} 1\n')
+    expect(text).toContain('agent_tasks_lane_depth{instance="a\\"b\\\\c\\nd"} 1\n')
+  })
+})
+
+describe('the events of a task', () => {
+  it('that were forgotten since are begun anew, with how the task stands', () => {
+    const log = createEventLog(createManualClock())
+    const ended = { id: 'task_1', completedAt: 2 } as never
+    expect(eventsToResume(log, ended, '5')).toBeUndefined()
+    expect(eventsToResume(log, { id: 'task_1' } as never, '0')).toEqual([])
+    for (const id of [undefined, 'x', '-1', '1'.repeat(16)]) expect(eventsToResume(log, ended, id)).toBeUndefined()
+  })
+
+  it('end once for a reader that cannot take what it has missed', () => {
+    const log = createEventLog(createManualClock())
+    const message = {
+      ...{ type: 'task_progress', taskId: 'task_1', instanceId: 'calc', commandId: 'cmd_1', commandIndex: 0 },
+      ...{ totalCommands: 1, status: 'running', timestamp: 0, tool_name: 'add', intention: 'x'.repeat(100) },
+    } as const
+    const missed = Array.from({ length: 4 }, () => log.append(message))
+    const leave = vi.fn()
+    const metrics = { droppedFrame: vi.fn(), closedSlowReader: vi.fn() }
+    const [cut, onEnd] = [vi.fn(), vi.fn()]
+    const stream = openEventStream(
+      {
+        ...{ task: { id: 'task_1' } as never, log, cut, onEnd, metrics: metrics as never },
+        hub: { join: () => ({ leave, addTask: () => expect.unreachable() }) } as never,
+        limits: { slowReaderBytes: 1000, deadReaderBytes: 100 } as never,
+      },
+      missed,
+    )
+    expect(stream.isOpen).toBe(false)
+    stream.beat()
+    stream.end()
+    expect([cut, onEnd, leave, metrics.closedSlowReader].map((called) => called.mock.calls.length)).toEqual([
+      1, 1, 1, 1,
+    ])
+  })
+
+  it('are kept alive while nothing happens', async () => {
+    const clock = createManualClock(1_000_000)
+    const server = await startTestServer({ clock })
+    const { body } = await server.post('/tasks', taskOf('hold'))
+    const { body: events } = await fetch(`${server.httpUrl}/tasks/${String(body['taskId'])}/events`)
+    const reader = events!.getReader()
+    let told = ''
+    const until = async (text: string): Promise<void> => {
+      while (!told.includes(text)) told += new TextDecoder().decode((await reader.read()).value)
+    }
+    await until('subscribe_ack')
+    clock.advance(30_000)
+    await until(': still here\n\n')
+    const held = await server.held()
+    held.finish()
+    await until('event: task_complete')
+  })
+})
+
+describe('ten thousand addresses', () => {
+  it('are forgotten when they are quiet, and only then', () => {
+    const clock = createManualClock()
+    const limiter = createRateLimiter(60, clock)
+    for (let count = 0; count < 60; count += 1) limiter.take('busy')
+    for (let count = 0; count < 10_000; count += 1) limiter.take(`quiet ${count}`)
+    clock.advance(30_000)
+    expect(limiter.take('new')).toBe(0)
+    for (let count = 0; count < 30; count += 1) expect(limiter.take('busy')).toBe(0)
+    expect(limiter.take('busy')).toBe(1000)
+  })
+})
