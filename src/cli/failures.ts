@@ -1,5 +1,5 @@
 /** What went wrong, in words for the person at the terminal: what, what to do next, and the exit code. */
-import { AgentTasksError, InvalidInputError, InvalidSettingError } from '../errors.js'
+import { AgentTasksError } from '../errors.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from '../client/client-errors.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 
@@ -48,6 +48,5 @@ export function describeError(error: unknown): Failure {
 function exitCodeOf(error: AgentTasksError): ExitCode {
   if (error instanceof ConnectionError) return EXIT.connection
   if (error instanceof TaskServerError || error instanceof TaskExpiredError) return EXIT.refused
-  if (error instanceof InvalidInputError || error instanceof InvalidSettingError) return EXIT.usage
   return EXIT.usage
 }

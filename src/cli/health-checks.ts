@@ -73,29 +73,36 @@ export function checkNode(version: string): Finding {
   return { check: 'Node', state: isNewEnough ? 'ok' : 'missing', detail }
 }
 
-function checkPackage(name: string, use: string, cwd: string): Finding {
+export function checkPackage(name: string, use: string, cwd: string): Finding {
   for (const from of [resolve(cwd, 'package.json'), import.meta.url]) {
-    const found = attempt(() => createRequire(from).resolve.paths(name) ?? [])
-    if (!('value' in found)) continue
-    for (const folder of found.value) {
-      const manifest = attempt(() => createRequire(from)(resolve(folder, name, 'package.json')) as { version: string })
+    const require = createRequire(from)
+    for (const folder of require.resolve.paths(name) ?? []) {
+      const manifest = attempt(() => require(resolve(folder, name, 'package.json')) as { version: string })
       if ('value' in manifest) return { check: name, state: 'ok', detail: `${manifest.value.version}, for ${use}` }
     }
   }
   return { check: name, state: 'note', detail: `not installed; only ${use} needs it` }
 }
 
-/** Starts the program with `--version`: whether it starts is what counts, not what it says. */
-function checkProgram(check: string, command: string, cwd: string): Promise<Finding> {
+/**
+ * Starts the program with `--version`: whether it starts is what counts, not what it says.
+ * @param timeoutMs how long it may take to answer, in ms
+ */
+export function checkProgram(
+  check: string,
+  command: string,
+  cwd: string,
+  timeoutMs: number = VERSION_MS,
+): Promise<Finding> {
   return new Promise((done) => {
     const found = (state: Finding['state'], detail: string): void =>
       done({ check, state, detail: oneLine(detail, 200) })
-    execFile(command, ['--version'], { cwd, timeout: VERSION_MS, killSignal: 'SIGKILL' }, (error, stdout) => {
+    execFile(command, ['--version'], { cwd, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, stdout) => {
       if (error === null) found('ok', `${command} ${stdout.split('\n')[0] ?? ''}`.trim())
       else if (typeof error.code === 'string') {
         found('missing', `${command} does not start (${error.code}): install it, or name its path`)
       } else if (error.killed === true) {
-        found('note', `${command} starts, and did not answer --version within ${VERSION_MS} ms`)
+        found('note', `${command} starts, and did not answer --version within ${timeoutMs} ms`)
       } else found('note', `${command} starts, and does not know --version`)
     })
   })

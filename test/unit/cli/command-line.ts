@@ -19,10 +19,13 @@ export interface RunOptions {
 }
 
 /** Runs one command line to its end. */
-export async function run(
+export const run = (args: readonly string[], options: RunOptions = {}): Promise<Ran> => begin(args, options).ended
+
+/** Runs one command line: what it has written so far, and what it comes to. */
+export function begin(
   args: readonly string[],
   { stdin = '', env = {}, isTTY = false }: RunOptions = {},
-): Promise<Ran> {
+): { readonly written: { readonly stdout: string; readonly stderr: string }; readonly ended: Promise<Ran> } {
   const written = { stdout: '', stderr: '' }
   const stream = (name: keyof typeof written): Output => ({
     isTTY,
@@ -38,8 +41,15 @@ export async function run(
     env,
     readStdin: () => Promise.resolve(stdin),
   }
-  const exitCode = await runProgram(args, surroundings, '1.2.3')
-  return { exitCode, ...written }
+  const ended = runProgram(args, surroundings, '1.2.3').then((exitCode) => ({ exitCode, ...written }))
+  return { written, ended }
+}
+
+/** Sends this process a signal that only the command line hears: whoever has begun to listen to it last. */
+export function signal(name: 'SIGINT' | 'SIGTERM'): void {
+  const hear = process.listeners(name).at(-1)
+  if (hear === undefined) throw new Error(`nobody listens to ${name}`)
+  hear(name)
 }
 
 /** A server with the demo instance, and command lines that ask it. */

@@ -1,11 +1,11 @@
 // Before anything is started: what config check and doctor say of a configuration, of programs and of ports.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { checkNode } from '../../../src/cli/health-checks.js'
+import { checkNode, checkPackage, checkProgram } from '../../../src/cli/health-checks.js'
 import { containing, jsonLines, run, startCommandLine } from './command-line.js'
 
 async function configFile(content: unknown): Promise<string> {
@@ -108,6 +108,25 @@ describe('doctor', () => {
     expect(exitCode).toBe(0)
     expect(of(`port ${ours}`)).toMatchObject({ state: 'ok', detail: containing('a task server') })
     expect(of(`port ${port}`)).toMatchObject({ state: 'note', detail: containing('taken') })
+  })
+
+  it('says of an address of another machine that nothing can listen there', async () => {
+    const { exitCode, of } = await findings({}, { ...freePorts, HOST: '203.0.113.1', AUTH_TOKENS: 'token' })
+    expect(exitCode).toBe(6)
+    expect(of('port 0')).toEqual({
+      ...{ check: 'port 0', state: 'missing', detail: 'cannot be listened to at 203.0.113.1 (EADDRNOTAVAIL)' },
+    })
+  })
+
+  it('notes a package that is not installed, and a program that does not say its version', async () => {
+    expect(checkPackage('no-such-package', 'nothing here', '/')).toEqual({
+      ...{ check: 'no-such-package', state: 'note', detail: 'not installed; only nothing here needs it' },
+    })
+    const file = await configFile('#!/bin/sh\nexec sleep 60\n')
+    await chmod(file, 0o700)
+    expect(await checkProgram('subagent a', file, '/', 300)).toEqual({
+      ...{ check: 'subagent a', state: 'note', detail: `${file} starts, and did not answer --version within 300 ms` },
+    })
   })
 
   it('goes on when the configuration or a setting is wrong', async () => {

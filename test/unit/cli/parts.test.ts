@@ -1,7 +1,17 @@
 // What the command line reads and shows, by itself.
 import { describe, expect, it } from 'vitest'
 import { parseInstanceOption, parseInstanceOptions } from '../../../src/cli/instance-option.js'
+import { describeError } from '../../../src/cli/failures.js'
+import { followTask } from '../../../src/cli/follow.js'
+import { introduce } from '../../../src/cli/introduction.js'
 import { formatAge, formatTable, oneLine } from '../../../src/cli/table.js'
+import { createTaskView } from '../../../src/cli/task-view.js'
+import { createTerminal } from '../../../src/cli/terminal.js'
+import type { TaskEvent } from '../../../src/client/session.js'
+import type { TaskClient } from '../../../src/client/task-client.js'
+import type { TaskCompleteMessage } from '../../../src/protocol/command-tasks.js'
+import type { TaskServer } from '../../../src/server/index.js'
+import { startCommandLine } from './command-line.js'
 
 describe('--instance', () => {
   it.each([
@@ -20,6 +30,7 @@ describe('--instance', () => {
   })
 
   it('wants each name once', () => {
+    expect(parseInstanceOptions(['a=x', 'b=y']).map(({ id }) => id)).toEqual(['a', 'b'])
     expect(() => parseInstanceOptions(['a=x', 'a=y'])).toThrow('--instance: got "a"')
   })
 })
@@ -51,5 +62,135 @@ describe('tables', () => {
   it('make one line of a text, without what steers a terminal', () => {
     expect(oneLine('a\r\n\tb\u001b[1mc\u009b', 20)).toBe('a b [1mc')
     expect(oneLine('0123456789', 8)).toBe('01234...')
+  })
+})
+
+describe('what is shown of a task', () => {
+  const output = () => {
+    const written = { text: '' }
+    return { written, stream: { isTTY: true, columns: 100, write: (text: string) => (written.text += text) } }
+  }
+  const complete = (result: unknown): TaskCompleteMessage => ({
+    ...{ type: 'task_complete', taskId: 't1', instanceId: 'calc', status: 'completed', timestamp: 0 },
+    summary: { totalCommands: 1, successfulCommands: 1, duration: 1 },
+    results: [{ commandId: 'cmd_1', status: 'success', result }],
+  })
+  const follow = async (events: readonly TaskEvent[]) => {
+    const { written, stream } = output()
+    const surroundings = {
+      stdout: stream,
+      stderr: { write: () => true },
+      env: {},
+      readStdin: () => Promise.resolve(''),
+    }
+    const watch = async function* () {
+      for (const event of events) yield await Promise.resolve(event)
+    }
+    const options = {
+      terminal: createTerminal(surroundings, 'stderr'),
+      isJson: false,
+      signal: new AbortController().signal,
+    }
+    const exitCode = await followTask({ watch } as unknown as TaskClient, 't1', options)
+    return { exitCode, text: written.text }
+  }
+
+  it('is a result in words, or as JSON when it is none of a tool', async () => {
+    expect(
+      await follow([
+        complete({
+          content: [
+            { type: 'text', text: '5' },
+            { type: 'image', data: '' },
+          ],
+        }),
+      ]),
+    ).toEqual({
+      exitCode: 0,
+      text: '5\n{"type":"image","data":""}\n',
+    })
+    expect((await follow([complete({ odd: 1 })])).text).toBe('{"odd":1}\n')
+  })
+
+  it('is an error when a server ends the events before the task', async () => {
+    await expect(follow([])).rejects.toThrow('The watch of t1 ended without the end of the task.')
+  })
+
+  it('is a bar for a command that it has not been told of, and for those before it', () => {
+    const { written, stream } = output()
+    const terminal = createTerminal(
+      { stdout: stream, stderr: stream, env: { NO_COLOR: '1' }, readStdin: () => Promise.resolve('') },
+      'stderr',
+    )
+    const view = createTaskView(terminal)
+    view.show({
+      ...{
+        type: 'task_progress',
+        taskId: 't1',
+        instanceId: 'calc',
+        commandId: 'cmd_2',
+        commandIndex: 1,
+        totalCommands: 2,
+      },
+      ...{ status: 'running', timestamp: 0, tool_name: 'slow', intention: '', progress: 1, total: 4, message: 'a bit' },
+    })
+    view.end()
+    expect(written.text).toContain('     [....................] pending')
+    expect(written.text).toContain('slow [=====...............] running 1/4 a bit')
+  })
+
+  it('has colours where they are asked for, and none where they are refused', () => {
+    const coloursOf = (env: Record<string, string>): string =>
+      createTerminal(
+        { stdout: { write: () => true }, stderr: { write: () => true }, env, readStdin: () => Promise.resolve('') },
+        'stdout',
+      ).colours.red('x')
+    expect(coloursOf({ FORCE_COLOR: '1' })).toBe('\u001b[31mx\u001b[39m')
+    expect([coloursOf({ FORCE_COLOR: '0' }), coloursOf({})]).toEqual(['x', 'x'])
+  })
+})
+
+describe('the demo instance', () => {
+  it('echoes, and says how far it is', async () => {
+    const { submit } = await startCommandLine()
+    const commands = [
+      { tool_name: 'echo', args: { a: 1 } },
+      { tool_name: 'slow', args: { seconds: 0, steps: 2 } },
+    ]
+    const { stdout, stderr } = await submit({ task_name: 'Both', commands })
+    expect(stdout).toBe('{"a":1}\n0 s in 2 steps\n')
+    expect(stderr).toContain('[2/2] slow running: 1/2\n')
+  })
+})
+
+describe('the introduction of a server', () => {
+  const server = (config: object) =>
+    ({
+      httpUrl: 'https://127.0.0.1:1',
+      wsUrl: 'wss://127.0.0.1:2',
+      config: { auth: { tokens: [] }, tls: {}, ...config },
+    }) as unknown as TaskServer
+  const where = 'REST at https://127.0.0.1:1 (try it at https://127.0.0.1:1/docs), sockets at wss://127.0.0.1:2.'
+
+  it('names the instances', () => {
+    expect(introduce(server({}), [])).toBe(`${where} No instance is connected yet.`)
+    expect(introduce(server({}), ['a', 'b'])).toBe(`${where} Instances: a, b.`)
+  })
+
+  it('has lines to paste for the demo instance, without the token and with the certificate', () => {
+    const text = introduce(server({ auth: { tokens: ['SECRET'] }, tls: { certPath: '/cert.pem' } }), ['calc'])
+    expect(text).toContain(
+      `curl -sk https://127.0.0.1:1/tasks -H 'content-type: application/json' -H "authorization: Bearer \${AUTH_TOKENS%%,*}" -d '{"task_name"`,
+    )
+    expect(text).toContain(`NODE_EXTRA_CA_CERTS='/cert.pem' node --input-type=module -e "`)
+    expect(text).not.toContain('SECRET')
+    expect(introduce(server({}), ['calc'])).not.toContain('AUTH_TOKENS')
+  })
+})
+
+describe('an error that is not of this package', () => {
+  it('is told in its own words, as bad input', () => {
+    expect(describeError(new Error('broken'))).toEqual({ message: 'broken', exitCode: 2 })
+    expect(describeError('just text')).toEqual({ message: 'just text', exitCode: 2 })
   })
 })

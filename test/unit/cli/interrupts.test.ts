@@ -1,0 +1,143 @@
+// What waits until somebody ends it: watch, submit and serve, and what Ctrl-C and SIGTERM do to them.
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { begin, containing, jsonLines, matching, run, signal, startCommandLine } from './command-line.js'
+
+const add = { task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }
+const slow = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 60, steps: 1 } }] }
+
+/** Ends no process; keeps the codes it was to end with. */
+function keepAlive() {
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)
+  onTestFinished(() => exit.mockRestore())
+  return exit
+}
+
+const watching = async (args: readonly string[], isTTY = false) => {
+  const host = await startCommandLine()
+  const watch = begin(['watch', '--interval', '50', ...args], { isTTY, env: { AGENT_TASKS_URL: host.server.httpUrl } })
+  return { ...host, ...watch }
+}
+
+describe('watch without an id', () => {
+  it('prints a line for each change of each task, once, until Ctrl-C', async () => {
+    const { submit, written, ended, server } = await watching([])
+    await submit(add)
+    const id = server.taskManager.listTasks()[0]!.id
+    await vi.waitFor(() => expect(written.stdout).toContain(`${id} calc completed 1/1\n`))
+    await submit(slow, ['--detach'])
+    await vi.waitFor(() => expect(written.stdout).toContain(' calc running 1/1\n'))
+    signal('SIGINT')
+    const { exitCode, stdout, stderr } = await ended
+    expect([exitCode, stderr]).toEqual([130, ''])
+    expect(stdout.split('\n').filter((line) => line.startsWith(`${id} calc completed`))).toHaveLength(1)
+    expect(process.listenerCount('SIGINT')).toBe(0)
+  })
+
+  it('prints the tasks as JSON', async () => {
+    const { submit, written, ended } = await watching(['--json'])
+    await submit(add)
+    await vi.waitFor(() => expect(written.stdout).toContain('"completed"'))
+    signal('SIGINT')
+    expect(jsonLines((await ended).stdout).at(-1)).toMatchObject({
+      status: 'completed',
+      instanceId: 'calc',
+      name: 'Add',
+    })
+  })
+
+  it('draws a table on a terminal, and leaves it there', async () => {
+    const { submit, written, ended } = await watching([], true)
+    await submit(add)
+    await vi.waitFor(() => expect(written.stdout).toMatch(/completed +1\/1 +calc/))
+    signal('SIGINT')
+    expect(await ended).toMatchObject({ exitCode: 130, stdout: matching(/ID +STATUS/) })
+  })
+})
+
+describe('Ctrl-C', () => {
+  const submitting = async () => {
+    const host = await startCommandLine()
+    const before = process.listenerCount('SIGINT')
+    const ended = host.submit(slow)
+    await vi.waitFor(() => expect(host.server.taskManager.listTasks()[0]?.status).toBe('running'))
+    // Its answer is on its way to the client, which must have it before it can cancel.
+    expect(process.listenerCount('SIGINT')).toBe(before + 1)
+    return { ...host, ended, statusOf: () => host.server.taskManager.listTasks()[0]?.status }
+  }
+
+  it('S5: cancels the task that was submitted', async () => {
+    const { ended, statusOf } = await submitting()
+    signal('SIGINT')
+    expect(await ended).toMatchObject({ exitCode: 130, stdout: '', stderr: matching(/task_\S+ was cancelled\.\n$/) })
+    expect(statusOf()).toBe('cancelled')
+  })
+
+  it('says how to end a task that could not be cancelled', async () => {
+    const { ended, server } = await submitting()
+    const refuse = vi.spyOn(server.taskManager, 'cancelTask').mockReturnValue(false)
+    signal('SIGINT')
+    expect(await ended).toMatchObject({
+      exitCode: 130,
+      stderr: matching(/(task_\S+) may still run: agent-tasks task end \1\n$/),
+    })
+    refuse.mockRestore()
+  })
+
+  it('ends the process when it comes again', async () => {
+    const exit = keepAlive()
+    const { ended, server } = await submitting()
+    const interrupt = process.listeners('SIGINT').at(-1)!
+    interrupt('SIGINT')
+    expect(exit).not.toHaveBeenCalled()
+    interrupt('SIGINT')
+    expect(exit).toHaveBeenCalledExactlyOnceWith(130)
+    await ended
+    expect(server.taskManager.listTasks()[0]?.status).toBe('cancelled')
+  })
+})
+
+describe('serve', () => {
+  const free = ['--port', '0', '--ws-port', '0']
+
+  it.each([
+    [['--port', 'many'], '--port: got "many", expected an integer from 0'],
+    [['--ws-port', '70000'], '--ws-port: got "70000"'],
+    [['--instance', 'x'], '--instance: got "x"'],
+    [['--config', '/no/such/file'], 'Setting CONFIG_FILE: got "/no/such/file"'],
+    [['--inspect', 'nonsense'], 'Setting url: got "nonsense"'],
+    [
+      ['--demo', '--instance', 'x=no-such-program'],
+      'did not start: the command, or its working directory, was not found',
+    ],
+    [['--host', '0.0.0.0'], 'Setting HOST: got "0.0.0.0", expected a loopback address'],
+  ])('%j starts nothing, with exit code 2', async (args, problem) => {
+    const before = process.listenerCount('SIGTERM')
+    expect(await run(['serve', ...free, ...args])).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: containing(problem),
+    })
+    expect(process.listenerCount('SIGTERM')).toBe(before)
+  })
+
+  it.each([
+    [['--json'], (stdout: string) => (JSON.parse(stdout) as { httpUrl: string }).httpUrl],
+    [[], (stdout: string) => /REST at (\S+) /.exec(stdout)![1]!],
+  ])('%j says where it listens, and ends when it is told to', async (args, urlIn) => {
+    const exit = keepAlive()
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => said.mockRestore())
+    const { exitCode, stdout } = await run(['serve', '--demo', '--inspect', 'ws://127.0.0.1:9', ...free, ...args])
+    const stop = process.listeners('SIGTERM').at(-1)!
+    onTestFinished(() => void process.off('SIGTERM', stop).off('SIGINT', stop))
+    expect([exitCode, stdout]).toEqual([0, containing('calc')])
+    const url = urlIn(stdout)
+    expect((await fetch(`${url}/health`)).status).toBe(200)
+    signal('SIGTERM')
+    await vi.waitFor(() => expect(exit).toHaveBeenCalledExactlyOnceWith(0), { timeout: 10_000 })
+    await expect(fetch(`${url}/health`)).rejects.toThrow()
+    // It has been told already: it does not wait any more.
+    signal('SIGTERM')
+    expect(exit).toHaveBeenLastCalledWith(1)
+  })
+})
