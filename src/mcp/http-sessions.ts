@@ -27,7 +27,11 @@ interface Session {
   idle: LongTimer | undefined
 }
 
-export function createHttpSessions(app: McpApp, idleMs: number): HttpSessions {
+/**
+ * @param idleMs how long a session may be silent, in ms
+ * @param most how many may be open at once
+ */
+export function createHttpSessions(app: McpApp, idleMs: number, most = MAX_SESSIONS): HttpSessions {
   const { manager, clock, report } = app.backend
   const sessions = new Map<string, Session>()
 
@@ -80,7 +84,7 @@ export function createHttpSessions(app: McpApp, idleMs: number): HttpSessions {
         answer(response, 404, 'There is no such session. Initialize a new one.')
         return
       }
-      if (known === undefined && sessions.size >= MAX_SESSIONS) {
+      if (known === undefined && sessions.size >= most) {
         answer(response, 503, 'There are too many sessions.')
         return
       }

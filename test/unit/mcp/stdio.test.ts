@@ -116,11 +116,12 @@ describe('the server', () => {
     expect(host.clock.pending).toBe(0)
   })
 
-  it('goes on after a line that is no message', async () => {
+  it('goes on after a line that is no message, and says so', async () => {
     const { input, ask, logged } = setUp()
     input.write('this is no JSON\n')
+    input.write('{"jsonrpc":"2.0","id":{}}\n')
     const { result } = await ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT })
     expect(result).toMatchObject({ serverInfo: { name: 'agent-tasks' } })
-    expect(logged.every((line) => line.startsWith('agent-tasks '))).toBe(true)
+    expect(logged).toEqual([expect.stringMatching(/^agent-tasks warn: connection: /)])
   })
 })
