@@ -1,6 +1,5 @@
 /** What a run may ask, and what may be answered: the shapes of MCP's form elicitation. */
 import { z } from 'zod'
-import { InvalidInputError } from '../errors.js'
 import { toPlainData } from './plain-data.js'
 
 /** The longest question, in characters. */
@@ -13,11 +12,12 @@ const TEXT_ANSWER: Readonly<Record<string, unknown>> = Object.freeze({
   required: Object.freeze(['answer']),
 })
 
+/** What is kept is what is checked: an object may say something else of itself when it is copied. */
 const objectSchema = z
   .record(z.string(), z.unknown())
+  .transform((schema) => toPlainData(schema) as Readonly<Record<string, unknown>>)
   .refine((schema) => schema['type'] === 'object', "a JSON Schema of type 'object'")
   .refine(isReadable, 'a JSON Schema that can be read')
-  .transform((schema) => toPlainData(schema) as Readonly<Record<string, unknown>>)
 
 const message = z.string().min(1).max(MAX_MESSAGE_CHARS)
 
@@ -42,21 +42,14 @@ export const taskAnswerSchema = z.strictObject({
     .optional(),
 })
 
-/** Checks the content of an answer by the schema of its question. */
-export function answerSchemaOf(schema: Readonly<Record<string, unknown>>): z.ZodType {
-  const parsed = readSchema(schema)
-  if (parsed === undefined) throw new InvalidInputError('question.schema', schema, 'a JSON Schema that can be read')
-  return parsed
-}
+/** Checks the content of an answer by the schema of its question, which can be read. */
+export const answerSchemaOf = (schema: Readonly<Record<string, unknown>>): z.ZodType => z.fromJSONSchema(schema)
 
 function isReadable(schema: Readonly<Record<string, unknown>>): boolean {
-  return readSchema(schema) !== undefined
-}
-
-function readSchema(schema: Readonly<Record<string, unknown>>): z.ZodType | undefined {
   try {
-    return z.fromJSONSchema(schema)
+    answerSchemaOf(schema)
+    return true
   } catch {
-    return undefined
+    return false
   }
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createActor, createMachine, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate'
+import { assign, createActor, createMachine, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate'
 import { commandTaskMachine } from '../../machines/command-task.js'
 import { runDirectly } from '../../src/engine/direct-chart.js'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -196,5 +196,62 @@ describe('an event whose type has an id in it', () => {
       actor.send({ type: 'done.2' })
     }
     expect(types).toEqual(['done.*', 'done.*', 'done.*', 'done.*'])
+  })
+})
+
+describe('a chart that cannot be run', () => {
+  const start = (chart: AnyStateMachine) => {
+    const errors: unknown[] = []
+    const actor = createActor(runDirectly(chart, true))
+    actor.subscribe({ error: (error) => errors.push(error) })
+    actor.start()
+    return { actor, errors }
+  }
+
+  it('because it turns in circles without an event says so, and ends', () => {
+    const { actor, errors } = start(
+      createMachine({
+        id: 'spinner',
+        initial: 'still',
+        states: {
+          still: { on: { spin: 'left' } },
+          left: { always: { target: 'right' } },
+          right: { always: { target: 'left' } },
+        },
+      }),
+    )
+    actor.send({ type: 'spin' })
+    expect(String(errors[0])).toBe('Error: chart spinner turns in circles without an event')
+    expect(actor.getSnapshot().status).toBe('error')
+  })
+
+  it('with a context that makes an actor is run as XState runs it', () => {
+    const { actor, errors } = start(
+      createMachine({
+        context: ({ spawn }: { spawn: (logic: AnyStateMachine, options: object) => unknown }) => ({
+          child: spawn(createMachine({}) as AnyStateMachine, { id: 'child' }),
+        }),
+        initial: 'a',
+        states: { a: { on: { go: 'b' } }, b: {} },
+      } as never) as AnyStateMachine,
+    )
+    actor.send({ type: 'go' })
+    const { value, children } = actor.getSnapshot() as AnyMachineSnapshot
+    expect([value, Object.keys(children as object), errors]).toEqual(['b', ['child'], []])
+  })
+
+  it('because an assignment makes an actor is told to make it otherwise', () => {
+    const { actor, errors } = start(
+      createMachine({
+        initial: 'a',
+        context: {},
+        states: {
+          a: { on: { go: { target: 'b', actions: assign(({ spawn }) => ({ child: spawn(createMachine({})) })) } } },
+          b: {},
+        },
+      } as never) as AnyStateMachine,
+    )
+    actor.send({ type: 'go' })
+    expect(errors).toEqual([new Error('a chart that is run directly must not spawn: make children with createActor')])
   })
 })

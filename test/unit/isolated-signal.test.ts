@@ -26,6 +26,36 @@ describe('an isolated signal', () => {
     expect(last).toHaveBeenCalledOnce()
   })
 
+  it('A2: takes over the handler that it had, and that of a signal with methods of its own', () => {
+    for (const isOdd of [false, true]) {
+      const { signal, abort } = (() => {
+        const controller = new AbortController()
+        return { signal: controller.signal, abort: () => controller.abort() }
+      })()
+      const added: string[] = []
+      if (isOdd) {
+        const add = signal.addEventListener.bind(signal)
+        Object.defineProperty(signal, 'addEventListener', {
+          configurable: true,
+          value: (type: string, ...rest: [EventListener]) => {
+            added.push(type)
+            add(type, ...rest)
+          },
+        })
+      }
+      const report = vi.fn()
+      const last = vi.fn()
+      signal.onabort = broken('a handler')
+      isolateAbortListeners(signal, report)
+      signal.addEventListener('abort', broken('a function'))
+      signal.addEventListener('abort', last)
+      abort()
+      expect(report.mock.calls).toEqual([[new Error('a handler')], [new Error('a function')]])
+      expect(last).toHaveBeenCalledOnce()
+      expect(added.length > 0).toBe(isOdd)
+    }
+  })
+
   it('leaves what is no listener to the platform', () => {
     const { controller, signal, report } = isolated()
     signal.addEventListener('abort', null as never)

@@ -140,6 +140,17 @@ describe('a run that asks', () => {
   it.each([
     ['nothing', ''],
     ['a schema that is no object', { message: 'm', schema: { type: 'string' } }],
+    [
+      'a schema that becomes another when it is kept',
+      { message: 'm', schema: { type: 'object', toJSON: () => ({ type: 'string' }) } },
+    ],
+    [
+      'a schema that is kept as what cannot be read',
+      {
+        message: 'm',
+        schema: { type: 'object', toJSON: () => ({ type: 'object', properties: { a: { $ref: '#/no' } } }) },
+      },
+    ],
     ['a schema that cannot be read', { message: 'm', schema: { type: 'object', properties: { a: { $ref: '#/no' } } } }],
   ])('may not ask %s', async (_what, question) => {
     const { ended, questions } = setUp((context) => context.ask(question))

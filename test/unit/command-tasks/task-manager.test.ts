@@ -1,6 +1,8 @@
 /** Command tasks on local instances: S1 to S9, each with a clock in the hands of the test. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
+import { progressMessage } from '../../../src/command-tasks/task-record.js'
+import type { Engine, Outcome } from '../../../src/engine/engine.js'
 import {
   taskCompleteSchema,
   taskProgressSchema,
@@ -8,6 +10,7 @@ import {
   type TaskSubmitMessage,
 } from '../../../src/protocol/command-tasks.js'
 import type { Instance } from '../../../src/instances/instance.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
 
@@ -54,6 +57,70 @@ function checkCompletes(): void {
     expect(Number.isFinite(summary.duration) && summary.duration >= 0).toBe(true)
   }
 }
+
+describe('an engine that breaks its word', () => {
+  const failedWith = async (engine: Engine): Promise<unknown> => {
+    await rehost({ engine })
+    const id = host.submit(['a'])
+    await host.settle()
+    return host.tasks.getTask(id)
+  }
+  const settling = (settled: () => Promise<Outcome>): Engine => ({
+    start: () => ({ settled: settled(), abort: () => undefined }),
+  })
+
+  it('and rejects where it should tell how a command ended fails the command, and the lane goes on', async () => {
+    const broken = settling(() => Promise.reject(new Error('out of order')))
+    for (let count = 0; count < 2; count += 1) {
+      expect(await failedWith(broken)).toMatchObject({
+        status: 'failed',
+        error: { code: 'EXECUTION_ERROR', message: 'out of order', commandId: 'cmd_1' },
+      })
+    }
+    expect(host.tasks.laneDepths.size).toBe(0)
+  })
+
+  it('and says that a command did not run, though nobody gave it up, fails the command', async () => {
+    expect(await failedWith(settling(() => Promise.resolve({ type: 'skipped' })))).toMatchObject({
+      status: 'failed',
+      error: { code: 'EXECUTION_ERROR', message: 'The command did not run.' },
+    })
+  })
+})
+
+describe('an instance whose abort listener throws', () => {
+  it('S6: is reported with the command, and its task is cancelled all the same', async () => {
+    const onError = vi.fn()
+    await rehost({ onError })
+    const listening: Instance = {
+      ...localInstance({ id: 'listening', tools: [] }),
+      callTool: ({ signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            reject(new Error('stopped'))
+            throw new Error('in the listener')
+          })
+        }),
+    }
+    host.instances.connect(listening)
+    const id = host.submit(['a'], { instanceId: 'listening' })
+    await host.settle()
+    expect(host.tasks.cancelTask(id)).toBe(true)
+    await host.settle()
+    expect(onError.mock.calls).toEqual([
+      [new Error('in the listener'), { source: 'abort-listener', taskId: `${id}_cmd_1` }],
+    ])
+    expect(host.tasks.getTask(id)?.status).toBe('cancelled')
+  })
+})
+
+describe('a message about a command', () => {
+  it('that the task does not have is none', () => {
+    expect(() => progressMessage({ id: 't', commands: [] } as never, 0, 0)).toThrow(
+      new RangeError('task t has no command 0'),
+    )
+  })
+})
 
 describe('a task that succeeds', () => {
   it('S1: runs its commands in order and completes once, with every result', async () => {

@@ -94,6 +94,22 @@ describe('a session', () => {
     expect(manager.getPendingNotifications()).toEqual([])
   })
 
+  it('does not end while one of its streams is open, however long it is silent', async () => {
+    const { url, clock } = await setUp({ sessionIdleMs: 60_000 })
+    const session = await openSession(url)
+    await until(() => clock.pending >= 1)
+    const pending = clock.pending
+    const stream = await fetch(url, { headers: { ...session, accept: 'text/event-stream' } })
+    expect(stream.status).toBe(200)
+    expect((await post(url, LIST, session)).status).toBe(200)
+    clock.advance(3_600_000)
+    expect((await post(url, LIST, session)).status).toBe(200)
+    await stream.body!.cancel()
+    await until(() => clock.pending === pending)
+    clock.advance(60_000)
+    expect((await post(url, LIST, session)).status).toBe(404)
+  })
+
   it('ends when it is silent for long, but not while one of its tasks runs', async () => {
     const { url, clock, manager } = await setUp({ sessionIdleMs: 60_000 })
     const session = await openSession(url)

@@ -216,3 +216,47 @@ describe('a recorder', () => {
     expect(stranded.map(({ taskId }) => taskId)).toEqual(['d'])
   })
 })
+
+describe('what is recorded', () => {
+  const input = (id: string, owner = 'main') => ({ id, owner, subagentName: 's', goalPrompt: 'g' })
+  const kinds = (entries: readonly { readonly type: string }[]) => entries.map(({ type }) => type)
+
+  it('says of a turn that answers at once that it was accepted', () => {
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ clock })
+    manager.registerTask(input('a', 'other'))
+    const ledger = recordDeliveryLedger(manager, { clock })
+    const turn = ledger.wrapTurn(() => 'accepted')
+    const delivery = { deliveryId: 'd', taskIds: ['a'], signal: new AbortController().signal }
+    expect(turn('text', delivery)).toBe('accepted')
+    expect(ledger.entries.slice(-2)).toEqual([
+      { type: 'woken', at: 0, owner: 'other', deliveryId: 'd', taskIds: ['a'] },
+      { type: 'told', at: 0, deliveryId: 'd', taskIds: ['a'] },
+    ])
+  })
+
+  it('says what becomes of the tasks of an owner that goes away, with an heir and without', () => {
+    const manager = new AsyncTaskManager({ clock: createManualClock() })
+    manager.registerTask(input('told'))
+    manager.completeTask('told', {})
+    manager.markNotified('told')
+    const ledger = recordDeliveryLedger(manager)
+    manager.registerTask(input('a', 'guest'))
+    manager.completeTask('a', {})
+    manager.releaseOwner('guest', { to: 'main' })
+    manager.releaseOwner('main')
+    expect(kinds(ledger.entries)).toEqual([
+      ...['registered', 'settled', 'acknowledged', 'registered', 'settled', 'moved', 'dropped'],
+    ])
+    expect(ledger.check()).toMatchObject({ isClean: true })
+    ledger.stop()
+    const recorded = ledger.entries.length
+    manager.registerTask(input('late'))
+    void ledger.wrapTurn(() => undefined)('text', {
+      deliveryId: 'd',
+      taskIds: [],
+      signal: new AbortController().signal,
+    })
+    expect(ledger.entries).toHaveLength(recorded)
+  })
+})

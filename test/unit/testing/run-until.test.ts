@@ -1,6 +1,6 @@
 /** Waits without real time: they end when they should, and say what was seen when they cannot. */
 import { describe, expect, it } from 'vitest'
-import { createActor, emit, setup } from 'xstate'
+import { createActor, emit, fromCallback, setup } from 'xstate'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import {
   createManualClock,
@@ -30,6 +30,27 @@ function light() {
 }
 
 describe('runUntilState', () => {
+  it('ends when the actor has failed, and says so', async () => {
+    const clock = createManualClock()
+    const actor = createActor(
+      fromCallback(({ receive }) => {
+        receive(() => {
+          throw new Error('broken')
+        })
+      }),
+    ).start()
+    clock.setTimeout(() => actor.send({ type: 'break' }), 5)
+    await expect(runUntilState(actor, () => false, clock)).rejects.toThrow('it has stopped')
+    expect(clock.now()).toBe(5)
+  })
+
+  it('wants a predicate for an actor that is no machine', async () => {
+    const actor = createActor(fromCallback(() => undefined)).start()
+    await expect(runUntilState(actor as never, 'on' as never, createManualClock())).rejects.toThrow(
+      'state: got "on", expected a predicate: the actor is no machine and has no state values.',
+    )
+  })
+
   it('moves the clock no further than the state', async () => {
     const { clock, actor } = light()
     actor.send({ type: 'press' })

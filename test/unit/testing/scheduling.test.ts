@@ -1,0 +1,183 @@
+/** What a property that schedules by itself is given: orders, a scheduler that follows them, scripts of racing actors. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createRaceScheduler, exploreRaces, raceOrders, raceScripts } from '../../../src/testing/index.js'
+import { Enumeration } from '../../../src/testing/enumeration.js'
+import { RaceOrder } from '../../../src/testing/race-order.js'
+
+/** Whoever went last goes on, and the first to come is the first to go. */
+const calm = (): RaceOrder => new RaceOrder(0, 0)
+
+describe('a race scheduler', () => {
+  it('settles promises and calls when their turn has come, as they would have settled', async () => {
+    const scheduler = createRaceScheduler(calm())
+    const done: string[] = []
+    const note = (name: string) => (value: unknown) => void done.push(`${name}: ${String(value)}`)
+    scheduler.schedule(Promise.resolve('one'), 'first').then(note('first'), note('first'))
+    scheduler.schedule(Promise.reject(new Error('two'))).then(note('second'), note('second'))
+    const save = scheduler.scheduleFunction(function save(name: string) {
+      return Promise.resolve(`saved ${name}`)
+    })
+    save('a').then(note('third'), note('third'))
+    scheduler
+      .scheduleFunction(() => Promise.resolve(4), 'named')()
+      .then(note('fourth'), note('fourth'))
+    await Promise.resolve()
+    expect([scheduler.count(), done]).toEqual([4, []])
+    expect(await scheduler.waitOne()).toBe(true)
+    expect([scheduler.count(), done]).toEqual([3, ['first: one']])
+    await scheduler.waitIdle()
+    expect(done).toEqual(['first: one', 'second: Error: two', 'third: saved a', 'fourth: 4'])
+    expect([scheduler.count(), await scheduler.waitOne()]).toEqual([0, false])
+    expect(scheduler.toString()).toBe('1. first\n2. promise\n3. save\n4. named')
+  })
+
+  it('ends a sequence at the item that rejects, and goes on with the others', async () => {
+    const scheduler = createRaceScheduler(calm())
+    const item = (label: string, end: () => Promise<unknown> = () => Promise.resolve()) => ({ label, builder: end })
+    const faulty = scheduler.scheduleSequence([
+      item('a'),
+      item('b', () => Promise.reject(new Error('no'))),
+      item('never'),
+    ])
+    const sound = scheduler.scheduleSequence([item('c'), item('d')])
+    await scheduler.waitIdle()
+    expect(await faulty.task).toEqual({ done: false, faulty: true })
+    expect(await sound.task).toEqual({ done: true, faulty: false })
+    expect(scheduler.toString()).toBe('1. a\n2. b\n3. c\n4. d')
+  })
+})
+
+describe('an order', () => {
+  it('is shown as what makes it again', () => {
+    const order = new RaceOrder(7, 3, new Set([0, 2]))
+    expect(fc.stringify(order)).toBe('new RaceOrder(7, 3, new Set([0, 2]))')
+    expect(fc.stringify(new RaceOrder(7))).toBe('new RaceOrder(7, Infinity)')
+  })
+
+  it('can be given as an example, and shrinks like one that was drawn', () => {
+    const orders = raceOrders()
+    expect([orders.canShrinkWithoutContext(new RaceOrder(7)), orders.canShrinkWithoutContext('7')]).toEqual([
+      true,
+      false,
+    ])
+    const details = fc.check(
+      fc.property(orders, (order) => order.choice(0, 2) + order.choice(1, 2) === 0),
+      { examples: [[new RaceOrder(1, 2)]], numRuns: 200, seed: 1 },
+    )
+    expect(details.failed).toBe(true)
+  })
+
+  it('that leads to other choices than before is not tried again', () => {
+    const all = new Enumeration()
+    expect([all.choose(['a', 'b']), all.next(), all.choose(['a', 'b'])]).toEqual([0, true, 1])
+    expect(all.next()).toBe(false)
+    const other = new Enumeration()
+    other.choose(['a', 'b'])
+    other.next()
+    expect(() => other.choose(['a', 'b', 'c'])).toThrow(
+      expect.objectContaining({
+        code: 'RACE_NOT_DETERMINISTIC',
+        message: expect.stringMatching(/^the same order led to 2 possibilities before and to 3 now\. /) as string,
+      }) as Error,
+    )
+  })
+})
+
+describe('scripts', () => {
+  it('have every named actor, as many others as may be, and at least one step for each', () => {
+    const named = raceScripts(fc.constantFrom('submit', 'cancel'), { actors: ['alice'], maxOthers: 2, maxSteps: 3 })
+    const scripts = fc.sample(named, { numRuns: 200, seed: 1 })
+    for (const script of scripts) {
+      expect(Object.keys(script)[0]).toBe('alice')
+      expect(Object.keys(script).slice(1)).toEqual(['actor 1', 'actor 2'].slice(0, Object.keys(script).length - 1))
+      for (const steps of Object.values(script)) {
+        expect(steps.length).toBeGreaterThan(0)
+        expect(steps.length).toBeLessThanOrEqual(3)
+      }
+    }
+    expect(new Set(scripts.map((script) => Object.keys(script).length))).toEqual(new Set([1, 2, 3]))
+    for (const script of fc.sample(raceScripts(fc.constant(0)), { numRuns: 100, seed: 1 })) {
+      expect(Object.keys(script).length).toBeGreaterThan(0)
+    }
+  })
+})
+
+describe('a race', () => {
+  it('hands out calls and promises whose turn it decides, and shows the timers that are set', async () => {
+    const ends = new Set<string>()
+    const pending = new Set<number>()
+    await exploreRaces({
+      mode: 'exhaustive',
+      setup: (race) => ({ done: [] as string[], race }),
+      actors: {
+        asks: [
+          async (world) => {
+            const read = world.race.scheduleFunction((name: string) => Promise.resolve(`read ${name}`))
+            const write = world.race.scheduleFunction(function write() {
+              return Promise.reject(new Error('written'))
+            }, 'writes')
+            await Promise.all([
+              read('a').then((text) => world.done.push(text)),
+              write().catch((error: Error) => world.done.push(error.message)),
+            ])
+          },
+        ],
+        waits: [
+          ({ race }) => {
+            race.clock.setTimeout(() => undefined, 10)
+            pending.add(race.clock.pending)
+          },
+        ],
+      },
+      atEnd: {
+        'both have ended, whatever a promise says of it': async ({ done }) => {
+          ends.add(done.join(', '))
+          return Promise.resolve(done.length === 2)
+        },
+      },
+    })
+    expect([...ends].sort()).toEqual(['read a, written', 'written, read a'])
+    expect(pending).toEqual(new Set([1]))
+  })
+
+  it('takes generators that wait between their steps', async () => {
+    const { orders } = await exploreRaces({
+      mode: 'exhaustive',
+      setup: () => ({ steps: [] as string[] }),
+      actors: {
+        one: async function* (world) {
+          world.steps.push('starts')
+          yield 'saves'
+          world.steps.push(await Promise.resolve('saved'))
+        },
+        other: [() => undefined],
+      },
+      atEnd: { 'it has gone to its end': ({ steps }) => steps.join() === 'starts,saved' },
+    })
+    expect(orders).toBeGreaterThan(1)
+  })
+
+  it('is lost to a timer of its setup that throws', async () => {
+    const lost = exploreRaces({
+      numRuns: 1,
+      setup: ({ clock }) =>
+        new Promise<object>(() => {
+          clock.setTimeout(() => {
+            throw new Error('in the timer')
+          }, 5)
+        }),
+      actors: { one: [() => undefined] },
+    })
+    await expect(lost).rejects.toThrow('race: a timer threw in the timer')
+  })
+
+  it.each([
+    [{ invariants: 5 }, 'options.invariants: got 5, expected functions by name.'],
+    [{ atEnd: { one: 5 } }, 'options.atEnd.one: got 5, expected a function.'],
+    [{ actors: () => 5 }, 'actors: got 5, expected actors by name.'],
+  ])('refuses %j', async (options, message) => {
+    const race = { setup: () => ({}), actors: { one: [() => undefined] }, numRuns: 1, ...options }
+    await expect(exploreRaces(race as never)).rejects.toThrow(message)
+  })
+})
