@@ -416,6 +416,7 @@ describe('the class of seed 002', () => {
     [{ task_id: 'a' }, "Check status of async task 'a'"],
     [{ task_id: 'a', action: 'cancel' }, "Cancel async task 'a'"],
     [{ task_id: 'a', action: 'output' }, "Read output of async task 'a'"],
+    [{ task_id: 'a', action: 'answer' }, "Answer async task 'a'"],
     [{ task_id: 'a', action: 'output', part: 'result' }, "Read result of async task 'a'"],
   ])('describes %j', (params, description) => {
     const { getAsyncTaskManager } = setUpHost()
