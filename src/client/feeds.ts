@@ -88,8 +88,8 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
     })
   }
 
+  /** Nobody watches what is over or closed any more, so there is nobody to tell of an answer that came too late. */
   function acknowledge(feed: Feed, ack: SubscribeAckMessage): void {
-    if (!isOpen(feed) || feed.isOver) return
     const { task } = ack
     if (task === undefined || task === null) {
       const { code = 'TASK_NOT_FOUND', error = `Task not found: ${feed.taskId}` } = ack

@@ -37,9 +37,9 @@ describe('an isolated signal', () => {
         const add = signal.addEventListener.bind(signal)
         Object.defineProperty(signal, 'addEventListener', {
           configurable: true,
-          value: (type: string, ...rest: [EventListener]) => {
+          value: (type: 'abort', listener: () => void, options?: AddEventListenerOptions) => {
             added.push(type)
-            add(type, ...rest)
+            add(type, listener, options)
           },
         })
       }

@@ -56,7 +56,7 @@ describe('a child', () => {
     await vi.waitFor(() => expect(transport.stderrTail).toBe('deaf'))
     const refused = transport.send(PING).then(
       () => expect.fail('it was taken'),
-      (error: NodeJS.ErrnoException) => [error.code, transport.end],
+      (error: unknown) => [(error as NodeJS.ErrnoException).code, transport.end],
     )
     await vi.waitFor(() => expect(errors.map((error) => (error as NodeJS.ErrnoException).code)).toEqual(['EPIPE']))
     void transport.close()

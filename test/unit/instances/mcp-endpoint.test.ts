@@ -11,7 +11,7 @@ import { mcpInstance } from '../../../src/instances/mcp-instance.js'
 import { callOf } from '../../support/instance-suite.js'
 
 interface Asked {
-  readonly id: number
+  readonly id?: number
   readonly method: string
   readonly params?: { readonly name?: string }
 }

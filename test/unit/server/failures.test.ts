@@ -251,7 +251,7 @@ describe('the events of a task', () => {
     const server = await startTestServer({ clock })
     const { body } = await server.post('/tasks', taskOf('hold'))
     const { body: events } = await fetch(`${server.httpUrl}/tasks/${String(body['taskId'])}/events`)
-    const reader = events!.getReader()
+    const reader = (events as ReadableStream<Uint8Array>).getReader()
     let told = ''
     const until = async (text: string): Promise<void> => {
       while (!told.includes(text)) told += new TextDecoder().decode((await reader.read()).value)

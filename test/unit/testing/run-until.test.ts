@@ -46,7 +46,7 @@ describe('runUntilState', () => {
 
   it('wants a predicate for an actor that is no machine', async () => {
     const actor = createActor(fromCallback(() => undefined)).start()
-    await expect(runUntilState(actor as never, 'on' as never, createManualClock())).rejects.toThrow(
+    await expect(runUntilState(actor, 'on', createManualClock())).rejects.toThrow(
       'state: got "on", expected a predicate: the actor is no machine and has no state values.',
     )
   })

@@ -119,7 +119,7 @@ describe('a race', () => {
             }, 'writes')
             await Promise.all([
               read('a').then((text) => world.done.push(text)),
-              write().catch((error: Error) => world.done.push(error.message)),
+              write().catch((error: unknown) => world.done.push((error as Error).message)),
             ])
           },
         ],
