@@ -37,7 +37,7 @@ describe('an isolated signal', () => {
         const add = signal.addEventListener.bind(signal)
         Object.defineProperty(signal, 'addEventListener', {
           configurable: true,
-          value: (type: 'abort', listener: () => void, options?: AddEventListenerOptions) => {
+          value: (type: 'abort', listener: () => void, options?: boolean) => {
             added.push(type)
             add(type, listener, options)
           },
