@@ -9,6 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { registerWorker } from '../../../src/instances/worker-socket.js'
 import { startTaskServer } from '../../../src/server/index.js'
+import type { TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { textOf } from '../../../src/server/connection.js'
 import { createEventLog } from '../../../src/server/event-log.js'
 import { eventsToResume, openEventStream } from '../../../src/server/event-stream.js'
@@ -222,10 +223,10 @@ describe('the events of a task', () => {
 
   it('end once for a reader that cannot take what it has missed', () => {
     const log = createEventLog(createManualClock())
-    const message = {
+    const message: TaskProgressMessage = {
       ...{ type: 'task_progress', taskId: 'task_1', instanceId: 'calc', commandId: 'cmd_1', commandIndex: 0 },
       ...{ totalCommands: 1, status: 'running', timestamp: 0, tool_name: 'add', intention: 'x'.repeat(100) },
-    } as const
+    }
     const missed = Array.from({ length: 4 }, () => log.append(message))
     const leave = vi.fn()
     const metrics = { droppedFrame: vi.fn(), closedSlowReader: vi.fn() }
