@@ -150,7 +150,10 @@ export class TaskTable {
   readonly #entries = new Map<string, TaskEntry>()
   readonly #accounts = new Map<string, OwnerAccount>()
   readonly #leases = new Map<string, Lease>()
-  readonly #slots = new Set<number>()
+  /** What runs without having been launched: its slot is free when it ends. */
+  #registered = 0
+  /** The slots of launched runs, which may outlive their tasks. */
+  readonly #launched = new Set<number>()
   readonly #reservations = new Map<string, number>()
   readonly #expiries = new BinaryHeap<{ readonly id: string; readonly at: number }>((a, b) => a.at < b.at)
   readonly #prunable = new BinaryHeap<TaskEntry>((a, b) => a.record.seq < b.record.seq)
@@ -189,7 +192,7 @@ export class TaskTable {
   }
 
   get slotsInUse(): number {
-    return this.#slots.size
+    return this.#registered + this.#launched.size
   }
 
   get liveReservations(): number {
@@ -266,7 +269,7 @@ export class TaskTable {
     return {
       max: this.max,
       running: this.countOf('running'),
-      slots: this.#slots.size,
+      slots: this.slotsInUse,
       reservations: this.liveReservations,
       owed: this.countOf('owed'),
       leased: this.countOf('leased'),
@@ -305,7 +308,8 @@ export class TaskTable {
     })
     const entry = this.#newEntry(record, ref, isLaunched)
     this.#entries.set(record.id, entry)
-    if (admission.isForeground !== true) this.#slots.add(entry.slot)
+    if (!isLaunched) this.#registered += 1
+    else if (admission.isForeground !== true) this.#launched.add(entry.slot)
     this.#account(record.owner).running.add(entry)
     this.#recordStatus(entry, null)
   }
@@ -331,7 +335,7 @@ export class TaskTable {
     entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: this.#now() })
     entry.ref = undefined
     this.#terminal += 1
-    if (!entry.launched) this.#slots.delete(entry.slot)
+    if (!entry.launched) this.#registered -= 1
     const account = this.#account(owner)
     account.running.delete(entry)
     this.#recordStatus(entry, 'running')
@@ -342,7 +346,7 @@ export class TaskTable {
   }
 
   releaseSlot(slot: number): void {
-    this.#slots.delete(slot)
+    this.#launched.delete(slot)
   }
 
   /** Notes that the handlers have been told of the end of a task. */

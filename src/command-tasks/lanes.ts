@@ -221,7 +221,7 @@ export function createLanes(options: LanesOptions) {
     event: CommandTaskEvent,
   ): void {
     const now = clock.now()
-    entry.task = withCommand(entry.task, index, { ...change, completedAt: now })
+    entry.task = withCommand(entry.task, index, { completedAt: now, ...change })
     options.onProgress(progressMessage(entry.task, index, now))
     endBy(entry, event)
   }

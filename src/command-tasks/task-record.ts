@@ -1,4 +1,7 @@
-/** A task as it is kept and handed out, and what its changes tell. Every change makes a new frozen record (S2). */
+/**
+ * A task as it is kept and handed out, and what its changes tell. Every change makes a new frozen record (S2). Where a copy gets fields that
+ * its original lacks, they come first or by `Object.assign`: one that is given more fields after a spread takes ten times as long.
+ */
 import type { CommandTaskEnd } from '../../machines/command-task.js'
 import type {
   Task,
@@ -22,14 +25,14 @@ export const isLive = (task: Task): task is LiveTask => task.status === 'queued'
 /** Changes one command of a task. */
 export function withCommand(task: Task, index: number, change: Partial<TaskCommand>): Task {
   const commands = task.commands.map((command, at) =>
-    at === index ? Object.freeze({ ...command, ...change }) : command,
+    at === index ? Object.freeze(Object.assign({}, command, change)) : command,
   )
   return freezeTask({ ...task, commands: Object.freeze(commands) as TaskCommand[] })
 }
 
 /** The task has been taken from its lane. */
 export function startedTask(task: LiveTask, at: number): Task {
-  return freezeTask({ ...task, status: 'running', startedAt: at })
+  return freezeTask({ startedAt: at, ...task, status: 'running' })
 }
 
 /**
@@ -40,17 +43,17 @@ export function endedTask(task: LiveTask, end: CommandTaskEnd, at: number): Ende
   const commands = task.commands.map((command) =>
     command.status === 'pending' || command.status === 'running'
       ? Object.freeze({
+          ...(command.status === 'running' && { completedAt: at }),
           ...command,
           status: 'skipped' as const,
-          ...(command.status === 'running' && { completedAt: at }),
         })
       : command,
   )
   const failed = task.commands.find((command) => command.status === 'error')
-  const ended = { ...task, completedAt: at, commands: Object.freeze(commands) as TaskCommand[] }
+  const ended = { completedAt: at, ...task, commands: Object.freeze(commands) as TaskCommand[] }
   if (end.status === 'completed') return freezeTask({ ...ended, status: end.status })
-  const error = Object.freeze({ ...end.error, ...(failed && { commandId: failed.id }) })
-  return freezeTask({ ...ended, status: end.status, error })
+  const error = Object.freeze({ ...(failed && { commandId: failed.id }), ...end.error })
+  return freezeTask({ error, ...ended, status: end.status })
 }
 
 /** What is told when a command starts, reports or ends. */
