@@ -7,6 +7,7 @@ import type { ServerConfig } from '../protocol/server-config.js'
 import type { TaskEvent } from './event-log.js'
 import { toJson } from './json.js'
 import type { Metrics } from './metrics.js'
+import type { Corkable, WriteTurns } from './write-turns.js'
 
 export interface Connection {
   /** Sends an answer. */
@@ -15,9 +16,21 @@ export interface Connection {
   deliver(event: TaskEvent): void
 }
 
-export function createConnection(socket: WebSocket, { limits }: ServerConfig, metrics: Metrics): Connection {
+export interface ConnectionOptions {
+  readonly config: ServerConfig
+  readonly metrics: Metrics
+  readonly turns: WriteTurns
+}
+
+/** @param stream what the socket writes to */
+export function createConnection(
+  socket: WebSocket,
+  stream: Corkable,
+  { config: { limits }, metrics, turns }: ConnectionOptions,
+): Connection {
   const write = (data: string | Buffer): void => {
     if (socket.readyState !== socket.OPEN) return
+    turns.hold(stream)
     if (socket.bufferedAmount > limits.deadReaderBytes) {
       metrics.closedSlowReader()
       socket.close(CLIENT_CLOSE.tryAgainLater, 'You do not read. Connect again and subscribe again.')
@@ -28,6 +41,8 @@ export function createConnection(socket: WebSocket, { limits }: ServerConfig, me
   return {
     send: (message) => write(toJson(message)),
     deliver: (event) => {
+      // What was only held back for the turn does not make a reader slow.
+      turns.hold(stream)
       if (!event.isComplete && socket.bufferedAmount > limits.slowReaderBytes) metrics.droppedFrame()
       else write(event.frame)
     },

@@ -42,8 +42,10 @@ interface TaskLog {
 
 export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog {
   const live = new Map<string, TaskLog>()
-  /** In the order of their ends. */
   const ended = new Map<string, TaskLog>()
+  /** The ended tasks in the order of their ends, from `oldest` on. A map is slow to find its first entry when many were deleted. */
+  let order: string[] = []
+  let oldest = 0
   let endedEvents = 0
   let sweep: unknown
 
@@ -51,10 +53,17 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
 
   const forgetOld = (): void => {
     const now = clock.now()
-    for (const [taskId, log] of ended) {
+    for (; oldest < order.length; oldest += 1) {
+      const taskId = order[oldest] ?? ''
+      const log = ended.get(taskId)
+      if (log === undefined) continue
       if (endedEvents <= MAX_ENDED_EVENTS && (log.endedAt ?? 0) + keptMs > now) break
       ended.delete(taskId)
       endedEvents -= log.events.length
+    }
+    if (oldest > order.length / 2) {
+      order = order.slice(oldest)
+      oldest = 0
     }
     if (ended.size === 0 || sweep !== undefined) return
     sweep = clock.setTimeout(() => {
@@ -81,6 +90,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
         live.delete(taskId)
         log.endedAt = clock.now()
         ended.set(taskId, log)
+        order.push(taskId)
         endedEvents += log.events.length
         forgetOld()
       }
@@ -96,6 +106,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
       if (sweep !== undefined) clock.clearTimeout(sweep)
       live.clear()
       ended.clear()
+      order = []
     },
   }
 }

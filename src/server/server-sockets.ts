@@ -16,6 +16,7 @@ import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
 import type { TaskService } from './task-service.js'
 import { serverVersion } from './version.js'
+import { createWriteTurns } from './write-turns.js'
 
 export interface ServerSocketOptions {
   readonly config: ServerConfig
@@ -43,6 +44,7 @@ export interface ServerSockets {
 export function createServerSockets(options: ServerSocketOptions): ServerSockets {
   const { config, clock, access, metrics } = options
   const open = new Set<WebSocket>()
+  const turns = createWriteTurns()
   let onEmpty: () => void = () => undefined
 
   const enter = (socket: WebSocket, kind: 'client' | 'worker'): void => {
@@ -72,7 +74,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
     client: (socket, request) => {
       enter(socket, 'client')
       watchLiveness(socket, options.heartbeat)
-      const connection = createConnection(socket, config, metrics)
+      const connection = createConnection(socket, request.socket, { config, metrics, turns })
       connection.send({
         type: 'welcome',
         sessionId: options.createId(),

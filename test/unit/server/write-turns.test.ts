@@ -1,0 +1,69 @@
+/** What is written to a socket in one turn of the event loop goes out together. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { createWriteTurns } from '../../../src/server/write-turns.js'
+
+function createStream() {
+  const writes: string[][] = []
+  let corks = 0
+  let held: string[] = []
+  const flush = (): void => {
+    if (corks === 0 && held.length > 0) writes.push(held.splice(0))
+  }
+  return {
+    writes,
+    get corks() {
+      return corks
+    },
+    write: (text: string) => {
+      held.push(text)
+      flush()
+    },
+    cork: () => {
+      corks += 1
+    },
+    uncork: () => {
+      corks -= 1
+      flush()
+    },
+    get writableLength() {
+      return held.join('').length
+    },
+  }
+}
+
+describe('a turn of writes', () => {
+  it('hands what is written in it over together, to each socket its own, and holds nothing after it', async () => {
+    const turns = createWriteTurns()
+    const [one, other] = [createStream(), createStream()]
+    for (const text of ['a', 'b']) {
+      for (const stream of [one, other]) {
+        turns.hold(stream)
+        stream.write(text)
+      }
+    }
+    expect(one.writes).toEqual([])
+    await nextTurn()
+    expect([one.writes, other.writes]).toEqual([[['a', 'b']], [['a', 'b']]])
+    expect([one.corks, other.corks]).toEqual([0, 0])
+    turns.hold(one)
+    one.write('c')
+    await nextTurn()
+    expect(one.writes).toEqual([['a', 'b'], ['c']])
+    expect(one.corks).toBe(0)
+  })
+
+  it('does not hold back what is much', async () => {
+    const turns = createWriteTurns()
+    const stream = createStream()
+    const much = 'x'.repeat(64 * 1024)
+    for (const text of [much, 'y', 'z']) {
+      turns.hold(stream)
+      stream.write(text)
+    }
+    expect(stream.writes).toEqual([[much, 'y']])
+    await nextTurn()
+    expect(stream.writes).toEqual([[much, 'y'], ['z']])
+    expect(stream.corks).toBe(0)
+  })
+})
