@@ -6,7 +6,7 @@ import { createWriteTurns } from '../../../src/server/write-turns.js'
 function createStream() {
   const writes: string[][] = []
   let corks = 0
-  let held: string[] = []
+  const held: string[] = []
   const flush = (): void => {
     if (corks === 0 && held.length > 0) writes.push(held.splice(0))
   }
