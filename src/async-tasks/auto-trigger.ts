@@ -3,17 +3,12 @@
  * and re-subscription to the delivery chart, which lets one message out at a time.
  */
 import { filter, map, merge, type Observable, Subject, type Subscription } from 'rxjs'
-import { createActor, fromCallback } from 'xstate'
-import {
-  deliveryMachine,
-  type DeliveryEvent,
-  type DeliveryMachine,
-  type DeliveryRef,
-  type DeliveryTiming,
-} from '../../machines/delivery.js'
+import { createActor } from 'xstate'
+import type { DeliveryEvent, DeliveryMachine, DeliveryRef, DeliveryTiming } from '../../machines/delivery.js'
 import { InvalidSettingError } from '../errors.js'
 import { isolateAbortListeners } from '../isolated-signal.js'
 import { BusyWatch, type BusySource } from './busy.js'
+import { deliveryChartFor, noteCarrier, type Carrier } from './charts.js'
 import { coreOf, type RegistryCore } from './core.js'
 import { DEFAULT_OWNER, type AsyncTaskManager } from './manager.js'
 import type { LeasedReminder } from './reminder-service.js'
@@ -67,6 +62,7 @@ export class AsyncTaskAutoTrigger {
   readonly #onError: OnError
   readonly #busy: BusyWatch
   readonly #machine: DeliveryMachine
+  readonly #carrier: Carrier
   readonly #nudges$ = new Subject<DeliveryEvent>()
   #trigger: TriggerAgentTurn
   #subscribers = 0
@@ -98,24 +94,19 @@ export class AsyncTaskAutoTrigger {
     }
     this.#busy = new BusyWatch(isAgentBusy, report, this.#owner)
     this.#trigger = triggerAgentTurn
-    this.#machine = (options.machine ?? deliveryMachine).provide({
-      actors: {
-        deliver: fromCallback(({ sendBack }) => this.#deliver((event: DeliveryEvent) => sendBack(event), report)),
+    this.#carrier = {
+      deliver: (sendBack) => this.#deliver(sendBack, report),
+      isNothingOwed: () => this.#core.table.countOf('owed', this.#owner) === 0,
+      // The host may unsubscribe while it is asked.
+      isAgentIdle: () => !this.#core.table.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
+      reportExpiry: () => {
+        const limit = this.#options.deliveryTimeoutMs ?? 0
+        const error = new Error(`A delivery was not accepted within ${limit} ms: its tasks are owed again.`)
+        // After the transition: what the host does when it is told is no part of this action.
+        queueMicrotask(() => report(error, this.#from('delivery-timeout')))
       },
-      guards: {
-        isNothingOwed: () => this.#core.table.countOf('owed', this.#owner) === 0,
-        // The host may unsubscribe while it is asked.
-        isAgentIdle: () => !this.#core.table.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
-      },
-      actions: {
-        reportExpiry: () => {
-          const limit = this.#options.deliveryTimeoutMs ?? 0
-          const error = new Error(`A delivery was not accepted within ${limit} ms: its tasks are owed again.`)
-          // After the transition: what the host does when it is told is no part of this action.
-          queueMicrotask(() => report(error, this.#from('delivery-timeout')))
-        },
-      },
-    })
+    }
+    this.#machine = deliveryChartFor(options.machine, this.#carrier)
   }
 
   /**
@@ -266,7 +257,7 @@ export class AsyncTaskAutoTrigger {
 
   #timing(): DeliveryTiming {
     const { coalesceMs = 0, retry = {}, deliveryTimeoutMs, pollMs = 1000 } = this.#options
-    return {
+    const timing: DeliveryTiming = {
       coalesceMs,
       maxWaitMs: this.#options.maxWaitMs ?? Math.max(5000, coalesceMs),
       retryInitialMs: retry.initialMs ?? 1000,
@@ -274,6 +265,8 @@ export class AsyncTaskAutoTrigger {
       ...(deliveryTimeoutMs !== undefined && { timeoutMs: deliveryTimeoutMs }),
       ...(this.#busy.isPolled && { pollMs }),
     }
+    noteCarrier(timing, this.#carrier)
+    return timing
   }
 }
 

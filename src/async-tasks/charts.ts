@@ -1,8 +1,17 @@
 /**
- * The charts that registries run. A chart that is given its implementations is read anew, which takes longer than the lives of ten tasks;
- * so it is given them once, and an action finds whose task it acts for by the system of its actor.
+ * The charts that registries and their triggers run. A chart that is given its implementations is read anew, which takes longer than the
+ * lives of ten tasks; so it is given them once, and an action finds whom it acts for: by the system of its actor, or by what is in its
+ * context.
  */
+import { fromCallback } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskMachine } from '../../machines/async-task.js'
+import {
+  deliveryMachine,
+  type DeliveryEvent,
+  type DeliveryMachine,
+  type DeliveryRef,
+  type DeliveryTiming,
+} from '../../machines/delivery.js'
 import type { TaskQuestion } from '../../machines/records.js'
 import { taskRegistryMachine, type TaskRegistryMachine } from '../../machines/task-registry.js'
 import { runDirectly } from '../engine/direct-chart.js'
@@ -51,4 +60,52 @@ export function chartsFor(given: RegistryCharts, isInspected: boolean): Required
     registry: runDirectly(registry, !isInspected && given.registry === undefined),
     task: runDirectly(own, !isInspected && given.task === undefined),
   }
+}
+
+/** What an auto-trigger does for the chart of its deliveries. */
+export interface Carrier {
+  /** Starts a delivery. Returns what ends it early. */
+  deliver(sendBack: (event: DeliveryEvent) => void): () => void
+  isNothingOwed(): boolean
+  isAgentIdle(): boolean
+  reportExpiry(): void
+}
+
+/** By the durations that a delivery was given: each trigger makes its own. */
+const carriers = new WeakMap<DeliveryTiming, Carrier>()
+let shared: DeliveryMachine | undefined
+
+/** Says whose durations these are. */
+export function noteCarrier(timing: DeliveryTiming, carrier: Carrier): void {
+  carriers.set(timing, carrier)
+}
+
+/** The chart of a trigger's deliveries. @param given one that the host brings; it may keep its durations as it likes */
+export function deliveryChartFor(given: DeliveryMachine | undefined, carrier: Carrier): DeliveryMachine {
+  if (given !== undefined) return provideDelivery(given, () => carrier)
+  shared ??= provideDelivery(deliveryMachine, carrierOf)
+  return shared
+}
+
+function carrierOf(timing: DeliveryTiming): Carrier {
+  const carrier = carriers.get(timing)
+  if (carrier === undefined) throw new Error("delivery: these durations are no trigger's")
+  return carrier
+}
+
+function provideDelivery(machine: DeliveryMachine, carrierOf: (timing: DeliveryTiming) => Carrier): DeliveryMachine {
+  return machine.provide({
+    actors: {
+      // What is invoked knows whose it is only by its parent: the chart is text, and gives it no input.
+      deliver: fromCallback(({ self, sendBack }) => {
+        const { context } = (self._parent as DeliveryRef).getSnapshot()
+        return carrierOf(context.timing).deliver(sendBack)
+      }),
+    },
+    guards: {
+      isNothingOwed: ({ context }) => carrierOf(context.timing).isNothingOwed(),
+      isAgentIdle: ({ context }) => carrierOf(context.timing).isAgentIdle(),
+    },
+    actions: { reportExpiry: ({ context }) => carrierOf(context.timing).reportExpiry() },
+  })
 }
