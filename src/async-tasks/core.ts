@@ -15,6 +15,7 @@ import { callIsolated } from '../isolated-call.js'
 import { isolateAbortListeners } from '../isolated-signal.js'
 import { toInspectFunction, type Inspect } from '../engine/inspection.js'
 import type { Run } from '../engine/engine.js'
+import { indexTimers } from '../engine/timers.js'
 import { chartsFor, noteHost, type RegistryCharts } from './charts.js'
 import type { OutputLog } from './output-log.js'
 import type { OpenQuestions } from './open-questions.js'
@@ -80,6 +81,7 @@ export class RegistryCore {
       },
       ...(inspect && { inspect: (event) => this.#noteInspection(inspect, event) }),
     })
+    indexTimers(this.registry.system)
     noteHost(this.registry.system as object, {
       requestAbort: (taskId, timeoutMs) => this.#requestTimeoutAbort(taskId, timeoutMs),
       noteQuestions: (taskId, questions) => this.table.noteQuestions(taskId, questions),
