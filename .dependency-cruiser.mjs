@@ -10,7 +10,11 @@ const layers = [
   ['host', 'server', 'mcp', 'adapters'],
   ['cli'],
 ]
-const everyoneMayUse = ['errors', 'clock', 'isolated-call', 'isolated-signal'].map((name) => `^src/${name}[.]ts$`)
+// What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.
+const coreFolders = ['protocol', 'engine', 'async-tasks', 'runners', 'command-tasks', 'tools', 'commands', 'host']
+const everyoneMayUse = ['errors', 'clock', 'isolated-call', 'isolated-signal', 'node-builtins'].map(
+  (name) => `^src/${name}[.]ts$`,
+)
 // The command line speaks to a server as any program elsewhere does.
 const besides = { cli: ['client', 'inspect'] }
 const ours = '^(src|machines|test|docs)/'
@@ -118,6 +122,15 @@ export default {
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
       to: { path: '^src/(server|mcp|cli|client|adapters|inspect|testing)/' },
+    },
+    {
+      name: 'core-loads-in-a-browser',
+      comment: "It asks src/node-builtins.ts for Node's own modules when it needs one; their types may be imported.",
+      severity: 'error',
+      from: {
+        path: ['^machines/', '^src/[^/]+[.]ts$', ...[...coreFolders, 'client', 'adapters', 'inspect'].map(folder)],
+      },
+      to: { dependencyTypes: ['core'], dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'nobody-imports-the-entry',

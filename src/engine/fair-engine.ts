@@ -2,12 +2,15 @@
  * An engine that lets the event loop turn: work that ends at once would otherwise follow each other without a pause, and requests, a
  * cancellation among them, would wait until the last has run.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock, type Clock } from '../clock.js'
+import { isNode, nodeBuiltin } from '../node-builtins.js'
 import type { Engine } from './engine.js'
 
 /** How long work may follow each other before others have a turn, in ms. */
 const TURN_MS = 10
+
+/** Resolves when the event loop has looked at everything else once. */
+const nextTurn: () => Promise<unknown> = isNode ? nodeBuiltin('node:timers/promises').setImmediate : nextMessage
 
 /**
  * For a process that does more than run tasks: `startTaskServer` wraps its engine in one of these, and whoever makes a `TaskManager` of
@@ -39,4 +42,17 @@ export function createFairEngine(engine: Engine, clock: Clock = systemClock): En
         },
       }),
   }
+}
+
+/** A browser has no `setImmediate`, and delays the timers of a page that nobody looks at; a message comes at once. */
+function nextMessage(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel()
+    port1.addEventListener('message', () => {
+      port1.close()
+      resolve()
+    })
+    port1.start()
+    port2.postMessage(undefined)
+  })
 }

@@ -7,9 +7,10 @@
  * Windows has no such groups: there only the program itself is signalled, and what it started may stay.
  */
 import type { ChildProcess } from 'node:child_process'
+import { nodePlatform } from '../node-builtins.js'
 
 /** Whether programs can lead groups here. */
-export const hasGroups = process.platform !== 'win32'
+export const hasGroups = nodePlatform !== 'win32'
 
 /** The group of a program that was started with `detached: hasGroups`. */
 export interface ProcessGroup {

@@ -1,8 +1,8 @@
 /** What a process runner can be told, checked where it comes in. */
-import { constants } from 'node:os'
 import { z } from 'zod'
 import type { TaskProgress } from '../../machines/records.js'
 import { systemClock, type Clock } from '../clock.js'
+import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { parseInput } from '../protocol/parse.js'
 import type { OutputFormat, ParseFunction } from './output-parsers.js'
 
@@ -53,6 +53,10 @@ export type ProcessSettings = z.output<typeof processOptionsSchema>
 
 const text = z.string().refine((value) => !value.includes('\0'), 'a string without null characters')
 
+// Where there are no programs there are no signals either, and `processRunner` says the first.
+const isSignal = (value: unknown): boolean =>
+  !isNode || Object.hasOwn(nodeBuiltin('node:os').constants.signals, value as string)
+
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 
 const processOptionsSchema = z.strictObject({
@@ -69,9 +73,7 @@ const processOptionsSchema = z.strictObject({
   progress: z.custom<NonNullable<ProcessRunnerOptions['progress']>>(isFunction, 'a function').optional(),
   maxOutputBytes: z.int().min(1).default(DEFAULT_MAX_OUTPUT_BYTES),
   graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),
-  killSignal: z
-    .custom<NodeJS.Signals>((value) => Object.hasOwn(constants.signals, value as string), "a signal, as in 'SIGTERM'")
-    .default('SIGTERM'),
+  killSignal: z.custom<NodeJS.Signals>(isSignal, "a signal, as in 'SIGTERM'").default('SIGTERM'),
   clock: z
     .custom<Clock>((value) => {
       const { now, setTimeout, clearTimeout } = (value ?? {}) as Partial<Record<keyof Clock, unknown>>

@@ -1,6 +1,4 @@
 /** Any program as the run of a background task: another agent's command line, a script, a build. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import type { OutputObject } from '../../machines/records.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
 import { preview } from '../protocol/preview.js'
@@ -8,6 +6,7 @@ import { captureOutput } from './captured-output.js'
 import { parseOutput } from './output-parsers.js'
 import { describeTail, endError, ProcessAbortError, ProcessError } from './process-error.js'
 import { hasGroups } from '../engine/process-group.js'
+import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
 import { startError } from './start-error.js'
 import { substitute } from './substitution.js'
@@ -29,9 +28,15 @@ import { superviseProgram, type StartedProgram } from './supervision.js'
  * @param options what to run, and how to read what it prints
  * @returns a runner for `AsyncTaskManager.launch`
  * @throws InvalidInputError that names the option
+ * @throws ProcessError with the code `PROCESS_NOT_STARTED` where there are no programs to start, as in a browser
  */
 export function processRunner(options: ProcessRunnerOptions): Runner {
   const settings = parseProcessOptions(options)
+  if (!isNode) {
+    const { command } = settings
+    const message = `Command ${preview(command)} cannot be started: only Node can start programs, and this is not Node.`
+    throw new ProcessError('PROCESS_NOT_STARTED', message, { command })
+  }
   return (input, context) => runProgram(settings, input, context)
 }
 
@@ -46,7 +51,7 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
   const child = startProgram(settings, args, env)
   if (child.pid === undefined) {
-    const [cause] = (await once(child, 'error')) as [unknown]
+    const cause = await new Promise((resolve) => child.once('error', resolve))
     throw startError(cause, { command, cwd, env })
   }
   // Nothing may be awaited between the start and this, or an abort in between would be missed.
@@ -70,6 +75,7 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
 
 function startProgram({ command, cwd }: ProcessSettings, args: string[], env: NodeJS.ProcessEnv): StartedProgram {
   try {
+    const { spawn } = nodeBuiltin('node:child_process')
     return spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: hasGroups, windowsHide: true })
   } catch (cause) {
     // Some refusals are thrown, the others arrive as an event.

@@ -1,6 +1,5 @@
 /** Why the system refused to start a program: its own words do not tell a missing program from a missing directory. */
-import { statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { nodeBuiltin } from '../node-builtins.js'
 import { preview } from '../protocol/preview.js'
 import { ProcessError } from './process-error.js'
 
@@ -28,7 +27,7 @@ function describeRefusal(cause: unknown, { command, cwd, env }: StartAttempt): s
   switch (code) {
     case 'ENOENT':
       if (!/[\\/]/.test(command)) return describeSearch(env['PATH'] ?? '')
-      return kindOf(resolve(cwd ?? '.', command)) === 'file'
+      return kindOf(nodeBuiltin('node:path').resolve(cwd ?? '.', command)) === 'file'
         ? 'the file is there, but the interpreter that its first line names is not (ENOENT).'
         : 'there is no such file (ENOENT). A relative path starts at the working directory.'
     case 'EACCES':
@@ -47,7 +46,7 @@ function describeSearch(path: string): string {
 
 function kindOf(path: string): 'directory' | 'file' | 'missing' {
   try {
-    return statSync(path).isDirectory() ? 'directory' : 'file'
+    return nodeBuiltin('node:fs').statSync(path).isDirectory() ? 'directory' : 'file'
   } catch {
     return 'missing'
   }

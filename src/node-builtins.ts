@@ -1,0 +1,31 @@
+/**
+ * What only Node has: its process, and modules of its own that are asked for when they are needed. An `import` of one would keep
+ * everything that imports it in turn, the whole core, from loading in a browser.
+ */
+import type * as childProcess from 'node:child_process'
+import type * as fs from 'node:fs'
+import type * as os from 'node:os'
+import type * as path from 'node:path'
+import type * as timers from 'node:timers/promises'
+
+/** Node's process, also where a bundler puts part of one in its place. */
+const nodeProcess = (globalThis as { readonly process?: Partial<NodeJS.Process> }).process
+
+/** Whether this is Node, or something that stands in for it. */
+export const isNode = typeof nodeProcess?.getBuiltinModule === 'function'
+
+/** Node's name for the system that it runs on; undefined elsewhere. */
+export const nodePlatform = nodeProcess?.platform
+
+/** A module of Node's, for code that runs only where `isNode` holds. */
+export function nodeBuiltin<Id extends keyof NodeModules>(id: Id): NodeModules[Id] {
+  return process.getBuiltinModule(id)
+}
+
+interface NodeModules {
+  readonly 'node:child_process': typeof childProcess
+  readonly 'node:fs': typeof fs
+  readonly 'node:os': typeof os
+  readonly 'node:path': typeof path
+  readonly 'node:timers/promises': typeof timers
+}
