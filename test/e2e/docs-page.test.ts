@@ -1,49 +1,25 @@
 /** The documentation page in a real browser: it tries the routes of its server, breaks no policy of its own, and asks nobody else. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createDemoInstance } from '../../src/cli/demo-instance.js'
-import { createTaskClient, type TaskClient, type TaskCompleteMessage } from '../../src/client/index.js'
 import { startTaskServer, type TaskServer } from '../../src/server/index.js'
-import { command, evaluated, openBrowser, refOf, textOf, type Command } from '../support/browser.js'
+import { command, evaluated, openDriver, refOf, type Command, type Perform } from '../support/browser.js'
 
 const TOKEN = '~a+token/with=signs'
 
 interface Stage {
   readonly server: TaskServer
-  /** Has the browser perform commands, all of which must succeed; gives the text of each result. */
-  readonly perform: (...commands: Command[]) => Promise<string[]>
+  readonly perform: Perform
 }
 
 /** A server that serves the page and can add, and another that has the browser. */
 async function openStage(tokens: readonly string[]): Promise<Stage> {
-  const { instance, family } = await openBrowser('reader')
-  const settings = { port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} } as const
   const server = await startTaskServer({
-    ...settings,
+    ...{ port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} },
     auth: { tokens: [...tokens] },
     instances: [createDemoInstance()],
   })
-  const driver = await startTaskServer({ ...settings, instances: [instance] })
-  const client = createTaskClient({ url: driver.httpUrl })
-  onTestFinished(async () => {
-    family.alive()
-    await client.close()
-    await driver.close({ drainMs: 0 })
-    await server.close({ drainMs: 0 })
-  })
-  return {
-    server,
-    perform: async (...commands) => {
-      const { taskId } = await client.submit({ task_name: 'Read the page', commands })
-      const end = await endOf(client, taskId)
-      if (end.status !== 'completed') throw new Error(JSON.stringify(end, null, 2))
-      return commands.map((_, index) => textOf(end, index))
-    },
-  }
-}
-
-async function endOf(client: TaskClient, taskId: string): Promise<TaskCompleteMessage> {
-  for await (const event of client.watch(taskId)) if (event.type === 'task_complete') return event
-  throw new Error('The watch ended without an end.')
+  onTestFinished(() => server.close({ drainMs: 0 }))
+  return { server, perform: await openDriver('reader') }
 }
 
 const routeOf = (method: string, path: string): string =>

@@ -6,8 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
-import type { TaskCompleteMessage, TaskSubmission } from '../../src/client/index.js'
-import { mcpInstance, type Instance } from '../../src/server/index.js'
+import {
+  createTaskClient,
+  type TaskCompleteMessage,
+  type TaskEvent,
+  type TaskSubmission,
+} from '../../src/client/index.js'
+import { mcpInstance, startTaskServer, type Instance } from '../../src/server/index.js'
 import { createProcessFamily, type ProcessFamily } from './process-family.js'
 
 export interface Browser {
@@ -67,6 +72,34 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
     expect(left, `what is left of the processes of ${id}`).toEqual([])
   })
   return { instance, family }
+}
+
+/** Has a browser perform commands, all of which must succeed; gives the text of each result. */
+export type Perform = (...commands: Command[]) => Promise<string[]>
+
+/** A browser behind a server of its own. When the test has finished, all is closed. */
+export async function openDriver(id: string): Promise<Perform> {
+  const { instance, family } = await openBrowser(id)
+  const settings = { port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} } as const
+  const server = await startTaskServer({ ...settings, instances: [instance] })
+  const client = createTaskClient({ url: server.httpUrl })
+  onTestFinished(async () => {
+    // Those that have no mark are known by their parents, while these live.
+    family.alive()
+    await client.close()
+    await server.close({ drainMs: 0 })
+  })
+  return async (...commands) => {
+    const { taskId } = await client.submit({ task_name: 'Drive', commands })
+    const end = await endOf(client.watch(taskId))
+    if (end.status !== 'completed') throw new Error(JSON.stringify(end, null, 2))
+    return commands.map((_, index) => textOf(end, index))
+  }
+}
+
+async function endOf(events: AsyncIterable<TaskEvent>): Promise<TaskCompleteMessage> {
+  for await (const event of events) if (event.type === 'task_complete') return event
+  throw new Error('The watch ended without an end.')
 }
 
 /** A command for a browser. */
