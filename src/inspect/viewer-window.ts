@@ -29,16 +29,22 @@ export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): T
   let hasFailed = false
 
   async function open(): Promise<void> {
+    let problem = 'needs @statelyai/inspect, which could not be loaded'
     try {
       const { createBrowserInspector } = await import('@statelyai/inspect')
       if (isClosed) return
-      const inspector = createBrowserInspector({ url, maxDeferredEvents: REPLAYED, serialize: (message) => message })
+      problem = `at ${url} could not be opened in a window`
+      const inspector = createBrowserInspector({
+        ...{ url, maxDeferredEvents: REPLAYED, serialize: (message) => message },
+        window: openingWindow(),
+      })
       // Our messages have the same shape; its types differ from what it sends (`id` is null there as well).
       adapter = inspector.adapter as unknown as ViewerAdapter
       onOpen()
     } catch (cause) {
       hasFailed = true
-      if (!isClosed) onDown(new Error('The viewer needs @statelyai/inspect, which could not be loaded.', { cause }))
+      const text = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
+      if (!isClosed) onDown(new Error(`The viewer ${problem}${text}.`, { cause }))
     }
   }
   void open()
@@ -59,5 +65,26 @@ export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): T
       adapter = undefined
       return Promise.resolve()
     },
+  }
+}
+
+/** The part of a window that the package's adapter uses. */
+interface OpeningWindow {
+  open(url: string, name: string): unknown
+  addEventListener(type: string, listener: (event: never) => void): void
+}
+
+/** This window, but for a blocked pop-up, which the platform tells by returning null and the package would not notice. */
+function openingWindow(): OpeningWindow {
+  const { window } = globalThis as unknown as { readonly window: OpeningWindow }
+  return {
+    open: (url, name) => {
+      const opened = window.open(url, name)
+      if (opened === null) {
+        throw new Error('the browser blocked it: open it from a click, or allow pop-ups for this page')
+      }
+      return opened
+    },
+    addEventListener: (type, listener) => window.addEventListener(type, listener),
   }
 }

@@ -82,21 +82,39 @@ it('opens no viewer that was closed before it could be', async () => {
   expect([open.mock.calls, onOpen.mock.calls, onDown.mock.calls]).toEqual([[], [], []])
 })
 
-it('reports a viewer that cannot be opened, and the work goes on', async () => {
-  vi.stubGlobal('window', {
-    ...createWindow(),
-    open: () => {
-      throw new Error('blocked')
-    },
-  })
-  const onError = vi.fn()
+it.each([
+  ['that cannot be opened', 'blocked', () => raise(new Error('blocked'))],
+  ['whose window the browser blocks', 'the browser blocked it: open it from a click, or allow pop-ups', () => null],
+])('reports a viewer %s, and the work goes on', async (_, why, open) => {
+  vi.stubGlobal('window', { ...createWindow(), open })
+  const onError = vi.fn<(error: unknown, source: string) => void>()
   const inspector = createInspector({ url: 'https://viewer.example/', onError })
   const manager = new AsyncTaskManager({ inspect: inspector })
   manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })
   await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce())
-  expect(onError.mock.calls[0]).toEqual([expect.objectContaining({ cause: new Error('blocked') }), 'connection'])
+  const [error, source] = onError.mock.calls[0] ?? []
+  expect(source).toBe('connection')
+  expect((error as Error).message).toContain(
+    `The viewer at https://viewer.example/ could not be opened in a window (${why}`,
+  )
   expect(manager.cancelTask('a')).toBe(true)
   await manager.dispose()
   await inspector.close({ timeoutMs: 1e9 })
-  expect(inspector.stats).toMatchObject({ sent: 0, buffered: 0 })
+  expect(inspector.stats).toMatchObject({ isConnected: false, sent: 0, buffered: 0 })
 })
+
+it('reports that the package of Stately is missing, and the work goes on', async () => {
+  vi.stubGlobal('window', createWindow())
+  vi.doMock('@statelyai/inspect', () => raise(new Error('no such package')))
+  onTestFinished(() => vi.doUnmock('@statelyai/inspect'))
+  const onError = vi.fn<(error: unknown) => void>()
+  const inspector = createInspector({ url: 'https://viewer.example/', onError })
+  await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce())
+  const [error] = onError.mock.calls[0] ?? []
+  expect((error as Error).message).toContain('The viewer needs @statelyai/inspect, which could not be loaded (')
+  await inspector.close()
+})
+
+function raise(error: Error): never {
+  throw error
+}
