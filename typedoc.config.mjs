@@ -16,8 +16,8 @@ export default {
   excludeExternals: true,
   excludePrivate: true,
   disableSources: true,
-  // Types that a public name mentions and nobody has to name himself are shown where they are mentioned.
-  validation: { notDocumented: true, invalidLink: true, notExported: false },
+  // Whatever a public name mentions can be named, and looked up. A type that is derived from a schema is shown as what it is.
+  validation: { notDocumented: true, invalidLink: true, notExported: true },
   requiredToBeDocumented: ['Variable', 'Function', 'Class', 'Interface', 'Property', 'Method', 'Accessor', 'TypeAlias'],
   treatValidationWarningsAsErrors: true,
 }

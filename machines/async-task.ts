@@ -34,7 +34,9 @@ export type AsyncTaskEvent =
   | { readonly type: 'task.ask'; readonly question: AskedQuestion }
   | { readonly type: 'task.answer'; readonly questionId: string }
 
-interface AsyncTaskContext extends AsyncTaskActorInput {
+/** What the actor of a task knows. */
+export interface AsyncTaskContext extends AsyncTaskActorInput {
+  /** How it ended, once it has. */
   readonly settlement: Settlement | undefined
   /** What the run waits to be told, in the order in which it asked. */
   readonly questions: readonly TaskQuestion[]

@@ -2,6 +2,7 @@
 export { asyncTaskMachine, timeoutMessage } from './async-task.js'
 export type {
   AsyncTaskActorInput,
+  AsyncTaskContext,
   AsyncTaskEvent,
   AsyncTaskMachine,
   AsyncTaskRef,
@@ -9,12 +10,14 @@ export type {
 } from './async-task.js'
 export { taskRegistryMachine } from './task-registry.js'
 export type {
+  TaskRegister,
   TaskRegistryEvent,
   TaskRegistryInput,
   TaskRegistryMachine,
   TaskRegistryRef,
   TaskRegistrySnapshot,
 } from './task-registry.js'
+export type { Lease, LeaseRequest, TaskEntry } from './task-table.js'
 export { deliveryMachine } from './delivery.js'
 export type {
   DeliveryEvent,

@@ -29,9 +29,13 @@ interface TaskRegistryContext {
   readonly task: AsyncTaskMachine
 }
 
-interface TaskRegister {
+/** Takes a task in. */
+export interface TaskRegister {
+  /** What kind of event this is. */
   readonly type: 'task.register'
+  /** The task. */
   readonly admission: TaskAdmission
+  /** The reservation that it uses up, if it has one. */
   readonly reservationId?: string
   /** A launch: bound by the maximum, and its slot is held until `slot.release`. */
   readonly isLaunched: boolean

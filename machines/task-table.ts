@@ -21,12 +21,15 @@ import type {
 
 /** One retained task. Only the registry changes it. */
 export interface TaskEntry {
+  /** What is known of the task. */
   record: AsyncTaskInfo
   /** The actor, while the task runs. */
   ref: AsyncTaskRef | undefined
+  /** Whether it holds a slot. */
   readonly launched: boolean
   /** Names the slot the task took; unlike the task's id it is never used again. */
   readonly slot: number
+  /** The lease that it is in. */
   lease: Lease | undefined
   /** Leases of waits that take the message when it is owed (again), first come first served. */
   claims: Lease[] | undefined
@@ -36,19 +39,25 @@ export interface TaskEntry {
   isAccepted: boolean
   /** The handlers have been told of the end. */
   isAnnounced: boolean
+  /** It waits among those that may be forgotten. */
   isQueuedForPruning: boolean
 }
 
 /** Entries that one message carries. */
 export interface Lease {
+  /** The id of the delivery. */
   readonly id: string
   /** Whose only delivery in flight it is, if it is an exclusive one. */
   readonly exclusiveOwner: string | undefined
+  /** What it carries. */
   readonly entries: Set<TaskEntry>
+  /** What it takes as soon as it is owed. */
   readonly claimed: Set<TaskEntry>
 }
 
+/** Asks for a lease. */
 export interface LeaseRequest {
+  /** The id of the delivery, which is new. */
   readonly deliveryId: string
   /** Whose entries to take; everyone's when absent. */
   readonly owner?: string

@@ -63,12 +63,15 @@ export {
   TaskLimitError,
   ToolCallError,
 } from './errors.js'
+export type { InstanceErrorCode } from './errors.js'
 
 // What a task runs
 export { functionRunner } from './runners/function-runner.js'
+export type { RunFunction } from './runners/function-runner.js'
 export { processRunner } from './runners/process-runner.js'
 export type { ProcessRunnerOptions } from './runners/process-options.js'
 export { ProcessError } from './runners/process-error.js'
+export type { ProcessFailure } from './runners/process-error.js'
 export type { OutputFormat, ParseFunction, ProcessDetails } from './runners/output-parsers.js'
 
 // What a model calls (more in `agent-tasks/tools`) and a person types
@@ -86,6 +89,7 @@ export type {
 export { completeCommandLine, runCommandLine } from './commands/command.js'
 export type { CommandResult, SlashCommand } from './commands/command.js'
 export { createTaskCommands } from './commands/task-commands.js'
+export type { TaskCommandsOptions } from './commands/task-commands.js'
 
 // All of it, wired for one agent host
 export { createAgentTasks } from './host/agent-tasks.js'

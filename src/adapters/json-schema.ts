@@ -3,6 +3,8 @@ import { preview } from '../protocol/preview.js'
 import { errorResult, validationError, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
+export type { NeutralTools } from './neutral-tools.js'
+
 /** A tool as a model's API is told of it. */
 export interface JsonSchemaTool {
   /** What the model calls it. */

@@ -5,11 +5,14 @@ import { z } from 'zod'
 import type { Tool, ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
-/** What a call takes: the parameters by name. */
-type Parameters = Record<string, unknown>
+export type { NeutralTools } from './neutral-tools.js'
 
 /** A structured tool of LangChain. Its artifact is the neutral tool's whole result. */
-export type LangChainTool = DynamicStructuredTool<z.ZodType<Parameters>, Parameters, Parameters>
+export type LangChainTool = DynamicStructuredTool<
+  z.ZodType<Record<string, unknown>>,
+  Record<string, unknown>,
+  Record<string, unknown>
+>
 
 /**
  * Makes the tools for `bindTools`, `createAgent` and `ToolNode`. A call's `signal` and id reach the tool; a call that fails
@@ -24,9 +27,9 @@ export function toLangChainTools(tools: NeutralTools): LangChainTool[] {
 function toLangChainTool(tool: Tool): LangChainTool {
   // LangChain throws on input that its own check refuses. This schema says what is wanted and lets everything pass to the
   // tool, which checks it and answers in words.
-  const schema: z.ZodType<Parameters> = z.any().meta(parametersOf(tool))
+  const schema: z.ZodType<Record<string, unknown>> = z.any().meta(parametersOf(tool))
   return langChainTool(
-    async (input: Parameters, { signal, toolCall }: CallConfig) => {
+    async (input: Record<string, unknown>, { signal, toolCall }: CallConfig) => {
       const result = await tool.execute(input, { signal, toolCallId: toolCall?.id })
       return [result.error === undefined ? result.llmContent : failureOf(tool, result, toolCall?.id), result]
     },

@@ -10,11 +10,17 @@ import type { Tool } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 import { executeOrThrow } from './tool-failure.js'
 
+export type { NeutralTools } from './neutral-tools.js'
+
 /** What the SDK's types ask of a schema that is not strict; at run time any object schema will do. */
-interface LooseParameters {
+export interface LooseParameters {
+  /** Always an object. */
   type: 'object'
+  /** What the fields are, in JSON Schema; the SDK is not told. */
   properties: Record<string, never>
+  /** The fields that must be there. */
   required: string[]
+  /** Whatever else comes reaches the tool, which checks it. */
   additionalProperties: true
 }
 

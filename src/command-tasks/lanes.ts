@@ -79,7 +79,9 @@ export interface LanesOptions {
 
 /** The charts to run, with implementations provided by `machine.provide`. */
 export interface CommandTaskMachines {
+  /** Runs the tasks of one instance, one after the other. */
   readonly lane?: LaneMachine
+  /** Goes through the commands of one task. */
   readonly task?: CommandTaskMachine
 }
 

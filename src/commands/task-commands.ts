@@ -7,7 +7,9 @@ import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { defineCommand, groupCommands, type CommandResult, type SlashCommand } from './command.js'
 
+/** Options of `createTaskCommands`. */
 export interface TaskCommandsOptions {
+  /** Where the tasks are; asked at every command. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Restricts the commands to this owner's tasks. Default: everyone's. */
   readonly owner?: string

@@ -41,7 +41,10 @@ export interface AgentTasksOptions extends Omit<AsyncTaskManagerOptions, 'maxAsy
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
 }
 
-/** What `createAgentTasks` makes. */
+/**
+ * What `createAgentTasks` makes.
+ * @useDeclaredType
+ */
 export type AgentTasks = ReturnType<typeof wire>
 
 /** What `createAgentTasks` makes when it is given a task manager: one tool more. */

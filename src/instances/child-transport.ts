@@ -10,11 +10,15 @@ import type { Clock } from '../clock.js'
 import { hasGroups, leadGroup, type ProcessGroup } from '../engine/process-group.js'
 import { createDelay } from './delay.js'
 
+/** A program that speaks MCP over its stdin and stdout. */
 export interface ChildProgram {
+  /** A name that is looked up in PATH, or a path. */
   readonly command: string
+  /** Each is handed over as it is: no shell is involved. */
   readonly args?: readonly string[] | undefined
   /** Added to the few variables that are safe to inherit, such as PATH and HOME. */
   readonly env?: Readonly<Record<string, string>> | undefined
+  /** The directory it runs in. Default: that of this process. */
   readonly cwd?: string | undefined
 }
 

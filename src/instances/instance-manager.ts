@@ -54,8 +54,10 @@ export interface InstanceEntry {
   readonly ref: InstanceRef
 }
 
-type ConnectHandler = (instanceId: string) => void
-type DisconnectHandler = (instanceId: string, reason: string) => void
+/** Told of an instance that has connected. */
+export type ConnectHandler = (instanceId: string) => void
+/** Told of an instance that is connected no more, and why. */
+export type DisconnectHandler = (instanceId: string, reason: string) => void
 
 interface Known extends InstanceEntry {
   state: InstanceState

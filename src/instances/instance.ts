@@ -70,7 +70,9 @@ export interface Instance {
 
 /** A connection that is opened later, can be taken over, and must show signs of life. */
 export interface InstanceConnection {
+  /** How long it may take, and be silent, in ms. */
   readonly timing: InstanceTiming
+  /** Calls `listener` with each thing that happens to it. */
   onEvent(listener: (event: 'connection.opened' | 'connection.alive' | 'connection.takenOver') => void): void
   /** Fails every call of the connection that is gone, at once. */
   failCalls(reason: string): void

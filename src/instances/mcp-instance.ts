@@ -10,7 +10,9 @@ import type { ToolCallResult } from '../protocol/tool-result.js'
 import { watchAnswers, type Answer } from './mcp-answers.js'
 import { accessMCPServer, type MCPServerLocation } from './mcp-server.js'
 
+/** Options of `mcpInstance`: where the server is, what the instance is called, and how long things may take. */
 export type MCPInstanceOptions = MCPServerLocation & {
+  /** The instance's id. */
   readonly id: string
   /** How long the server may take to be ready, in ms. Default 30000. */
   readonly startTimeoutMs?: number
@@ -18,6 +20,7 @@ export type MCPInstanceOptions = MCPServerLocation & {
   readonly cancelGraceMs?: number
   /** How long the server may take to end after its stdin was closed, and again after SIGTERM, in ms. Default 2000. */
   readonly closeGraceMs?: number
+  /** Drives its timers. Default: the platform's. */
   readonly clock?: Clock
   /** Told of exceptions in abort listeners. Default: `console.error`. */
   readonly onError?: (error: unknown) => void

@@ -9,13 +9,19 @@ import type { CallProgress } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { InstanceEntry, InstanceManager } from './instance-manager.js'
 
+/** Where a request is answered, and on whose behalf. */
 export interface MCPRequestContext {
+  /** Who has the tools. */
   readonly instances: InstanceManager
   /** Whose tool is called. Default: the remote worker that the arguments name, or else the first connected instance. */
   readonly instanceId?: string
+  /** Gives the call up when it aborts. */
   readonly signal?: AbortSignal
+  /** Told how far the call has come. */
   readonly onProgress?: (progress: CallProgress) => void
+  /** The task that calls, if one does. */
   readonly taskId?: string
+  /** The command that calls, if one does. */
   readonly commandId?: string
 }
 

@@ -172,10 +172,16 @@ export const agentConfigSchema = z
   })
   .meta({ title: 'Configuration of agent-tasks' })
 
-/** Every value, after defaults. */
+/**
+ * Every value, after defaults.
+ * @useDeclaredType
+ */
 export type AgentConfig = z.output<typeof agentConfigSchema>
 
-/** What may be written. */
+/**
+ * What may be written.
+ * @useDeclaredType
+ */
 export type AgentConfigInput = z.input<typeof agentConfigSchema>
 
 /** A subagent as it is configured. */

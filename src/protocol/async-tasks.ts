@@ -18,8 +18,11 @@ const abortController = z.custom<AbortController>(
 
 /** What `registerTask` takes (seed 000). */
 export const registerTaskInputSchema = z.object({
+  /** Names the task; no other that is known bears it. */
   id: name,
+  /** Who does it. */
   subagentName: name,
+  /** What it is to achieve. */
   goalPrompt: z.string(),
   /** Aborted when the task is cancelled; aborting it cancels the task. */
   abortController: abortController.optional(),
@@ -33,14 +36,21 @@ export const registerTaskInputSchema = z.object({
 
 /** As for `registerTask`; without an id one is made from the subagent's name. */
 export const launchInputSchema = registerTaskInputSchema.extend({
+  /** Names the task; one is made if it is absent. */
   id: name.optional(),
   /** The caller waits for the run in place: it takes no slot, and is not refused at the limit. */
   isForeground: z.boolean().optional(),
 })
 
-/** What `AsyncTaskManager.registerTask` takes (seed 000). */
+/**
+ * What `AsyncTaskManager.registerTask` takes (seed 000).
+ * @useDeclaredType
+ */
 export type RegisterTaskInput = z.input<typeof registerTaskInputSchema>
-/** What `AsyncTaskManager.launch` takes: a task without an id gets one. */
+/**
+ * What `AsyncTaskManager.launch` takes: a task without an id gets one.
+ * @useDeclaredType
+ */
 export type LaunchTaskInput = z.input<typeof launchInputSchema>
 
 export const reserveOptionsSchema = z.object({ ttlMs: milliseconds.optional() })
@@ -63,22 +73,39 @@ export const progressSchema = z.object({
 /** A record as a journal keeps it. */
 export const restorableRecordSchema = z
   .object({
+    /** Names the task. */
     id: name,
+    /** Who did it. */
     subagentName: name,
+    /** What it was to achieve. */
     goalPrompt: z.string(),
+    /** Who is told of the end. */
     owner: name.default('main'),
+    /** Where it stood; one that ran has failed, since its process is gone. */
     status: z.enum(['running', 'completed', 'failed', 'cancelled']),
+    /** When it was launched, in ms since the epoch. */
     launchedAt: z.number(),
+    /** The number of its last change. */
     seq: z.number().int().min(0).optional(),
+    /** Where the message about its end stood; one that was on its way is owed again. */
     delivery: z.enum(['none', 'owed', 'leased', 'delivered']).optional(),
+    /** When it ended, in ms since the epoch. */
     completedAt: z.number().optional(),
+    /** When a message that told of it was accepted, in ms since the epoch. */
     notifiedAt: z.number().optional(),
+    /** Its deadline, in ms. */
     timeoutMs: milliseconds.optional(),
+    /** What it gave back. */
     output: z.record(z.string(), z.unknown()).optional(),
+    /** Why it failed. */
     error: z.string().optional(),
+    /** How far it had come. */
     progress: progressSchema.optional(),
   })
   .strip()
 
-/** A record that `AsyncTaskManager.restore` takes: what `getAllTasks()` gave, or the same after a trip through JSON. */
+/**
+ * A record that `AsyncTaskManager.restore` takes: what `getAllTasks()` gave, or the same after a trip through JSON.
+ * @useDeclaredType
+ */
 export type RestorableRecord = z.input<typeof restorableRecordSchema>

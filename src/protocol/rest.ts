@@ -45,8 +45,11 @@ export const taskNotCancelledSchema = restErrorSchema.extend({ success: z.litera
 
 /** One instance in `GET /instances`. */
 export const instanceSummarySchema = z.object({
+  /** Names the instance. */
   id: z.string(),
+  /** How it is reached. */
   kind: z.enum(['local', 'mcp', 'websocket']),
+  /** Whether it takes commands. */
   isConnected: z.boolean(),
   queued: z.number().int().min(0).describe('Tasks of its lane that have not ended.'),
   tools: z.array(toolDescriptionSchema).optional().describe('What it can do; absent while it cannot say.'),
@@ -60,5 +63,8 @@ export const healthSchema = z.object({
   version: z.string(),
 })
 
-/** An instance in a list. */
+/**
+ * An instance in a list.
+ * @useDeclaredType
+ */
 export type InstanceSummary = z.infer<typeof instanceSummarySchema>

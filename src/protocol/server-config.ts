@@ -162,16 +162,20 @@ export const serverConfigSchema = z.strictObject({
   }),
 })
 
-/** Every value, after defaults. */
+/**
+ * Every value, after defaults.
+ * @useDeclaredType
+ */
 export type ServerConfig = z.output<typeof serverConfigSchema>
 
-type Part<T> = {
+/** Some of the values, at every level. */
+export type PartOf<T> = {
   readonly [K in keyof T]?:
-    (T[K] extends readonly unknown[] ? T[K] : T[K] extends object ? Part<T[K]> : T[K]) | undefined
+    (T[K] extends readonly unknown[] ? T[K] : T[K] extends object ? PartOf<T[K]> : T[K]) | undefined
 }
 
 /** Values by name, as in options and in the file; what is absent comes from the next source. */
-export type ServerConfigInput = Part<ServerConfig>
+export type ServerConfigInput = PartOf<ServerConfig>
 
 /** Where the values of the configuration come from; the first that has one wins. */
 export interface ConfigSources {

@@ -30,6 +30,7 @@ export const taskQuestionSchema = z.union([
 /**
  * What `ask` takes: words, or `{ message, schema? }` with the JSON Schema of an object whose properties are text, numbers,
  * booleans or choices (MCP: `requestedSchema`). Without a schema the answer is `{ answer: string }`.
+ * @useDeclaredType
  */
 export type TaskQuestionInput = z.input<typeof taskQuestionSchema>
 

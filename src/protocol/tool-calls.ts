@@ -31,33 +31,50 @@ const requestId = z.union([z.string(), z.number()])
 
 /** A JSON-RPC request that calls a tool (seed 004). */
 export const mcpRequestSchema = z.object({
+  /** The protocol's version. */
   jsonrpc: z.literal('2.0'),
+  /** The answer bears it, too. */
   id: requestId,
+  /** What is asked for. */
   method: z.literal('tools/call'),
+  /** Which tool is called, and with what. */
   params: z.object({
     name: z.string().min(1).max(256),
     arguments: z.record(z.string(), z.unknown()).optional(),
   }),
 })
 
+/**
+ * A JSON-RPC request that calls a tool (seed 004).
+ * @useDeclaredType
+ */
 export type MCPRequest = z.infer<typeof mcpRequestSchema>
 
 /** A JSON-RPC error. `data.code` is the code of a tool that does not number its errors. */
 export interface MCPError {
+  /** A code of JSON-RPC, or the tool's own. */
   readonly code: number
+  /** What went wrong. */
   readonly message: string
+  /** What there is to say besides. */
   readonly data?: unknown
 }
 
-interface Answer {
+/** What every answer has. */
+export interface MCPAnswer {
+  /** The protocol's version. */
   readonly jsonrpc: '2.0'
+  /** The request that it answers. */
   readonly id: string | number
 }
 
-/** The answer to a request: exactly one of `result` and `error`. */
+/**
+ * The answer to a request: exactly one of `result` and `error`.
+ * @useDeclaredType
+ */
 export type MCPResponse =
-  | (Answer & { readonly result: z.infer<typeof toolCallResultSchema>; readonly error?: undefined })
-  | (Answer & { readonly error: MCPError; readonly result?: undefined })
+  | (MCPAnswer & { readonly result: z.infer<typeof toolCallResultSchema>; readonly error?: undefined })
+  | (MCPAnswer & { readonly error: MCPError; readonly result?: undefined })
 
 /** Codes of JSON-RPC that this package answers with. */
 export const JSON_RPC = { invalidRequest: -32600, unknownTool: -32602, internal: -32603, failed: -32000 } as const

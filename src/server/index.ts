@@ -4,26 +4,47 @@
 export { startTaskServer } from './start-task-server.js'
 export type { TaskServer, TaskServerOptions } from './start-task-server.js'
 export { resolveServerConfig, serverConfigSchema } from '../protocol/server-config.js'
-export type { ConfigSources, ServerConfig, ServerConfigInput } from '../protocol/server-config.js'
+export type { ConfigSources, PartOf, ServerConfig, ServerConfigInput } from '../protocol/server-config.js'
 
 // Command tasks without the server
 export { TaskManager } from '../command-tasks/task-manager.js'
 export type { SubmitResult, TaskManagerEvents, TaskManagerOptions } from '../command-tasks/task-manager.js'
+export type { CommandTaskMachines } from '../command-tasks/lanes.js'
 export { InstanceManager } from '../instances/instance-manager.js'
-export type { InstanceEntry, InstanceManagerOptions } from '../instances/instance-manager.js'
+export type {
+  ConnectHandler,
+  DisconnectHandler,
+  InstanceEntry,
+  InstanceManagerOptions,
+  InstanceState,
+  OnInstanceError,
+} from '../instances/instance-manager.js'
 export { handleMCPRequest } from '../instances/mcp-request.js'
+export type { MCPRequestContext } from '../instances/mcp-request.js'
+export type { MCPAnswer, MCPError, MCPRequest, MCPResponse } from '../protocol/tool-calls.js'
 
 // What runs commands
 export { localInstance, localTool } from '../instances/local-instance.js'
 export type { LocalInstanceOptions, LocalTool, LocalToolContext } from '../instances/local-instance.js'
 export { mcpInstance } from '../instances/mcp-instance.js'
-export type { CallProgress, Instance, ToolCall, ToolDescription } from '../instances/instance.js'
+export type { MCPInstanceOptions } from '../instances/mcp-instance.js'
+export type { ChildProgram } from '../instances/child-transport.js'
+export type { MCPServerLocation } from '../instances/mcp-server.js'
+export type {
+  CallProgress,
+  Instance,
+  InstanceConnection,
+  InstanceEnd,
+  ToolCall,
+  ToolDescription,
+} from '../instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
 
 // Tasks and messages
 export type {
   CommandStatus,
   EndStatus,
+  SubmitErrorCode,
   Task,
   TaskCommand,
   TaskCompleteMessage,

@@ -45,7 +45,10 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('wake-up'), ...base, owner: id, dueAt: z.number() }),
 ])
 
-/** One entry of a log of deliveries. */
+/**
+ * One entry of a log of deliveries.
+ * @useDeclaredType
+ */
 export type DeliveryLogEntry = z.output<typeof deliveryLogEntrySchema>
 
 /**

@@ -20,7 +20,7 @@ export type { RaceClock } from './race-clock.js'
 
 // Orders, for a property that schedules by itself
 export { raceOrders } from './race-order.js'
-export type { RaceOrder } from './race-order.js'
+export type { Chooser, RaceOrder, ShrinkingFrom } from './race-order.js'
 export { createRaceScheduler } from './race-scheduler.js'
 export type { RaceScheduler, ScheduledItem } from './race-scheduler.js'
 
@@ -62,5 +62,18 @@ export { createLaneHost } from './lane-host.js'
 export type { LaneHost, LaneHostOptions } from './lane-host.js'
 export { laneActions, laneSettings } from './lane-arbitraries.js'
 export { laneInstances, playedAnswers, submissionOf } from './lane-actions.js'
-export type { Answer, LaneAction, LaneInstance, LaneSettings, Script, TaskTarget } from './lane-actions.js'
+export type {
+  Answer,
+  InvalidSubmission,
+  LaneAction,
+  LaneInstance,
+  LaneSettings,
+  ListenerKind,
+  Nth,
+  PlannedCommand,
+  PlayedAnswer,
+  PlayedTool,
+  Script,
+  TaskTarget,
+} from './lane-actions.js'
 export type { LaneLogEntry, LaneView, SeenCall } from './lane-side.js'

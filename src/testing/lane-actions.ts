@@ -46,9 +46,11 @@ export type Nth = number
  */
 export type PlayedTool = 'waits' | 'stops' | 'returns'
 
+/** A command of a task to submit. */
 export interface PlannedCommand {
+  /** How its tool behaves. */
   readonly tool: PlayedTool
-  /** In ms. */
+  /** The longest it may take, in ms. */
   readonly timeout?: number
 }
 
@@ -80,6 +82,7 @@ export type LaneAction =
   | { readonly do: 'throw' }
   | { readonly do: 'advance'; readonly ms: number }
 
+/** How a listener is told: by a handler, or by a stream. */
 export type ListenerKind = 'handler' | 'stream'
 
 /** What a listener does, in this order, each time it is told. */
@@ -135,6 +138,10 @@ export const invalidSubmissions = {
   { readonly message: unknown; readonly refused: { readonly code: SubmitErrorCode; readonly names?: string } }
 >
 
+/**
+ * A submit that is refused, by what is wrong with it.
+ * @useDeclaredType
+ */
 export type InvalidSubmission = keyof typeof invalidSubmissions
 
 /** What a tool answers, and what becomes of its command. */
@@ -180,6 +187,10 @@ export const playedAnswers = {
   },
 } as const satisfies Record<string, AnswerDefinition>
 
+/**
+ * How a call ends by its tool.
+ * @useDeclaredType
+ */
 export type PlayedAnswer = keyof typeof playedAnswers
 
 /** What an answer does to its command. */

@@ -66,7 +66,8 @@ export class RaceOrder {
   }
 }
 
-interface ShrinkingFrom {
+/** Where the search for simpler orders goes on from. */
+export interface ShrinkingFrom {
   /** Every shorter order has been tried. */
   readonly shortest: number
   /** Every choice before this one has been tried. */

@@ -6,8 +6,10 @@
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
 
+/** Where a task stands. */
 export type Status = 'running' | 'completed' | 'failed' | 'cancelled'
-type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
+/** Where the message about the end of a task stands. */
+export type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
 
 /** The fields of a record, `abortController` by its name. */
 export interface ModelRecord {
@@ -84,15 +86,24 @@ export interface ModelLease {
 }
 
 /** A change of one task. */
-interface ModelTransition {
+export interface ModelTransition {
+  /** What changed. */
   kind: 'status' | 'delivery' | 'owner' | 'history'
+  /** Its number among all changes, from 1. */
   seq: number
+  /** The task. */
   taskId: string
+  /** Who is told of the task's end. */
   owner: string
+  /** What it was; null for a task that is new. */
   from: string | null
+  /** What it is now. */
   to: string
+  /** When, in ms since the epoch. */
   at: number
+  /** The task's record after the change. */
   record: Readonly<ModelRecord>
+  /** The lease that changed, for a change of the delivery. */
   deliveryId?: string
 }
 

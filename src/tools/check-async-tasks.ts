@@ -43,7 +43,10 @@ export const checkAsyncTasksSchema = z.strictObject({
   decline: z.boolean().optional().describe('For answer: true to refuse an answer.'),
 })
 
-/** What the model sends. */
+/**
+ * What the model sends.
+ * @useDeclaredType
+ */
 export type CheckAsyncTasksParams = z.input<typeof checkAsyncTasksSchema>
 
 /** Options of `createCheckAsyncTasksTool`. */

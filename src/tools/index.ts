@@ -19,7 +19,7 @@ export type { ToolInvocation } from './invocation.js'
 
 // Subagents
 export type { ResolveSubagent, Subagent, SubagentDefinition, SubagentRequest, SubagentRunner } from './subagents.js'
-export type { TimeoutSettings } from './task-timeout.js'
+export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
 export type { FollowUps } from './follow-ups.js'
 

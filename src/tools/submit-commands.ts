@@ -37,7 +37,10 @@ export const submitCommandsSchema = z.strictObject({
     .describe('true (default): run in the background; you are told when it ends. false: wait for its result.'),
 })
 
-/** What the model sends. */
+/**
+ * What the model sends.
+ * @useDeclaredType
+ */
 export type SubmitCommandsParams = z.input<typeof submitCommandsSchema>
 
 /** Options of `createSubmitCommandsTool`. */

@@ -11,14 +11,14 @@ export const timeoutSecondsSchema = z
   .describe('After how many seconds it is stopped; -1 for no deadline.')
 
 /** A setting that stands, or one that is asked for at every call. */
-type Setting = number | (() => number)
+export type TimeoutSetting = number | (() => number)
 
 /** In seconds; -1 for none. */
 export interface TimeoutSettings {
   /** The deadline of a task that asks for none. Setting `task-default-timeout-seconds`, default 900. */
-  readonly defaultTimeoutSeconds?: Setting
+  readonly defaultTimeoutSeconds?: TimeoutSetting
   /** The longest deadline. Setting `task-max-timeout-seconds`, default 1800. */
-  readonly maxTimeoutSeconds?: Setting
+  readonly maxTimeoutSeconds?: TimeoutSetting
 }
 
 /** A deadline, and what the model is told if it is not the one that was asked for. */
@@ -46,7 +46,10 @@ function effectiveTimeout(asked: number | undefined, standard: number, limit: nu
   return { seconds: limit, note: `The timeout was cut to the limit of ${limit} seconds (${wish}).` }
 }
 
-function reader(name: 'task-default-timeout-seconds' | 'task-max-timeout-seconds', setting?: Setting): () => number {
+function reader(
+  name: 'task-default-timeout-seconds' | 'task-max-timeout-seconds',
+  setting?: TimeoutSetting,
+): () => number {
   if (typeof setting === 'function') return () => parseSetting(name, setting())
   const value = parseSetting(name, setting ?? settingDefinitions[name].default)
   return () => value

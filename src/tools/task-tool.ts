@@ -34,7 +34,10 @@ export const taskSchema = z.strictObject({
     .describe('true: run in the background; you are told when it ends. false (default): wait for its result.'),
 })
 
-/** What the model sends. */
+/**
+ * What the model sends.
+ * @useDeclaredType
+ */
 export type TaskParams = z.input<typeof taskSchema>
 
 /** Options of `createTaskTool`. */

@@ -36,7 +36,10 @@ export const waitForAsyncTasksSchema = z.strictObject({
     .describe(`The longest wait, in seconds. Default ${DEFAULT_WAIT_SECONDS}.`),
 })
 
-/** What the model sends. */
+/**
+ * What the model sends.
+ * @useDeclaredType
+ */
 export type WaitForAsyncTasksParams = z.input<typeof waitForAsyncTasksSchema>
 
 /** Options of `createWaitForAsyncTasksTool`. */

@@ -1,11 +1,18 @@
 /**
- * What typedoc leaves out of the API reference: the insides of types that a reader does not look for there. What a chart is made of is in
+ * What typedoc takes from schemas, and what it leaves out of the API reference: the insides of types that a reader does not look for there. What a chart is made of is in
  * docs/machines.md, and a part of an anonymous type is no name that anyone can import: what it is a part of says what it means.
  */
-import { Converter, ReferenceType, ReflectionKind, makeRecursiveVisitor } from 'typedoc'
+import { Comment, Converter, ReferenceType, ReflectionKind, makeRecursiveVisitor } from 'typedoc'
+import ts from 'typescript'
 
 /** @param {import('typedoc').Application} app */
 export function load(app) {
+  app.converter.on(Converter.EVENT_CREATE_DECLARATION, (context, reflection) => {
+    if (!reflection.kindOf(ReflectionKind.Property) || reflection.hasComment()) return
+    const declarations = context.getSymbolFromReflection(reflection)?.declarations ?? []
+    const text = declarations.map((one) => descriptionOf(schemaOf(one, context.checker), context.checker)).find(Boolean)
+    if (text !== undefined) reflection.comment = new Comment([{ kind: 'text', text }])
+  })
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     for (const reflection of Object.values(project.reflections)) hideInsideOfCharts(project, reflection)
   })
@@ -21,6 +28,40 @@ export function load(app) {
     ])
   })
 }
+
+/** What a zod schema is described as, to models for example: the field of a type that is derived from it means the same. */
+function descriptionOf(schema, checker) {
+  if (schema === undefined) return undefined
+  if (ts.isIdentifier(schema)) {
+    return descriptionOf(initializerOf(checker.getSymbolAtLocation(schema), checker), checker)
+  }
+  if (!ts.isCallExpression(schema) || !ts.isPropertyAccessExpression(schema.expression)) return undefined
+  const { name, expression: inner } = schema.expression
+  return (name.text === 'describe' ? textOf(schema.arguments[0], checker) : undefined) ?? descriptionOf(inner, checker)
+}
+
+const schemaOf = (declaration, checker) =>
+  ts.isShorthandPropertyAssignment(declaration)
+    ? initializerOf(checker.getShorthandAssignmentValueSymbol(declaration), checker)
+    : declaration.initializer
+
+function initializerOf(symbol, checker) {
+  const origin = symbol !== undefined && symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+  return origin?.valueDeclaration?.initializer
+}
+
+/** What a text is made of must be written out: literals, and constants that are literals. */
+function textOf(node, checker) {
+  if (node === undefined) return undefined
+  if (ts.isStringLiteralLike(node) || ts.isNumericLiteral(node)) return node.text
+  if (ts.isIdentifier(node)) return textOf(initializerOf(checker.getSymbolAtLocation(node), checker), checker)
+  if (ts.isBinaryExpression(node)) return joined([textOf(node.left, checker), textOf(node.right, checker)])
+  if (!ts.isTemplateExpression(node)) return undefined
+  const spans = node.templateSpans.flatMap(({ expression, literal }) => [textOf(expression, checker), literal.text])
+  return joined([node.head.text, ...spans])
+}
+
+const joined = (parts) => (parts.includes(undefined) ? undefined : parts.join(''))
 
 function hideInsideOfCharts(project, { type }) {
   type?.visit?.(

@@ -9,18 +9,25 @@ import {
   functionRunner,
   parseSetting,
   processRunner,
+  createTaskCommands,
+  InstanceError,
+  type ProcessError,
   type AsyncTaskInfo,
   type AsyncTaskStatus,
   type CancelledTaskInfo,
   type CompletedTaskInfo,
   type Engine,
   type FailedTaskInfo,
+  type InstanceErrorCode,
   type Outcome,
   type OutputObject,
+  type ProcessFailure,
   type RunContext,
+  type RunFunction,
   type Runner,
   type RunningTaskInfo,
   type SettledTaskInfo,
+  type TaskCommandsOptions,
   type TaskTransition,
   type TerminalStatus,
   type ToolResult,
@@ -189,4 +196,13 @@ export function aSettingIsNamed(): void {
   expectTypeOf(parseSetting('task-max-async', '5')).toEqualTypeOf<number>()
   // @ts-expect-error no such setting
   parseSetting('task-max', '5')
+}
+
+export function whatASignatureMentionsHasAName(): void {
+  expectTypeOf(functionRunner).parameter(0).toEqualTypeOf<RunFunction>()
+  expectTypeOf(createTaskCommands).parameter(0).toEqualTypeOf<TaskCommandsOptions>()
+  expectTypeOf<ConstructorParameters<typeof ProcessError>[2]>().toEqualTypeOf<ProcessFailure>()
+  expectTypeOf<ConstructorParameters<typeof InstanceError>[0]>().toEqualTypeOf<InstanceErrorCode>()
+  // @ts-expect-error no such code
+  new InstanceError('INSTANCE_TIRED', 'a', 'it is tired')
 }

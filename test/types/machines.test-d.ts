@@ -11,8 +11,11 @@ import {
   type AsyncTaskRef,
   type CommandFailure,
   type CommandTaskEnd,
+  type LeaseRequest,
   type OutputObject,
   type Settlement,
+  type TaskRegister,
+  type TaskRegistryEvent,
 } from 'agent-tasks/machines'
 
 declare const settlement: Settlement
@@ -54,4 +57,9 @@ export function aMachineSaysWhatItNeeds(): void {
   deliveryMachine.provide({ guards: { isAgentAsleep: () => true } })
   // @ts-expect-error no such action
   taskRegistryMachine.provide({ actions: { dropTask: () => undefined } })
+}
+
+export function theEventsOfTheRegistryAreMadeOfNamedParts(): void {
+  expectTypeOf<Extract<TaskRegistryEvent, { type: 'task.register' }>>().toEqualTypeOf<TaskRegister>()
+  expectTypeOf<Extract<TaskRegistryEvent, { type: 'lease.take' }>['request']>().toEqualTypeOf<LeaseRequest>()
 }

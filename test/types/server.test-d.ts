@@ -9,7 +9,25 @@ import {
   resolveServerConfig,
   startTaskServer,
   TaskManager,
+  handleMCPRequest,
+  type CommandTaskMachines,
+  type ConnectHandler,
+  type DisconnectHandler,
   type EndStatus,
+  type Instance,
+  type InstanceConnection,
+  type InstanceEnd,
+  type InstanceEntry,
+  type InstanceManagerOptions,
+  type InstanceState,
+  type MCPInstanceOptions,
+  type MCPRequest,
+  type MCPRequestContext,
+  type MCPResponse,
+  type OnInstanceError,
+  type SubmitErrorCode,
+  type SubmitResult,
+  type TaskManagerOptions,
   type ServerConfig,
   type Task,
   type TaskCompleteMessage,
@@ -95,4 +113,25 @@ export async function theServerIsConfiguredByName(): Promise<void> {
   expectTypeOf(server.close({ drainMs: 1 })).toEqualTypeOf<Promise<void>>()
   // @ts-expect-error a port is a number
   void startTaskServer({ tasks: { wsPort: '3400' } })
+}
+
+export function whatASignatureMentionsHasAName(): void {
+  expectTypeOf<Instance['connection']>().toEqualTypeOf<InstanceConnection | undefined>()
+  expectTypeOf<Parameters<Instance['close']>[0]>().toEqualTypeOf<InstanceEnd | undefined>()
+  expectTypeOf<InstanceEntry['state']>().toEqualTypeOf<InstanceState>()
+  expectTypeOf<InstanceManagerOptions['onError']>().toEqualTypeOf<OnInstanceError | undefined>()
+  expectTypeOf<InstanceManager['onConnect']>().parameter(0).toEqualTypeOf<ConnectHandler>()
+  expectTypeOf<InstanceManager['onDisconnect']>().parameter(0).toEqualTypeOf<DisconnectHandler>()
+  expectTypeOf<TaskManagerOptions['machines']>().toEqualTypeOf<CommandTaskMachines | undefined>()
+  expectTypeOf(mcpInstance).parameter(0).toEqualTypeOf<MCPInstanceOptions>()
+  expectTypeOf(handleMCPRequest).parameters.toEqualTypeOf<[MCPRequest, MCPRequestContext]>()
+  expectTypeOf(handleMCPRequest).returns.resolves.toEqualTypeOf<MCPResponse>()
+  expectTypeOf<Extract<SubmitResult, { code: unknown }>['code']>().toEqualTypeOf<SubmitErrorCode>()
+}
+
+export function anAnswerHasAResultOrAnError(answer: MCPResponse): void {
+  if (answer.error === undefined) expectTypeOf(answer.result.isError).toEqualTypeOf<boolean | undefined>()
+  else expectTypeOf(answer.error.code).toEqualTypeOf<number>()
+  // @ts-expect-error there may be an error instead
+  expectTypeOf(answer.result.content)
 }

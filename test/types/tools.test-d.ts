@@ -9,6 +9,8 @@ import {
   TaskTool,
   type CheckAsyncTasksParams,
   type TaskParams,
+  type TimeoutSetting,
+  type TimeoutSettings,
   type Tool,
   type ToolContext,
   type ToolResult,
@@ -75,4 +77,9 @@ export function theParametersAreThoseOfTheSchemas(): void {
   tool.build({ subagent_name: 'x' })
   // @ts-expect-error no such parameter
   tool.build({ subagent_name: 'x', goal_prompt: 'y', background: true })
+}
+
+export function aLimitStandsOrIsAskedFor(): void {
+  expectTypeOf<TimeoutSettings['maxTimeoutSeconds']>().toEqualTypeOf<TimeoutSetting | undefined>()
+  expectTypeOf<TimeoutSetting>().toEqualTypeOf<number | (() => number)>()
 }

@@ -2,7 +2,7 @@
 import { generateText, type LanguageModel } from 'ai'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toAiSdkTools, type ToolFailure } from 'agent-tasks/adapters/ai-sdk'
+import { toAiSdkTools, type NeutralTools, type ToolFailure } from 'agent-tasks/adapters/ai-sdk'
 import type { ToolResult } from 'agent-tasks/tools'
 
 declare const model: LanguageModel
@@ -19,4 +19,8 @@ export async function theToolsFitTheSDK(): Promise<void> {
   // @ts-expect-error a neutral tool is a whole tool
   toAiSdkTools({ task: { name: 'task' } })
   expectTypeOf(failure.result).toEqualTypeOf<ToolResult>()
+}
+
+export function itTakesToolsByName(): void {
+  expectTypeOf(toAiSdkTools).parameter(0).toExtend<NeutralTools>()
 }

@@ -1,7 +1,7 @@
 /** The types of `agent-tasks/adapters/json-schema`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toJsonSchemaTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
+import { toJsonSchemaTools, type NeutralTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
 import type { ToolResult } from 'agent-tasks/tools'
 
 export async function theToolsArePlainData(): Promise<void> {
@@ -12,4 +12,8 @@ export async function theToolsArePlainData(): Promise<void> {
   void call({ goal_prompt: 'x' })
   // @ts-expect-error tools come by name
   toJsonSchemaTools([])
+}
+
+export function itTakesToolsByName(): void {
+  expectTypeOf(toJsonSchemaTools).parameter(0).toEqualTypeOf<NeutralTools>()
 }

@@ -2,7 +2,7 @@
 import type { StructuredToolInterface } from '@langchain/core/tools'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toLangChainTools, type LangChainTool } from 'agent-tasks/adapters/langchain'
+import { toLangChainTools, type NeutralTools, type LangChainTool } from 'agent-tasks/adapters/langchain'
 
 export function theToolsFitTheSDK(): void {
   const tools = toLangChainTools(createAgentTasks().tools)
@@ -10,4 +10,8 @@ export function theToolsFitTheSDK(): void {
   expectTypeOf(tools).toExtend<StructuredToolInterface[]>()
   // @ts-expect-error tools come by name
   toLangChainTools([])
+}
+
+export function itTakesToolsByName(): void {
+  expectTypeOf(toLangChainTools).parameter(0).toEqualTypeOf<NeutralTools>()
 }

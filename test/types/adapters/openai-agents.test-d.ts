@@ -2,7 +2,7 @@
 import { Agent } from '@openai/agents'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toOpenAIAgentsTools, type OpenAIAgentsTool } from 'agent-tasks/adapters/openai-agents'
+import { toOpenAIAgentsTools, type NeutralTools, type OpenAIAgentsTool } from 'agent-tasks/adapters/openai-agents'
 
 export function theToolsFitTheSDK(): void {
   const tools = toOpenAIAgentsTools(createAgentTasks().tools)
@@ -10,4 +10,8 @@ export function theToolsFitTheSDK(): void {
   new Agent({ name: 'x', tools })
   // @ts-expect-error tools come by name
   toOpenAIAgentsTools([])
+}
+
+export function itTakesToolsByName(): void {
+  expectTypeOf(toOpenAIAgentsTools).parameter(0).toEqualTypeOf<NeutralTools>()
 }
