@@ -16,6 +16,9 @@ const everyoneMayUse = ['errors', 'clock', 'isolated-call', 'isolated-signal', '
   (name) => `^src/${name}[.]ts$`,
 )
 // The command line speaks to a server as any program elsewhere does.
+// The version is read from the manifest, which only Node can do: the core does without it.
+const mayUseVersion = ['instances', 'server', 'mcp', 'cli']
+const version = '^src/version[.]ts$'
 const besides = { cli: ['client', 'inspect'] }
 const ours = '^(src|machines|test|docs)/'
 const folder = (name) => `^src/${name}/`
@@ -30,7 +33,13 @@ const layerRules = layers.flatMap((names, level) =>
       from: { path: folder(name) },
       to: {
         path: '^(src|machines)/',
-        pathNot: [folder(name), '^machines/', ...[...below, ...(besides[name] ?? [])].map(folder), ...everyoneMayUse],
+        pathNot: [
+          folder(name),
+          '^machines/',
+          ...[...below, ...(besides[name] ?? [])].map(folder),
+          ...everyoneMayUse,
+          ...(mayUseVersion.includes(name) ? [version] : []),
+        ],
       },
     }
   }),
@@ -121,7 +130,7 @@ export default {
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
-      to: { path: '^src/(server|mcp|cli|client|adapters|inspect|testing)/' },
+      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing)/', version] },
     },
     {
       name: 'core-loads-in-a-browser',
@@ -129,6 +138,7 @@ export default {
       severity: 'error',
       from: {
         path: ['^machines/', '^src/[^/]+[.]ts$', ...[...coreFolders, 'client', 'adapters', 'inspect'].map(folder)],
+        pathNot: version,
       },
       to: { dependencyTypes: ['core'], dependencyTypesNot: ['type-only'] },
     },
@@ -147,7 +157,7 @@ export default {
         path: '^src/',
         pathNot: [...layers.flat(), 'client', 'inspect', 'testing']
           .map(folder)
-          .concat('^src/index[.]ts$', everyoneMayUse),
+          .concat('^src/index[.]ts$', everyoneMayUse, version),
       },
       to: {},
     },

@@ -4,6 +4,7 @@ import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
 import { InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../protocol/preview.js'
 import { createCallsInFlight, toError } from './calls-in-flight.js'
+import { packageVersion } from '../version.js'
 import { createDelay } from './delay.js'
 import type { Instance, ToolCall, ToolDescription } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
@@ -26,7 +27,7 @@ export type MCPInstanceOptions = MCPServerLocation & {
   readonly onError?: (error: unknown) => void
 }
 
-const CLIENT = { name: 'agent-tasks', version: '0.1.0' }
+const CLIENT = { name: 'agent-tasks', version: packageVersion }
 const PING_TIMEOUT_MS = 5000
 
 /**

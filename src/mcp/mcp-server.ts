@@ -17,7 +17,7 @@ import { registerResources, resourceChanges } from './resources.js'
 import { createTaskTools } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-extension-wire.js'
-import { serverVersion } from './version.js'
+import { packageVersion } from '../version.js'
 
 /** What all connections of one server share. */
 export interface McpApp {
@@ -64,7 +64,7 @@ export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDel
   const tools = isAnonymous ? guardTools(own, backend.manager) : own
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const server = createLowLevelServer(
-    { name: 'agent-tasks', title: 'agent-tasks', version: serverVersion },
+    { name: 'agent-tasks', title: 'agent-tasks', version: packageVersion },
     {
       capabilities: {
         tools: {},

@@ -33,7 +33,7 @@ import {
   taskNotCancelledSchema,
 } from '../protocol/rest.js'
 import { toolDescriptionSchema } from '../protocol/tool-calls.js'
-import { serverVersion } from './version.js'
+import { packageVersion } from '../version.js'
 
 /** Each after those it is made of. */
 const named: readonly (readonly [string, z.ZodType])[] = [
@@ -70,7 +70,7 @@ export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenA
     openapi: '3.1.0',
     info: {
       title: 'agent-tasks',
-      version: serverVersion,
+      version: packageVersion,
       license: { name: 'MIT' },
       description:
         'Tasks of several commands, queued per instance and run one command after the other. A token is needed where one is configured.',

@@ -23,7 +23,7 @@ import type { Metrics } from './metrics.js'
 import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
-import { serverVersion } from './version.js'
+import { packageVersion } from '../version.js'
 
 export interface RestOptions {
   readonly config: ServerConfig
@@ -149,7 +149,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     }
   })
   app.openapi(routes.healthRoute, (c) =>
-    c.json({ status: options.isDraining() ? ('draining' as const) : ('ok' as const), version: serverVersion }, 200),
+    c.json({ status: options.isDraining() ? ('draining' as const) : ('ok' as const), version: packageVersion }, 200),
   )
   app.openapi(
     routes.metricsRoute,

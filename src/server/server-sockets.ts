@@ -15,7 +15,6 @@ import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
 import type { TaskService } from './task-service.js'
-import { serverVersion } from './version.js'
 import { createWriteTurns } from './write-turns.js'
 
 export interface ServerSocketOptions {
@@ -78,7 +77,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
       connection.send({
         type: 'welcome',
         sessionId: options.createId(),
-        serverVersion,
+        serverVersion: packageVersion,
         message: 'Connected to the agent-tasks server',
         authenticationRequired: !access.isAuthorized(request),
       })

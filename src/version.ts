@@ -3,4 +3,4 @@ import { createRequire } from 'node:module'
 
 const manifest = createRequire(import.meta.url)('agent-tasks/package.json') as { readonly version: string }
 
-export const serverVersion: string = manifest.version
+export const packageVersion: string = manifest.version
