@@ -1,15 +1,17 @@
 /**
  * The main job: an agent launches background tasks that run real programs, is sometimes busy and sometimes idle, and is
- * told of every result once. It ends with the ledger, and with an exit code that says whether the promise was kept.
+ * told of every result once. It ends with the ledger, the verdict of a recorder that keeps its own log of every delivery, and an exit
+ * code that says whether the promise was kept.
  *
  * Run it with `npm run demo`.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createAgentTasks, runCommandLine } from 'agent-tasks'
+import { recordDeliveryLedger } from 'agent-tasks/testing/ledger'
 import { filter, firstValueFrom } from 'rxjs'
 import { createAgent } from './demo/agent.js'
 import { createDisplay } from './demo/display.js'
-import { keepLedger, type LedgerSummary } from './demo/ledger.js'
+import { describeVerdict, keepLedger, type LedgerSummary } from './demo/ledger.js'
 import { subagents } from './demo/subagents.js'
 
 const startedAt = Date.now()
@@ -23,6 +25,7 @@ const tasks = createAgentTasks({
 const manager = tasks.getAsyncTaskManager()
 const display = createDisplay(manager, startedAt)
 const ledger = keepLedger(manager)
+const recorder = recordDeliveryLedger(tasks)
 
 async function launch(name: string, goal: string, more: { timeout_seconds?: number } = {}): Promise<string> {
   const result = await tasks.tools.task.execute({ subagent_name: name, goal_prompt: goal, async: true, ...more })
@@ -66,7 +69,7 @@ const twins = [await launch('twin', moment), await launch('twin', moment)]
 await launch('npm', 'which version is this?')
 const brief = await launch('mathematician', '2')
 
-const unsubscribe = tasks.setupAsyncTaskAutoTrigger(agent.busy$, agent.triggerAgentTurn)
+const unsubscribe = tasks.setupAsyncTaskAutoTrigger(agent.busy$, recorder.wrapTurn(agent.triggerAgentTurn))
 
 display.say('the user talks to the agent for a second; what ends meanwhile waits')
 await agent.whileBusy(() => pause(1_000))
@@ -85,6 +88,7 @@ await agent.whileBusy(async () => {
 })
 
 await manager.whenQuiet()
+const verdict = recorder.check()
 unsubscribe()
 display.close()
 await tasks.dispose()
@@ -94,4 +98,5 @@ console.log('\nLedger')
 for (const [name, count] of Object.entries(summary)) console.log(`  ${name.padEnd(11)} ${String(count).padStart(3)}`)
 const isKept = summary.lost === 0 && summary.duplicated === 0 && summary.owed === 0
 console.log(isKept ? '\nEvery result was told exactly once.' : '\nThe promise was broken.')
-process.exitCode = isKept ? 0 : 1
+console.log(describeVerdict(verdict))
+process.exitCode = isKept && verdict.isClean ? 0 : 1

@@ -3,6 +3,7 @@
  * what it believes to have told.
  */
 import type { AsyncTaskManager, TerminalStatus } from 'agent-tasks'
+import type { DeliveryVerdict } from 'agent-tasks/testing/ledger'
 
 export interface Ledger {
   /** The agent accepted this text. */
@@ -56,4 +57,13 @@ export function keepLedger(manager: AsyncTaskManager): Ledger {
       duplicated: [...timesTold.values()].filter((times) => times > 1).length,
     }),
   }
+}
+
+/** What the recorder of the package found, in a line; each problem in one of its own. */
+export function describeVerdict({ isClean, counts, ...verdict }: DeliveryVerdict): string {
+  const { tasks, owing, told } = counts
+  if (isClean) return `An independent recorder agrees: ${tasks} tasks, ${owing} results, ${told} told, nothing amiss.`
+  const kinds = [verdict.lost, verdict.duplicated, verdict.outOfOrder, verdict.stranded]
+  const problems = kinds.flat().map(({ taskId, what }) => `\n  ${taskId}: ${what}`)
+  return `An independent recorder disagrees:${problems.join('')}`
 }
