@@ -11,15 +11,13 @@ import { figures } from './figures.js'
 import { measureGrowth } from './growth.js'
 import { describeMachine, formatNumber, formatRow, formatTable } from './report.js'
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    svg: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    rounds: { type: 'string' },
-  },
-})
+const USAGE = 'npm run bench -- [--quick] [--only P1,P2] [--json] [--rounds 9] [--svg]'
+
+const { values } = readArguments()
+if (values.help) {
+  console.log(USAGE)
+  process.exit()
+}
 
 const rounds = Number(values.rounds ?? (values.quick ? 5 : 15))
 if (!Number.isInteger(rounds) || rounds < 5) {
@@ -43,6 +41,24 @@ const started = performance.now()
 say(`${describeMachine()}${values.quick ? ', quick: only to see that it runs' : ''}`)
 if (values.svg) await draw()
 else await judge()
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        quick: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        svg: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+        only: { type: 'string' },
+        rounds: { type: 'string' },
+      },
+    })
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`)
+    process.exit(2)
+  }
+}
 
 /** Every figure, with its goal. */
 async function judge(): Promise<void> {
