@@ -93,7 +93,13 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false
   }
-  return !(existsSync(`/proc/${pid}/stat`) && /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1')))
+  if (!existsSync('/proc/self/stat')) return true
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    // It went between the two looks.
+    return false
+  }
 }
 
 /** Whether this process has taken note of the death of a child of its own. */

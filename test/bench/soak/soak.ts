@@ -70,6 +70,10 @@ findings.check(isClosed && left.length === 0, 'A9', () => `still open: ${left.jo
 for (const [what, count] of [...findings.counts].sort()) {
   console.log(`${count.toLocaleString('en-GB').padStart(12)}  ${what}`)
 }
+const shown = points.filter((_, at) => at % Math.ceil(points.length / 12) === 0)
+console.log(
+  `soak: heap by minute: ${shown.map(([minute, bytes]) => `${minute.toFixed(1)}: ${formatNumber(bytes / 2 ** 20)} MiB`).join(', ')}`,
+)
 console.log(
   `soak: heap ${formatNumber(mean / 2 ** 20)} MiB, slope ${formatNumber(slope / 1024)} +- ${formatNumber((2 * error) / 1024)} KiB a minute over ${points.length} samples`,
 )

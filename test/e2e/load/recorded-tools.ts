@@ -41,8 +41,8 @@ export function createDiary(): Diary {
     const others = open.get(place) ?? new Set()
     open.set(place, others)
     for (const other of others) {
-      // Timers may be early by a millisecond, and both ends of the grace are rounded.
-      const isAbandoned = other.abortedAt !== undefined && performance.now() - other.abortedAt >= graceMs - 2
+      // A timer counts from the time that its turn of the event loop began, so it is early by what the turn had taken when it was set.
+      const isAbandoned = other.abortedAt !== undefined && performance.now() - other.abortedAt >= graceMs / 2
       if (!isAbandoned) overlaps.push(`${place}: ${name} began while ${other.name} ran`)
     }
     const call: Call = { name, abortedAt: undefined }
