@@ -115,7 +115,7 @@ export const asyncTaskMachine = setup({
 }).createMachine({
   id: 'asyncTask',
   description: 'One background run, from its registration to its only end.',
-  // New fields come first: a copy that is given more fields afterwards takes ten times as long, and twice the memory.
+  // New fields come first: a copy that is given more fields afterwards takes ten times as long.
   context: ({ input }) => ({ settlement: undefined, questions: NO_QUESTIONS, asked: 0, ...input }),
   initial: 'running',
   states: {

@@ -25,7 +25,7 @@ export interface TaskEntry {
   record: AsyncTaskInfo
   /** The actor, while the task runs. */
   ref: AsyncTaskRef | undefined
-  /** Whether it holds a slot. */
+  /** Whether it was launched: its slot is then held until its run has ended, which may be later than the task. */
   readonly launched: boolean
   /** Names the slot the task took; unlike the task's id it is never used again. */
   readonly slot: number
@@ -114,7 +114,7 @@ function nextClaim(entry: TaskEntry): Lease | undefined {
 
 /**
  * The record of a task that has ended. Its fields are written out: an object that grows after it was made, as a copy with more fields
- * does, takes half as much memory again, and an ended record may be kept for long.
+ * does, takes more memory, and an ended record may be kept for long.
  */
 function endedRecord(
   record: AsyncTaskInfo,

@@ -93,19 +93,19 @@ function carrierOf(timing: DeliveryTiming): Carrier {
   return carrier
 }
 
-function provideDelivery(machine: DeliveryMachine, carrierOf: (timing: DeliveryTiming) => Carrier): DeliveryMachine {
+function provideDelivery(machine: DeliveryMachine, find: (timing: DeliveryTiming) => Carrier): DeliveryMachine {
   return machine.provide({
     actors: {
       // What is invoked knows whose it is only by its parent: the chart is text, and gives it no input.
       deliver: fromCallback(({ self, sendBack }) => {
         const { context } = (self._parent as DeliveryRef).getSnapshot()
-        return carrierOf(context.timing).deliver(sendBack)
+        return find(context.timing).deliver(sendBack)
       }),
     },
     guards: {
-      isNothingOwed: ({ context }) => carrierOf(context.timing).isNothingOwed(),
-      isAgentIdle: ({ context }) => carrierOf(context.timing).isAgentIdle(),
+      isNothingOwed: ({ context }) => find(context.timing).isNothingOwed(),
+      isAgentIdle: ({ context }) => find(context.timing).isAgentIdle(),
     },
-    actions: { reportExpiry: ({ context }) => carrierOf(context.timing).reportExpiry() },
+    actions: { reportExpiry: ({ context }) => find(context.timing).reportExpiry() },
   })
 }

@@ -1,6 +1,6 @@
 /**
  * The timers of a system of actors, found by whose they are. When an actor ends, XState looks through the timers of all actors for those of
- * this one: among 10,000 tasks with a deadline every end took 1.7 ms.
+ * this one: among 10,000 tasks with a deadline a life took 1.9 ms, nearly all of it for that.
  */
 import type { AnyActorRef } from 'xstate'
 

@@ -37,14 +37,13 @@ interface TaskLog {
   readonly events: TaskEvent[]
   last: number
   reports: number
-  endedAt: number | undefined
 }
 
 export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog {
   const live = new Map<string, TaskLog>()
   const ended = new Map<string, TaskLog>()
-  /** The ended tasks in the order of their ends, from `oldest` on. A map is slow to find its first entry when many were deleted. */
-  let order: string[] = []
+  /** The same in the order of their ends, from `oldest` on: a map is slow to find its first entry when many were deleted. */
+  let order: { readonly taskId: string; readonly log: TaskLog; readonly endedAt: number }[] = []
   let oldest = 0
   let endedEvents = 0
   let sweep: unknown
@@ -53,11 +52,9 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
 
   const forgetOld = (): void => {
     const now = clock.now()
-    for (; oldest < order.length; oldest += 1) {
-      const taskId = order[oldest] ?? ''
-      const log = ended.get(taskId)
-      if (log === undefined) continue
-      if (endedEvents <= MAX_ENDED_EVENTS && (log.endedAt ?? 0) + keptMs > now) break
+    for (let first = order[oldest]; first !== undefined; first = order[(oldest += 1)]) {
+      const { taskId, log, endedAt } = first
+      if (endedEvents <= MAX_ENDED_EVENTS && endedAt + keptMs > now) break
       ended.delete(taskId)
       endedEvents -= log.events.length
     }
@@ -79,7 +76,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
     append: (message) => {
       const { taskId } = message
       let log = live.get(taskId)
-      if (log === undefined) live.set(taskId, (log = { events: [], last: 0, reports: 0, endedAt: undefined }))
+      if (log === undefined) live.set(taskId, (log = { events: [], last: 0, reports: 0 }))
       const event = createEvent((log.last += 1), message)
       log.events.push(event)
       if (isReport(event) && (log.reports += 1) > MAX_REPORTS) {
@@ -88,9 +85,8 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
       }
       if (event.isComplete) {
         live.delete(taskId)
-        log.endedAt = clock.now()
         ended.set(taskId, log)
-        order.push(taskId)
+        order.push({ taskId, log, endedAt: clock.now() })
         endedEvents += log.events.length
         forgetOld()
       }
@@ -107,6 +103,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
       live.clear()
       ended.clear()
       order = []
+      oldest = 0
     },
   }
 }

@@ -2,8 +2,6 @@
 import type { Clock } from '../clock.js'
 
 const MINUTE_MS = 60_000
-/** Clocks are set right by so much at any moment, in ms: that costs nobody a request. */
-const CLOCK_STEP_MS = 100
 /** Addresses that are remembered before those that have been quiet are forgotten. */
 const MAX_KEYS = 10_000
 
@@ -17,7 +15,6 @@ export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter 
   /** When what a key has taken is paid off, in ms since the epoch: one number holds its whole state. */
   const paidOffAt = new Map<string, number>()
   const priceMs = MINUTE_MS / perMinute
-  const leniencyMs = Math.min(CLOCK_STEP_MS, priceMs / 2)
   const forgetQuiet = (now: number): void => {
     for (const [key, at] of paidOffAt) if (at <= now) paidOffAt.delete(key)
   }
@@ -29,7 +26,7 @@ export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter 
       // A clock that was set back does not make anyone wait longer than a minute.
       const next = Math.min(Math.max(known ?? now, now), now + MINUTE_MS) + priceMs
       const waitMs = next - now - MINUTE_MS
-      if (waitMs > leniencyMs) return Math.ceil(waitMs)
+      if (waitMs > 0) return Math.ceil(waitMs)
       paidOffAt.set(key, next)
       return 0
     },

@@ -1,6 +1,6 @@
 /** Instances that are MCP servers, over a transport in memory. Real servers are in test/e2e. */
 import { setImmediate } from 'node:timers/promises'
-import { InMemoryTransport } from '@modelcontextprotocol/client'
+import { InMemoryTransport, type ProgressToken, type RequestId } from '@modelcontextprotocol/client'
 import { Server } from '@modelcontextprotocol/server'
 import { describe, expect, it, vi } from 'vitest'
 import { InstanceError, ToolCallError } from '../../../src/errors.js'
@@ -62,20 +62,24 @@ instanceSuite('mcp', async () => {
   return { instance, tools, clock, lose: () => server.close(), reportsLoss: true }
 })
 
-it('progress that comes in one breath with the result is passed on before it', async () => {
-  const { ours, theirs } = await serve(createSuiteTools())
+/** Has `answer` answer the calls of tools, and the server everything else. */
+function answerCalls(theirs: InMemoryTransport, answer: (id: RequestId, progressToken: ProgressToken) => void): void {
   const { onmessage } = theirs
   theirs.onmessage = (message, extra) => {
-    if (!('id' in message) || !('method' in message) || message.method !== 'tools/call') {
-      onmessage?.(message, extra)
-      return
-    }
-    const progressToken = message.params!['_meta']!.progressToken!
+    if ('id' in message && 'method' in message && message.method === 'tools/call') {
+      answer(message.id, message.params!['_meta']!.progressToken!)
+    } else onmessage?.(message, extra)
+  }
+}
+
+it('progress that comes in one breath with the result is passed on before it', async () => {
+  const { ours, theirs } = await serve(createSuiteTools())
+  answerCalls(theirs, (id, progressToken) => {
     for (const progress of [1, 2]) {
       void theirs.send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } })
     }
-    void theirs.send({ jsonrpc: '2.0', id: message.id, result: { content: [] } })
-  }
+    void theirs.send({ jsonrpc: '2.0', id, result: { content: [] } })
+  })
   const instance = await mcpInstance({ id: 'quick', transport: ours })
   const call = callOf('echo')
   await instance.callTool(call)
@@ -85,19 +89,13 @@ it('progress that comes in one breath with the result is passed on before it', a
 
 it('progress that is none, or that nobody asked for, and an error of no request harm no call', async () => {
   const { ours, theirs } = await serve(createSuiteTools())
-  const { onmessage } = theirs
-  theirs.onmessage = (message, extra) => {
-    if (!('id' in message) || !('method' in message) || message.method !== 'tools/call') {
-      onmessage?.(message, extra)
-      return
-    }
-    const progressToken = message.params!['_meta']!.progressToken!
+  answerCalls(theirs, (id, progressToken) => {
     for (const params of [{ progressToken, progress: 'half' }, { progress: 1 }, { progressToken: 'x', progress: 1 }]) {
       void theirs.send({ jsonrpc: '2.0', method: 'notifications/progress', params })
     }
     void theirs.send({ jsonrpc: '2.0', error: { code: -32700, message: 'What was that?' } })
-    void theirs.send({ jsonrpc: '2.0', id: message.id, result: { content: [] } })
-  }
+    void theirs.send({ jsonrpc: '2.0', id, result: { content: [] } })
+  })
   const instance = await mcpInstance({ id: 'odd', transport: ours })
   const lost = vi.fn()
   instance.onLost(lost)

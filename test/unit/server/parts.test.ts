@@ -71,25 +71,14 @@ describe('rates', () => {
     for (let count = 0; count < 60; count += 1) expect(limiter.take('a')).toBe(0)
     expect(limiter.take('a')).toBe(1000)
     expect(limiter.take('b')).toBe(0)
-    clock.advance(899)
-    expect(limiter.take('a')).toBe(101)
+    clock.advance(999)
+    expect(limiter.take('a')).toBe(1)
     clock.advance(1)
     expect(limiter.take('a')).toBe(0)
     expect(limiter.take('a')).toBe(1000)
     clock.advance(3_600_000)
     for (let count = 0; count < 60; count += 1) expect(limiter.take('a')).toBe(0)
     expect(limiter.take('a')).toBe(1000)
-  })
-
-  it('costs nobody a request when the clock is set right by a little', () => {
-    const clock = createManualClock()
-    let stepMs = 0
-    const limiter = createRateLimiter(3, { ...clock, now: () => clock.now() + stepMs })
-    expect(limiter.take('a')).toBe(0)
-    stepMs = -50
-    expect(limiter.take('a')).toBe(0)
-    expect(limiter.take('a')).toBe(0)
-    expect(limiter.take('a')).toBe(20_000)
   })
 
   it('counts a connection off once', () => {
