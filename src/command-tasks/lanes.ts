@@ -152,10 +152,7 @@ export function createLanes(options: LanesOptions) {
       entry.task = startedTask(entry.task, now)
     }
     const { index } = entry.ref.getSnapshot().context
-    entry.task = withCommand({ ...entry.task, currentCommandIndex: index }, index, {
-      status: 'running',
-      startedAt: now,
-    })
+    entry.task = withCommand(entry.task, index, { status: 'running', startedAt: now }, index)
     options.onProgress(progressMessage(entry.task, index, now))
     const { task } = entry
     const run = startRun({

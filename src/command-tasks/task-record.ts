@@ -22,12 +22,20 @@ export type EndedTask = Exclude<Task, LiveTask>
 /** Whether a task has not ended. */
 export const isLive = (task: Task): task is LiveTask => task.status === 'queued' || task.status === 'running'
 
-/** Changes one command of a task. */
-export function withCommand(task: Task, index: number, change: Partial<TaskCommand>): Task {
+/**
+ * Changes one command of a task.
+ * @param currentCommandIndex the command that the task has come to
+ */
+export function withCommand(
+  task: Task,
+  index: number,
+  change: Partial<TaskCommand>,
+  currentCommandIndex = task.currentCommandIndex,
+): Task {
   const commands = task.commands.map((command, at) =>
     at === index ? Object.freeze(Object.assign({}, command, change)) : command,
   )
-  return freezeTask({ ...task, commands: Object.freeze(commands) as TaskCommand[] })
+  return freezeTask({ ...task, currentCommandIndex, commands: Object.freeze(commands) as TaskCommand[] })
 }
 
 /** The task has been taken from its lane. */

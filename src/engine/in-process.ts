@@ -13,44 +13,54 @@ export interface InProcessEngineOptions {
 
 /** Makes an engine whose runs are plain function calls with an `AbortSignal`. */
 export function createInProcessEngine(options: InProcessEngineOptions = {}): Engine {
-  return { start: (work) => startRun(work, options.clock ?? systemClock, options.onError) }
+  const { clock = systemClock, onError } = options
+  return { start: (work) => new InProcessRun(work, clock, onError) }
 }
 
-function startRun(work: Work, clock: Clock, onError: InProcessEngineOptions['onError']): Run {
-  const controller = new AbortController()
-  isolateAbortListeners(controller.signal, (error) => onError?.(error, work))
-  let grace: LongTimer | undefined
-  let isSettled = false
-  let resolve: (outcome: Outcome) => void = () => undefined
-  const settled = new Promise<Outcome>((settle) => (resolve = settle))
-  const settle = (outcome: Outcome): void => {
-    if (isSettled) {
-      work.onLate?.(outcome)
-      return
-    }
-    isSettled = true
-    clearLongTimeout(clock, grace)
-    resolve(outcome)
+/** One object, rather than a closure for each thing that may happen to it: every command of every task is a run. */
+class InProcessRun implements Run {
+  readonly settled: Promise<Outcome>
+  readonly #work: Work
+  readonly #clock: Clock
+  readonly #controller = new AbortController()
+  #resolve: ((outcome: Outcome) => void) | undefined
+  #grace: LongTimer | undefined
+
+  constructor(work: Work, clock: Clock, onError: InProcessEngineOptions['onError']) {
+    this.#work = work
+    this.#clock = clock
+    isolateAbortListeners(this.#controller.signal, (error) => onError?.(error, work))
+    this.settled = new Promise((resolve) => (this.#resolve = resolve))
+    queueMicrotask(() => this.#begin())
   }
 
-  queueMicrotask(() => {
-    if (controller.signal.aborted) {
-      settle({ type: 'skipped' })
+  abort(reason?: unknown): void {
+    if (this.#resolve === undefined || this.#controller.signal.aborted) return
+    this.#grace = setLongTimeout(this.#clock, () => this.#settle({ type: 'abandoned' }), this.#work.graceMs)
+    this.#controller.abort(reason)
+  }
+
+  #begin(): void {
+    const { signal } = this.#controller
+    if (signal.aborted) {
+      this.#settle({ type: 'skipped' })
       return
     }
     // The promise constructor turns a synchronous throw, and a thenable that misbehaves, into a rejection.
-    new Promise((done) => done(work.run(controller.signal))).then(
-      (value) => settle({ type: 'returned', value }),
-      (reason: unknown) => settle({ type: 'threw', reason }),
+    new Promise((done) => done(this.#work.run(signal))).then(
+      (value) => this.#settle({ type: 'returned', value }),
+      (reason: unknown) => this.#settle({ type: 'threw', reason }),
     )
-  })
+  }
 
-  return {
-    settled,
-    abort: (reason) => {
-      if (isSettled || controller.signal.aborted) return
-      grace = setLongTimeout(clock, () => settle({ type: 'abandoned' }), work.graceMs)
-      controller.abort(reason)
-    },
+  #settle(outcome: Outcome): void {
+    const resolve = this.#resolve
+    if (resolve === undefined) {
+      this.#work.onLate?.(outcome)
+      return
+    }
+    this.#resolve = undefined
+    clearLongTimeout(this.#clock, this.#grace)
+    resolve(outcome)
   }
 }

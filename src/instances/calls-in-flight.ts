@@ -4,12 +4,17 @@ import { InstanceError } from '../errors.js'
 import type { ToolCall } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
+/** Whether a call is still wanted: it is given up with its own signal, or when its instance ends. */
+export interface CallAbort {
+  readonly aborted: boolean
+  readonly reason: unknown
+  /** The same as a signal, which is made when it is first asked for: many tools never look at it, and it is what costs most of a call. */
+  readonly signal: AbortSignal
+}
+
 export interface CallsInFlight {
-  /**
-   * Does a call. Its signal aborts with the call's own, and when the instance ends. It settles when the work does: a lane must not start
-   * the next while a tool is still at it.
-   */
-  run(call: ToolCall, work: (signal: AbortSignal) => Promise<ToolCallResult>): Promise<ToolCallResult>
+  /** Does a call. It settles when the work does: a lane must not start the next while a tool is still at it. */
+  run(call: ToolCall, work: (abort: CallAbort) => Promise<ToolCallResult>): Promise<ToolCallResult>
   /** Aborts all calls, and refuses those that come later. */
   end(reason: string): void
   /** Resolves when every call that is in flight now has settled. */
@@ -21,15 +26,17 @@ export function createCallsInFlight(
   onError: (error: unknown) => void = (error) =>
     console.error(`[agent-tasks] abort listener of instance ${instanceId}:`, error),
 ): CallsInFlight {
-  const running = new Map<AbortController, Promise<unknown>>()
+  const running = new Map<OneCall, Promise<unknown>>()
   let endedBy: InstanceError | undefined
 
-  async function settle(work: Promise<ToolCallResult>, signal: AbortSignal): Promise<ToolCallResult> {
+  async function perform(one: OneCall, work: (abort: CallAbort) => Promise<ToolCallResult>): Promise<ToolCallResult> {
     try {
-      return await work
+      return await work(one)
     } catch (error) {
       // What a tool throws because its instance has gone is not the tool's failure.
-      throw signal.aborted && signal.reason === endedBy ? endedBy : error
+      throw one.aborted && one.reason === endedBy ? endedBy : error
+    } finally {
+      one.release()
     }
   }
 
@@ -37,28 +44,61 @@ export function createCallsInFlight(
     run: (call, work) => {
       if (endedBy !== undefined) return Promise.reject(endedBy)
       if (call.signal.aborted) return Promise.reject(toError(call.signal.reason))
-      const controller = new AbortController()
-      isolateAbortListeners(controller.signal, onError)
-      const abort = (): void => controller.abort(call.signal.reason)
-      call.signal.addEventListener('abort', abort, { once: true })
-      const settled = settle(
-        new Promise<ToolCallResult>((resolve) => resolve(work(controller.signal))),
-        controller.signal,
-      ).finally(() => {
-        call.signal.removeEventListener('abort', abort)
-        running.delete(controller)
-      })
-      running.set(controller, settled)
+      const one = new OneCall(call.signal, onError)
+      const settled = perform(one, work).finally(() => running.delete(one))
+      running.set(one, settled)
       return settled
     },
     end: (reason) => {
       endedBy ??= new InstanceError('INSTANCE_DISCONNECTED', instanceId, `Instance ${instanceId} is gone: ${reason}`)
-      for (const controller of [...running.keys()]) controller.abort(endedBy)
+      for (const one of [...running.keys()]) one.end(endedBy)
     },
     settled: async () => {
       await Promise.allSettled(running.values())
     },
   }
+}
+
+class OneCall implements CallAbort {
+  readonly #asked: AbortSignal
+  readonly #onError: (error: unknown) => void
+  #endedBy: InstanceError | undefined
+  #controller: AbortController | undefined
+
+  constructor(asked: AbortSignal, onError: (error: unknown) => void) {
+    this.#asked = asked
+    this.#onError = onError
+  }
+
+  get aborted(): boolean {
+    return this.#endedBy !== undefined || this.#asked.aborted
+  }
+
+  get reason(): unknown {
+    return this.#endedBy ?? (this.#asked.reason as unknown)
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller !== undefined) return this.#controller.signal
+    this.#controller = new AbortController()
+    const { signal } = this.#controller
+    isolateAbortListeners(signal, this.#onError)
+    if (this.aborted) this.#controller.abort(this.reason)
+    else this.#asked.addEventListener('abort', this.#abort, { once: true })
+    return signal
+  }
+
+  end(reason: InstanceError): void {
+    if (this.aborted) return
+    this.#endedBy = reason
+    this.#controller?.abort(reason)
+  }
+
+  release(): void {
+    if (this.#controller !== undefined) this.#asked.removeEventListener('abort', this.#abort)
+  }
+
+  readonly #abort = (): void => this.#controller?.abort(this.#asked.reason)
 }
 
 /** The reason of an abort, as something to throw. */

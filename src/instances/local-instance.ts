@@ -5,7 +5,7 @@ import { InstanceError, ToolCallError } from '../errors.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../protocol/preview.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
-import { createCallsInFlight } from './calls-in-flight.js'
+import { createCallsInFlight, toError, type CallAbort } from './calls-in-flight.js'
 import { createDelay } from './delay.js'
 import type { CallProgress, Instance, ToolCall, ToolDescription } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
@@ -75,10 +75,10 @@ export function localInstance(options: LocalInstanceOptions): Instance {
     kind: 'local',
     listTools: () => Promise.resolve(Array.from(tools.values(), describeTool)),
     callTool: (call) =>
-      calls.run(call, async (signal) => {
+      calls.run(call, async (abort) => {
         const tool = tools.get(call.name)
         if (tool === undefined) throw new ToolCallError(JSON_RPC.unknownTool, `Unknown tool: ${call.name}`)
-        return executeTool(tool, call, signal)
+        return executeTool(tool, call, abort)
       }),
     onLost: () => undefined,
     close: async () => {
@@ -90,7 +90,16 @@ export function localInstance(options: LocalInstanceOptions): Instance {
   }
 }
 
-async function executeTool(tool: LocalTool, call: ToolCall, signal: AbortSignal): Promise<ToolCallResult> {
+const ABORT = Symbol('abort')
+
+const SIGNAL = {
+  enumerable: true,
+  get(this: { readonly [ABORT]: CallAbort }): AbortSignal {
+    return this[ABORT].signal
+  },
+}
+
+async function executeTool(tool: LocalTool, call: ToolCall, abort: CallAbort): Promise<ToolCallResult> {
   const parsed = await tool.inputSchema?.safeParseAsync(call.arguments)
   if (parsed?.success === false) {
     const { field, received, expected } = describeIssue(parsed.error, call.arguments, 'arguments')
@@ -99,19 +108,22 @@ async function executeTool(tool: LocalTool, call: ToolCall, signal: AbortSignal)
   let isOver = false
   try {
     // It may have been given up while its arguments were checked: then it does not start (S4).
-    signal.throwIfAborted()
-    const value: unknown = await tool.execute(parsed === undefined ? call.arguments : parsed.data, {
-      signal,
-      progress: (progress) => {
-        if (!isOver && !signal.aborted) call.onProgress(typeof progress === 'number' ? { progress } : progress)
+    if (abort.aborted) throw toError(abort.reason)
+    const context = {
+      progress: (progress: number | CallProgress) => {
+        if (!isOver && !abort.aborted) call.onProgress(typeof progress === 'number' ? { progress } : progress)
       },
       taskId: call.taskId,
       commandId: call.commandId,
-    })
+    }
+    // A field of its own, so that a copy of the context has it too; a getter in the literal would be made anew for each call.
+    Object.defineProperty(Object.defineProperty(context, ABORT, { value: abort }), 'signal', SIGNAL)
+    const input: unknown = parsed === undefined ? call.arguments : parsed.data
+    const value: unknown = await tool.execute(input, context as unknown as LocalToolContext)
     return toToolCallResult(value)
   } catch (error) {
     // A tool that speaks JSON-RPC itself keeps its number.
-    if (signal.aborted || error instanceof ToolCallError) throw error
+    if (abort.aborted || error instanceof ToolCallError) throw error
     return failureResult(error)
   } finally {
     isOver = true

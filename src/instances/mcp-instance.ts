@@ -135,7 +135,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
         inputSchema: inputSchema,
       }))
     },
-    callTool: (call) => calls.run(call, (signal) => callTool(call, signal)),
+    callTool: (call) => calls.run(call, ({ signal }) => callTool(call, signal)),
     onLost: (onLost) => {
       tellLoss = onLost
       if (lossReason !== undefined) onLost(lossReason)

@@ -37,18 +37,8 @@ export async function handleMCPRequest(request: MCPRequest, context: MCPRequestC
     return { jsonrpc: '2.0', id: idOf(request), error: { code: JSON_RPC.invalidRequest, message } }
   }
   const { id, params } = parsed.data
-  return answerToolCall(id, params.name, params.arguments ?? {}, context)
-}
-
-/** Answers a call that is known to be well formed. */
-async function answerToolCall(
-  id: string | number,
-  name: string,
-  args: Readonly<Record<string, unknown>>,
-  context: MCPRequestContext,
-): Promise<MCPResponse> {
   try {
-    const result = await callTool(name, args, context)
+    const result = await callTool(params.name, params.arguments ?? {}, context)
     return { jsonrpc: '2.0', id, result: { ...result, content: [...result.content] } }
   } catch (error) {
     return { jsonrpc: '2.0', id, error: toMCPError(error) }
@@ -68,15 +58,20 @@ export async function performCommand(
   const command = task.commands[index]
   if (command === undefined) throw new RangeError(`task ${task.id} has no command ${index}`)
   // The command was checked when its task was submitted.
-  const { result, error } = await answerToolCall(`${task.id}_${command.id}`, command.tool_name, command.args, {
-    instances,
-    instanceId: task.instanceId,
-    signal,
-    onProgress,
-    taskId: task.id,
-    commandId: command.id,
-  })
-  if (error !== undefined) throw new ToolCallError(ownCode(error.data) ?? error.code, error.message, error.data)
+  let result: ToolCallResult
+  try {
+    result = await callTool(command.tool_name, command.args, {
+      instances,
+      instanceId: task.instanceId,
+      signal,
+      onProgress,
+      taskId: task.id,
+      commandId: command.id,
+    })
+  } catch (thrown) {
+    const { code, message, data } = toMCPError(thrown)
+    throw new ToolCallError(ownCode(data) ?? code, message, data)
+  }
   if (result.isError === true) throw new ToolCallError(codeOf(result) ?? 'EXECUTION_ERROR', textOf(result))
   return result
 }
@@ -89,14 +84,19 @@ async function callTool(
   const { signal = new AbortController().signal, onProgress = () => undefined, taskId, commandId } = context
   const { id, instance } = findInstance(context, args)
   signal.throwIfAborted()
-  return instance.callTool({
+  const result = await instance.callTool({
     name,
     arguments: instance.passesInstanceId === true ? { ...args, instanceId: id } : args,
     signal,
     onProgress,
-    ...(taskId !== undefined && { taskId }),
-    ...(commandId !== undefined && { commandId }),
+    taskId,
+    commandId,
   })
+  // Anybody may bring an instance of their own.
+  if (!Array.isArray((result as Partial<ToolCallResult> | undefined)?.content)) {
+    throw new TypeError(`Instance ${preview(id)} answered with ${preview(result)}, expected an object with content.`)
+  }
+  return result
 }
 
 function findInstance(

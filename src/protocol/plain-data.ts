@@ -8,15 +8,15 @@ const MAX_DEPTH = 100
 
 /** Copies and freezes any value. Never throws, whatever getters, proxies or `toJSON` methods do. */
 export function toPlainData(value: unknown): unknown {
-  return copy(value, { above: new Set(), done: new Map() }, 0)
+  return typeof value === 'object' && value !== null ? copy(value, new Map(), 0) : copy(value, NOTHING_SEEN, 0)
 }
 
-interface Seen {
-  /** The objects that hold the one being copied. */
-  readonly above: Set<object>
-  /** Copies of objects that occur more than once, so that shared parts are copied once. */
-  readonly done: Map<object, unknown>
-}
+/** The copies of the objects met so far, so that shared parts are copied once; `UNDER_WAY` for those around the one being copied. */
+type Seen = Map<object, unknown>
+
+const UNDER_WAY = Symbol('under way')
+
+const NOTHING_SEEN: Seen = new Map()
 
 function copy(value: unknown, seen: Seen, depth: number): unknown {
   switch (typeof value) {
@@ -26,28 +26,29 @@ function copy(value: unknown, seen: Seen, depth: number): unknown {
       return value.toString()
     case 'function':
       return '[function]'
-    case 'object':
+    case 'object': {
       if (value === null) return null
-      if (seen.above.has(value)) return '[circular]'
-      if (seen.done.has(value)) return seen.done.get(value)
+      const known = seen.get(value)
+      if (known === UNDER_WAY) return '[circular]'
+      if (known !== undefined || seen.has(value)) return known
       if (depth >= MAX_DEPTH) return '[too deep]'
-      seen.above.add(value)
+      seen.set(value, UNDER_WAY)
       try {
         const copied = copyObject(value, seen, depth + 1)
-        seen.done.set(value, copied)
+        seen.set(value, copied)
         return copied
       } catch (error) {
+        seen.delete(value)
         return unreadable(error)
-      } finally {
-        seen.above.delete(value)
       }
+    }
     default:
       return value
   }
 }
 
 function copyObject(value: object, seen: Seen, depth: number): unknown {
-  if (Array.isArray(value)) return Object.freeze(Array.from(value, (item) => copy(item, seen, depth)))
+  if (Array.isArray(value)) return copyItems(value, seen, depth)
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
   if (value instanceof Error) {
     const { name, message, cause } = value
@@ -60,16 +61,17 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
       depth,
     )
   }
-  if (value instanceof Set) return copyObject([...value], seen, depth)
+  if (value instanceof Set) return copyItems([...value], seen, depth)
   if (ArrayBuffer.isView(value)) return `[${value.constructor.name}: ${value.byteLength} bytes]`
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON === 'function') return copy(toJSON.call(value, ''), seen, depth)
-  const keys = Object.keys(value)
-  return copyFields(
-    keys.map((key) => [key, read(value, key)] as const),
-    seen,
-    depth,
-  )
+  const fields: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) setField(fields, key, copy(read(value, key), seen, depth))
+  return Object.freeze(fields)
+}
+
+function copyItems(items: readonly unknown[], seen: Seen, depth: number): readonly unknown[] {
+  return Object.freeze(Array.from(items, (item) => copy(item, seen, depth)))
 }
 
 function read(from: object, key: string): unknown {
@@ -91,7 +93,14 @@ function unreadable(error: unknown): string {
   return '[unreadable: it threw]'
 }
 
-function copyFields(fields: readonly (readonly [string, unknown])[], seen: Seen, depth: number): object {
-  // fromEntries defines its fields, so that one called __proto__ stays a field.
-  return Object.freeze(Object.fromEntries(fields.map(([key, value]) => [key, copy(value, seen, depth)])))
+function copyFields(given: readonly (readonly [string, unknown])[], seen: Seen, depth: number): object {
+  const fields: Record<string, unknown> = {}
+  for (const [key, value] of given) setField(fields, key, copy(value, seen, depth))
+  return Object.freeze(fields)
+}
+
+/** A field called __proto__ stays a field. */
+function setField(fields: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== '__proto__') fields[key] = value
+  else Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
 }

@@ -81,5 +81,7 @@ export const JSON_RPC = { invalidRequest: -32600, unknownTool: -32602, internal:
 
 /** Whether a value is already what a tool returns in MCP's words. */
 export function isToolCallResult(value: unknown): value is z.infer<typeof toolCallResultSchema> {
-  return toolCallResultSchema.safeParse(value).success
+  // Most values are none, and a schema that does not match takes long to say so.
+  const hasContent = typeof value === 'object' && value !== null && 'content' in value
+  return hasContent && toolCallResultSchema.safeParse(value).success
 }

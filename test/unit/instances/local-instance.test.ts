@@ -1,8 +1,15 @@
 /** Instances made of functions. */
+import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { InstanceError } from '../../../src/errors.js'
-import { localInstance, localTool, type LocalTool } from '../../../src/instances/local-instance.js'
+import type { Instance } from '../../../src/instances/instance.js'
+import {
+  localInstance,
+  localTool,
+  type LocalTool,
+  type LocalToolContext,
+} from '../../../src/instances/local-instance.js'
 import { callOf, instanceSuite } from '../../support/instance-suite.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createSuiteTools } from '../../support/suite-tools.js'
@@ -166,6 +173,60 @@ describe('a call', () => {
         commandId: 'cmd_1',
       },
     )
+  })
+
+  it('has a signal in a copy of its circumstances, and always the same', async () => {
+    const execute = vi.fn((_input: unknown, context: LocalToolContext) => {
+      const copy = { ...context }
+      expect(copy.signal).toBeInstanceOf(AbortSignal)
+      expect(context.signal).toBe(copy.signal)
+    })
+    await one({ execute }).callTool(callOf('it'))
+    expect(execute).toHaveReturned()
+  })
+
+  describe('whose signal is first looked at when it is no longer wanted', () => {
+    async function signalAfter(giveUp: (instance: Instance, call: ReturnType<typeof callOf>) => void) {
+      const call = callOf('it')
+      const instance = one({
+        execute: (_input, context) => {
+          giveUp(instance, call)
+          return Promise.reject(context.signal.reason as Error)
+        },
+      })
+      return instance.callTool(call).catch((reason: unknown) => reason)
+    }
+
+    it('finds it aborted by whoever called, with the reason', async () => {
+      expect(await signalAfter((_instance, call) => call.abort())).toMatchObject({ message: 'given up' })
+    })
+
+    it('finds it aborted by the end of the instance, with the reason', async () => {
+      const reason = await signalAfter((instance) => void instance.close())
+      expect(reason).toMatchObject({
+        code: 'INSTANCE_DISCONNECTED',
+        message: 'Instance here is gone: The instance was closed.',
+      })
+    })
+
+    it('finds the first of two reasons', async () => {
+      const callFirst = await signalAfter((instance, call) => {
+        call.abort()
+        void instance.close()
+      })
+      expect(callFirst).toMatchObject({ message: 'given up' })
+      const instanceFirst = await signalAfter((instance, call) => {
+        void instance.close()
+        call.abort()
+      })
+      expect(instanceFirst).toMatchObject({ code: 'INSTANCE_DISCONNECTED' })
+    })
+  })
+
+  it('leaves no listener on the signal of whoever called', async () => {
+    const call = callOf('it')
+    await one({ execute: (_input, { signal }) => signal.aborted }).callTool(call)
+    expect(getEventListeners(call.signal, 'abort')).toEqual([])
   })
 
   it('reports no progress after it has ended', async () => {

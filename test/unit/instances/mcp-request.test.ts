@@ -2,11 +2,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { ToolCallError } from '../../../src/errors.js'
+import type { Instance } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance, localTool } from '../../../src/instances/local-instance.js'
 import { handleMCPRequest, performCommand } from '../../../src/instances/mcp-request.js'
 import { registerWorker } from '../../../src/instances/worker-socket.js'
 import type { Task } from '../../../src/protocol/command-tasks.js'
+import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
 import type { MCPRequest } from '../../../src/protocol/tool-calls.js'
 import { connectFakeWorker } from '../../support/fake-worker.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -172,6 +174,24 @@ describe('a command that fails', () => {
       new RangeError('task task_1 has no command 1'),
     )
     expect(spy).not.toHaveBeenCalled()
+  })
+
+  it.each([
+    ['nothing', undefined, 'undefined'],
+    ['an object without content', { text: 'done' }, '{"text":"done"}'],
+  ])('says so of an instance of somebody else that answers with %s', async (_what, answer, shown) => {
+    const instance = {
+      id: 'here',
+      kind: 'local',
+      listTools: () => Promise.resolve([]),
+      callTool: () => Promise.resolve(answer as unknown as ToolCallResult),
+      onLost: () => undefined,
+      close: () => Promise.resolve(),
+    } satisfies Instance
+    instances.connect(instance)
+    const message = `Instance "here" answered with ${shown}, expected an object with content.`
+    expect(await failure()).toMatchObject({ code: 'EXECUTION_ERROR', message })
+    expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({ error: { code: -32603, message } })
   })
 
   it('keeps the code and message of a JSON-RPC error', async () => {
