@@ -43,7 +43,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
   const live = new Map<string, TaskLog>()
   const ended = new Map<string, TaskLog>()
   /** The same in the order of their ends, from `oldest` on: a map is slow to find its first entry when many were deleted. */
-  let order: { readonly taskId: string; readonly log: TaskLog; readonly endedAt: number }[] = []
+  let order: ({ readonly taskId: string; readonly log: TaskLog; readonly endedAt: number } | undefined)[] = []
   let oldest = 0
   let endedEvents = 0
   let sweep: unknown
@@ -56,6 +56,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
       const { taskId, log, endedAt } = first
       if (endedEvents <= MAX_ENDED_EVENTS && endedAt + keptMs > now) break
       ended.delete(taskId)
+      order[oldest] = undefined
       endedEvents -= log.events.length
     }
     if (oldest > order.length / 2) {
@@ -77,7 +78,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
       const { taskId } = message
       let log = live.get(taskId)
       if (log === undefined) live.set(taskId, (log = { events: [], last: 0, reports: 0 }))
-      const event = createEvent((log.last += 1), message)
+      const event = new LoggedEvent((log.last += 1), message)
       log.events.push(event)
       if (isReport(event) && (log.reports += 1) > MAX_REPORTS) {
         log.events.splice(log.events.findIndex(isReport), 1)
@@ -111,17 +112,24 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
 /** A report from inside a running command, as opposed to its start or its end. */
 const isReport = ({ message }: TaskEvent): boolean => 'progress' in message
 
-function createEvent(seq: number, message: TaskEvent['message']): TaskEvent {
-  let frame: Buffer | undefined
-  return {
-    seq,
-    message,
-    isComplete: message.type === 'task_complete',
-    get frame() {
-      return (frame ??= Buffer.from(toJson(message)))
-    },
-    release: () => {
-      frame = undefined
-    },
+/** A class: an object with a getter of its own takes several times the memory, and many of these are kept. */
+class LoggedEvent implements TaskEvent {
+  #frame: Buffer | undefined
+
+  constructor(
+    readonly seq: number,
+    readonly message: TaskEvent['message'],
+  ) {}
+
+  get isComplete(): boolean {
+    return this.message.type === 'task_complete'
+  }
+
+  get frame(): Buffer {
+    return (this.#frame ??= Buffer.from(toJson(this.message)))
+  }
+
+  release(): void {
+    this.#frame = undefined
   }
 }
