@@ -94,7 +94,8 @@ function pack(): string {
   for (const wanted of ['README.md', 'LICENSE', 'package.json', 'dist/src/index.js', 'dist/src/index.d.ts']) {
     if (!paths.includes(wanted)) fail(`the tarball lacks ${wanted}`)
   }
-  const belongs = /^(dist\/(src|machines)\/.*|README\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
+  const belongs =
+    /^(dist\/(src|machines|chunks)\/.*|README\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
   const strays = paths.filter((path) => !belongs.test(path) || /\.test\./.test(path))
   if (strays.length > 0) fail(`the tarball holds ${strays.join(', ')}`)
   pass(`the tarball holds ${paths.length} files, no tests`)

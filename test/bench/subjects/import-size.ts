@@ -33,8 +33,10 @@ function follow(file: string): void {
   }
 }
 
-follow(fileURLToPath(new URL('../../../src/index.js', import.meta.url)))
-await import('../../../src/index.js')
+// The built package, by its name. TypeScript is not told, for it looks for the sources of this build.
+const name: string = 'agent-tasks'
+follow(fileURLToPath(import.meta.resolve(name)))
+await import(name)
 const files = [...loaded].map((file) => ({ file, bytes: statSync(file).size }))
 const own = files.filter(({ file }) => !file.includes('node_modules'))
 const sum = (some: typeof files): number => some.reduce((bytes, file) => bytes + file.bytes, 0)
