@@ -64,6 +64,7 @@ class OneCall implements CallAbort {
   readonly #onError: (error: unknown) => void
   #endedBy: InstanceError | undefined
   #controller: AbortController | undefined
+  #isOver = false
 
   constructor(asked: AbortSignal, onError: (error: unknown) => void) {
     this.#asked = asked
@@ -84,7 +85,7 @@ class OneCall implements CallAbort {
     const { signal } = this.#controller
     isolateAbortListeners(signal, this.#onError)
     if (this.aborted) this.#controller.abort(this.reason)
-    else this.#asked.addEventListener('abort', this.#abort, { once: true })
+    else if (!this.#isOver) this.#asked.addEventListener('abort', this.#abort, { once: true })
     return signal
   }
 
@@ -95,6 +96,7 @@ class OneCall implements CallAbort {
   }
 
   release(): void {
+    this.#isOver = true
     if (this.#controller !== undefined) this.#asked.removeEventListener('abort', this.#abort)
   }
 

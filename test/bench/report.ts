@@ -52,5 +52,7 @@ const formatGoal = (goal: Goal): string =>
 export function formatNumber(value: number): string {
   const size = Math.abs(value)
   if (size >= 1000) return Math.round(value).toLocaleString('en-GB')
-  return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2)
+  if (size >= 100) return value.toFixed(0)
+  if (size >= 10) return value.toFixed(1)
+  return value.toFixed(size >= 0.1 || size === 0 ? 2 : 3)
 }

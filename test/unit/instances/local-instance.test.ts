@@ -223,9 +223,12 @@ describe('a call', () => {
     })
   })
 
-  it('leaves no listener on the signal of whoever called', async () => {
+  it('leaves no listener on the signal of whoever called, whenever the tool asks for its own', async () => {
     const call = callOf('it')
     await one({ execute: (_input, { signal }) => signal.aborted }).callTool(call)
+    let context: LocalToolContext | undefined
+    await one({ execute: (_input, given) => void (context = given) }).callTool(call)
+    expect(context?.signal.aborted).toBe(false)
     expect(getEventListeners(call.signal, 'abort')).toEqual([])
   })
 
