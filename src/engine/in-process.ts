@@ -34,7 +34,8 @@ class InProcessRun implements Run {
     queueMicrotask(() => this.#begin())
   }
 
-  abort(reason?: unknown): void {
+  /** A field, so that whoever wraps a run may spread it. */
+  readonly abort = (reason?: unknown): void => {
     if (this.#resolve === undefined || this.#controller.signal.aborted) return
     this.#grace = setLongTimeout(this.#clock, () => this.#settle({ type: 'abandoned' }), this.#work.graceMs)
     this.#controller.abort(reason)

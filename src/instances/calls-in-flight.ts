@@ -64,6 +64,7 @@ class OneCall implements CallAbort {
   readonly #onError: (error: unknown) => void
   #endedBy: InstanceError | undefined
   #controller: AbortController | undefined
+  /** It has ended, and nobody had given it up. */
   #isOver = false
 
   constructor(asked: AbortSignal, onError: (error: unknown) => void) {
@@ -72,7 +73,7 @@ class OneCall implements CallAbort {
   }
 
   get aborted(): boolean {
-    return this.#endedBy !== undefined || this.#asked.aborted
+    return !this.#isOver && (this.#endedBy !== undefined || this.#asked.aborted)
   }
 
   get reason(): unknown {
@@ -90,13 +91,13 @@ class OneCall implements CallAbort {
   }
 
   end(reason: InstanceError): void {
-    if (this.aborted) return
+    if (this.aborted || this.#isOver) return
     this.#endedBy = reason
     this.#controller?.abort(reason)
   }
 
   release(): void {
-    this.#isOver = true
+    this.#isOver = !this.aborted
     if (this.#controller !== undefined) this.#asked.removeEventListener('abort', this.#abort)
   }
 

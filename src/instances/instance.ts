@@ -29,9 +29,9 @@ export interface ToolCall {
   /** What the tool is called with. */
   readonly arguments: Readonly<Record<string, unknown>>
   /** The task that calls, if one does. */
-  readonly taskId?: string | undefined
+  readonly taskId?: string
   /** The command that calls, if one does. */
-  readonly commandId?: string | undefined
+  readonly commandId?: string
   /** Aborts when the call is given up; the instance tells whoever runs it. */
   readonly signal: AbortSignal
   /** Told how far the call has come. */

@@ -5,7 +5,7 @@ import { InstanceError, ToolCallError } from '../errors.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../protocol/preview.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
-import { createCallsInFlight, toError, type CallAbort } from './calls-in-flight.js'
+import { createCallsInFlight, type CallAbort } from './calls-in-flight.js'
 import { createDelay } from './delay.js'
 import type { CallProgress, Instance, ToolCall, ToolDescription } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
@@ -92,10 +92,15 @@ export function localInstance(options: LocalInstanceOptions): Instance {
 
 const ABORT = Symbol('abort')
 
-const SIGNAL = {
+/** The signal of a call as a field of the tool's context, made when it is read. The tool may put another in its place. */
+const SIGNAL: PropertyDescriptor & ThisType<{ readonly [ABORT]: CallAbort }> = {
   enumerable: true,
-  get(this: { readonly [ABORT]: CallAbort }): AbortSignal {
+  configurable: true,
+  get() {
     return this[ABORT].signal
+  },
+  set(value: unknown) {
+    Object.defineProperty(this, 'signal', { value, enumerable: true, configurable: true, writable: true })
   },
 }
 
@@ -108,7 +113,7 @@ async function executeTool(tool: LocalTool, call: ToolCall, abort: CallAbort): P
   let isOver = false
   try {
     // It may have been given up while its arguments were checked: then it does not start (S4).
-    if (abort.aborted) throw toError(abort.reason)
+    if (abort.aborted) abort.signal.throwIfAborted()
     const context = {
       progress: (progress: number | CallProgress) => {
         if (!isOver && !abort.aborted) call.onProgress(typeof progress === 'number' ? { progress } : progress)
@@ -117,7 +122,7 @@ async function executeTool(tool: LocalTool, call: ToolCall, abort: CallAbort): P
       commandId: call.commandId,
     }
     // A field of its own, so that a copy of the context has it too; a getter in the literal would be made anew for each call.
-    Object.defineProperty(Object.defineProperty(context, ABORT, { value: abort }), 'signal', SIGNAL)
+    Object.defineProperty(Object.defineProperty(context, ABORT, { value: abort, configurable: true }), 'signal', SIGNAL)
     const input: unknown = parsed === undefined ? call.arguments : parsed.data
     const value: unknown = await tool.execute(input, context as unknown as LocalToolContext)
     return toToolCallResult(value)

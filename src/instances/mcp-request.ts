@@ -4,8 +4,15 @@ import type { Task } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../protocol/preview.js'
-import { JSON_RPC, mcpRequestSchema, type MCPError, type MCPRequest, type MCPResponse } from '../protocol/tool-calls.js'
-import type { CallProgress } from './instance.js'
+import {
+  JSON_RPC,
+  mcpRequestSchema,
+  type MCPError,
+  type MCPRequest,
+  type MCPResponse,
+  type ToolContent,
+} from '../protocol/tool-calls.js'
+import type { CallProgress, ToolCall } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { InstanceEntry, InstanceManager } from './instance-manager.js'
 
@@ -39,7 +46,7 @@ export async function handleMCPRequest(request: MCPRequest, context: MCPRequestC
   const { id, params } = parsed.data
   try {
     const result = await callTool(params.name, params.arguments ?? {}, context)
-    return { jsonrpc: '2.0', id, result: { ...result, content: [...result.content] } }
+    return { jsonrpc: '2.0', id, result }
   } catch (error) {
     return { jsonrpc: '2.0', id, error: toMCPError(error) }
   }
@@ -80,24 +87,31 @@ async function callTool(
   name: string,
   args: Readonly<Record<string, unknown>>,
   context: MCPRequestContext,
-): Promise<ToolCallResult> {
+): Promise<ToolCallResult & { readonly content: ToolContent[] }> {
   const { signal = new AbortController().signal, onProgress = () => undefined, taskId, commandId } = context
   const { id, instance } = findInstance(context, args)
   signal.throwIfAborted()
-  const result = await instance.callTool({
+  const call: Mutable<ToolCall> = {
     name,
     arguments: instance.passesInstanceId === true ? { ...args, instanceId: id } : args,
     signal,
     onProgress,
-    taskId,
-    commandId,
-  })
-  // Anybody may bring an instance of their own.
-  if (!Array.isArray((result as Partial<ToolCallResult> | undefined)?.content)) {
-    throw new TypeError(`Instance ${preview(id)} answered with ${preview(result)}, expected an object with content.`)
   }
-  return result
+  if (taskId !== undefined) call.taskId = taskId
+  if (commandId !== undefined) call.commandId = commandId
+  const result = (await instance.callTool(call)) as Partial<ToolCallResult> | null | undefined
+  // Anybody may bring an instance of their own, whose results may be anything.
+  const content = result?.content
+  if (!Array.isArray(content)) {
+    const got = result === undefined || result === null ? 'got nothing' : `content: got ${preview(content)}`
+    throw new TypeError(
+      `Instance ${preview(id)} answered with no result of a tool: ${got}, expected an array of content.`,
+    )
+  }
+  return { ...result, content: [...(content as readonly ToolContent[])] }
 }
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 function findInstance(
   { instances, instanceId }: MCPRequestContext,

@@ -99,8 +99,8 @@ function copyFields(given: readonly (readonly [string, unknown])[], seen: Seen, 
   return Object.freeze(fields)
 }
 
-/** A field called __proto__ stays a field. */
+/** Any name makes a field, also one that every object inherits: to assign to `__proto__` or to what is frozen there would not. */
 function setField(fields: Record<string, unknown>, key: string, value: unknown): void {
-  if (key !== '__proto__') fields[key] = value
+  if (!(key in fields)) fields[key] = value
   else Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })
 }

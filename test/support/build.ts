@@ -3,6 +3,7 @@
  * (docs/adr/0016). The declarations, from tsc, stay one for each source.
  */
 import { readFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { rolldown } from 'rolldown'
 
 interface Manifest {
@@ -20,10 +21,17 @@ const bundle = await rolldown({
   input: Object.fromEntries(entries.map((entry) => [entry, `./${entry}.ts`])),
   platform: 'neutral',
   // Packages stay packages, so that a host and this one have the same XState.
-  external: /^[^./]/,
+  external: (id) => !id.startsWith('.') && !isAbsolute(id),
   onLog: (level, { message }) => {
     if (level === 'warn') throw new Error(message)
   },
 })
-await bundle.write({ dir: 'dist', format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'chunks/[name].js' })
+await bundle.write({
+  dir: 'dist',
+  format: 'esm',
+  entryFileNames: '[name].js',
+  chunkFileNames: 'chunks/[name].js',
+  minifyInternalExports: false,
+  // A bundler that takes one chart need not take the others.
+})
 await bundle.close()

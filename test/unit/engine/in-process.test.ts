@@ -45,6 +45,20 @@ describe('the in-process engine', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('aborts nothing that has ended, and can be wrapped by spreading a run', async () => {
+    const { engine, clock } = setUp()
+    const signals: AbortSignal[] = []
+    const start = () => ({ ...engine.start({ id: 'a', graceMs: 100, run: (signal) => signals.push(signal) }) })
+    const ended = start()
+    await ended.settled
+    ended.abort()
+    expect(signals[0]?.aborted).toBe(false)
+    expect(clock.pending).toBe(0)
+    const wrapped = start()
+    wrapped.abort()
+    expect(await wrapped.settled).toEqual({ type: 'skipped' })
+  })
+
   it('waits for aborted work to end, and no longer than its grace', async () => {
     const { engine, clock } = setUp()
     const polite = engine.start({

@@ -60,6 +60,16 @@ describe('what a function returns', () => {
     expect(await returning(result)).toEqual(result)
   })
 
+  it.each([
+    ['text', 'done'],
+    ['blocks without a type', [{ text: 'done' }]],
+  ])('is an object like any other when its content is %s', async (_what, content) => {
+    expect(await returning({ content })).toEqual({
+      content: [{ type: 'text', text: JSON.stringify({ content }) }],
+      structuredContent: { content },
+    })
+  })
+
   it('is a copy that nobody can change', async () => {
     const value = { items: [1] }
     const { structuredContent } = await returning(value)
@@ -185,6 +195,17 @@ describe('a call', () => {
     expect(execute).toHaveReturned()
   })
 
+  it('lets a tool put another signal in the place of its own, or take it away', async () => {
+    const other = AbortSignal.abort()
+    const execute = vi.fn((_input: unknown, context: LocalToolContext) => {
+      expect(Object.assign(context, { signal: other }).signal).toBe(other)
+      expect({ ...context }).toMatchObject({ signal: other, taskId: 'task_1' })
+      expect(Reflect.deleteProperty(context, 'signal')).toBe(true)
+    })
+    await one({ execute }).callTool({ ...callOf('it'), taskId: 'task_1' })
+    expect(execute).toHaveReturned()
+  })
+
   describe('whose signal is first looked at when it is no longer wanted', () => {
     async function signalAfter(giveUp: (instance: Instance, call: ReturnType<typeof callOf>) => void) {
       const call = callOf('it')
@@ -209,6 +230,17 @@ describe('a call', () => {
       })
     })
 
+    it.each([
+      ['an object', { message: 'enough' }],
+      ['a number', 42],
+      ['nothing that can be written', Object.create(null) as object],
+    ])('rejects with the very reason, though it be %s', async (_what, reason) => {
+      const controller = new AbortController()
+      const called = one({ execute: () => 'done' }).callTool({ ...callOf('it'), signal: controller.signal })
+      controller.abort(reason)
+      await expect(called).rejects.toBe(reason)
+    })
+
     it('finds the first of two reasons', async () => {
       const callFirst = await signalAfter((instance, call) => {
         call.abort()
@@ -228,8 +260,46 @@ describe('a call', () => {
     await one({ execute: (_input, { signal }) => signal.aborted }).callTool(call)
     let context: LocalToolContext | undefined
     await one({ execute: (_input, given) => void (context = given) }).callTool(call)
-    expect(context?.signal.aborted).toBe(false)
+    const { signal } = { ...context } as LocalToolContext
     expect(getEventListeners(call.signal, 'abort')).toEqual([])
+    // What has ended well is not given up any more.
+    call.abort()
+    expect([signal.aborted, context?.signal.aborted]).toEqual([false, false])
+  })
+
+  it('that has ended well has not been given up, though its signal is looked at after a later abort', async () => {
+    const call = callOf('it')
+    let context: LocalToolContext | undefined
+    const instance = one({ execute: (_input, given) => void (context = given) })
+    await instance.callTool(call)
+    call.abort()
+    await instance.close()
+    expect(context?.signal.aborted).toBe(false)
+  })
+
+  it('that was given up has been, though its signal is looked at when it has ended', async () => {
+    const call = callOf('it')
+    let context: LocalToolContext | undefined
+    const instance = one({
+      execute: (_input, given) => {
+        context = given
+        call.abort()
+      },
+    })
+    await instance.callTool(call)
+    expect(context?.signal.reason).toMatchObject({ message: 'given up' })
+  })
+
+  it('reports no progress after it was given up', async () => {
+    const call = callOf('it')
+    await one({
+      execute: (_input, { progress }) => {
+        progress(1)
+        call.abort()
+        progress(2)
+      },
+    }).callTool(call)
+    expect(call.progress).toEqual([{ progress: 1 }])
   })
 
   it('reports no progress after it has ended', async () => {

@@ -176,22 +176,51 @@ describe('a command that fails', () => {
     expect(spy).not.toHaveBeenCalled()
   })
 
-  it.each([
-    ['nothing', undefined, 'undefined'],
-    ['an object without content', { text: 'done' }, '{"text":"done"}'],
-  ])('says so of an instance of somebody else that answers with %s', async (_what, answer, shown) => {
-    const instance = {
-      id: 'here',
-      kind: 'local',
-      listTools: () => Promise.resolve([]),
-      callTool: () => Promise.resolve(answer as unknown as ToolCallResult),
-      onLost: () => undefined,
-      close: () => Promise.resolve(),
-    } satisfies Instance
-    instances.connect(instance)
-    const message = `Instance "here" answered with ${shown}, expected an object with content.`
-    expect(await failure()).toMatchObject({ code: 'EXECUTION_ERROR', message })
-    expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({ error: { code: -32603, message } })
+  describe('of an instance of somebody else', () => {
+    function connectForeign(answer: unknown): void {
+      const instance = {
+        id: 'here',
+        kind: 'local',
+        listTools: () => Promise.resolve([]),
+        callTool: () => Promise.resolve(answer as ToolCallResult),
+        onLost: () => undefined,
+        close: () => Promise.resolve(),
+      } satisfies Instance
+      instances.connect(instance)
+    }
+
+    it.each([
+      ['nothing', undefined, 'got nothing'],
+      ['null', null, 'got nothing'],
+      ['an object without content', { text: 'done' }, 'content: got undefined'],
+      ['text as content', { content: 'done' }, 'content: got "done"'],
+    ])('says what is wrong when it answers with %s', async (_what, answer, got) => {
+      connectForeign(answer)
+      const message = `Instance "here" answered with no result of a tool: ${got}, expected an array of content.`
+      expect(await failure()).toMatchObject({ code: 'EXECUTION_ERROR', message })
+      expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({ error: { code: -32603, message } })
+    })
+
+    it('is its own when its answer cannot be read', async () => {
+      const unreadable = () => {
+        throw Object.assign(new Error('no'), { code: 'ODD' })
+      }
+      connectForeign(Object.defineProperty({ content: [] }, 'isError', { enumerable: true, get: unreadable }))
+      expect(await failure()).toMatchObject({ name: 'ToolCallError', code: 'EXECUTION_ERROR', message: 'no' })
+    })
+
+    it('is none when its answer is an object of a class: the content counts', async () => {
+      class Answer {
+        readonly #text = 'done'
+        get content() {
+          return [{ type: 'text', text: this.#text }]
+        }
+      }
+      connectForeign(new Answer())
+      expect(await performCommand(instances, taskOf('it'), 0, context)).toEqual({
+        content: [{ type: 'text', text: 'done' }],
+      })
+    })
   })
 
   it('keeps the code and message of a JSON-RPC error', async () => {

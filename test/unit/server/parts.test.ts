@@ -62,6 +62,14 @@ describe('the event log', () => {
     expect(event.frame).toBe(event.frame)
     expect(written).toBe(1)
   })
+
+  it('keeps no frame once everyone has been told, and writes it again for whoever comes later', () => {
+    const event = createEventLog(createManualClock()).append(progress('a'))
+    const { frame } = event
+    event.release()
+    expect(event.frame).not.toBe(frame)
+    expect(event.frame).toEqual(frame)
+  })
 })
 
 describe('rates', () => {
