@@ -5,6 +5,7 @@
  * It is longer than most files because the seed's class has that many methods.
  */
 import type { Observable } from 'rxjs'
+import type { z } from 'zod'
 import type { AsyncTaskEvent, AsyncTaskMachine } from '../../machines/async-task.js'
 import type {
   AsyncTaskInfo,
@@ -210,7 +211,7 @@ export class AsyncTaskManager {
    */
   tryReserveAsyncSlot(options: { ttlMs?: number } = {}): string | null {
     if (this.#disposal !== undefined) return null
-    const { ttlMs = DEFAULT_RESERVATION_MS } = parseInput(reserveOptionsSchema, options, 'options')
+    const { ttlMs = DEFAULT_RESERVATION_MS } = parseInput(reserveOptionsSchema(), options, 'options')
     const reservationId = this.#freshId('reservation', (id) => this.#core.table.hasReservation(id))
     const isTaken = (): boolean => this.#core.table.hasReservation(reservationId)
     this.#core.transact(() => this.#core.send({ type: 'reservation.take', reservationId, ttlMs }))
@@ -231,7 +232,7 @@ export class AsyncTaskManager {
    * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError; nothing was changed then
    */
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
-    const fields = parseInput(registerTaskInputSchema, input, 'input')
+    const fields = parseInput(registerTaskInputSchema(), input, 'input')
     const entry = this.#core.transact(() => this.#admit(this.#toAdmission(fields, fields.id), false, reservationId))
     // What was registered was running, even if its controller had been aborted before.
     return entry.registered
@@ -244,7 +245,7 @@ export class AsyncTaskManager {
    * @throws TaskLimitError at the limit, and as `registerTask` does
    */
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): RunningTaskInfo {
-    const fields = parseInput(launchInputSchema, input, 'input')
+    const fields = parseInput(launchInputSchema(), input, 'input')
     if (typeof runner !== 'function') throw new InvalidInputError('runner', runner, 'a function')
     return this.#core.transact(() => {
       const id = fields.id ?? this.createTaskId(fields.subagentName)
@@ -334,7 +335,7 @@ export class AsyncTaskManager {
    * @throws InvalidInputError
    */
   lease(request: { readonly owner?: string; readonly exclusive?: boolean } = {}): TaskLease | undefined {
-    const { owner, exclusive = false } = parseInput(leaseRequestSchema, request, 'request')
+    const { owner, exclusive = false } = parseInput(leaseRequestSchema(), request, 'request')
     const deliveryId = this.#freshId('delivery', (id) => this.#core.table.lease(id) !== undefined)
     return takeLease(this.#core, { deliveryId, isExclusive: exclusive, ...(owner !== undefined && { owner }) })
   }
@@ -345,7 +346,7 @@ export class AsyncTaskManager {
    * @throws InvalidInputError; nothing was changed then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
-    const { to: heir } = parseInput(ownerReleaseSchema, { ...options, owner }, 'input')
+    const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     const { table } = this.#core
     const count = table.countOf('running', owner) + table.countOf('owed', owner) + table.countOf('leased', owner)
     this.#core.forgetPushers(owner)
@@ -400,7 +401,7 @@ export class AsyncTaskManager {
    * @throws InvalidInputError for a cursor or a size that is no integer >= 0
    */
   readOutput(id: string, options: ReadOutputOptions = {}): OutputChunk | undefined {
-    const { cursor, maxBytes = 16_384 } = parseInput(readOutputOptionsSchema, options, 'options')
+    const { cursor, maxBytes = 16_384 } = parseInput(readOutputOptionsSchema(), options, 'options')
     const entry = this.#core.table.get(id)
     if (entry === undefined) return undefined
     const log = this.#core.peekAttachment(entry)?.log ?? new OutputLog(0)
@@ -472,7 +473,7 @@ export class AsyncTaskManager {
     return { entry, registered }
   }
 
-  #toAdmission(fields: Omit<ReturnType<typeof launchInputSchema.parse>, 'id'>, id: string): TaskAdmission {
+  #toAdmission(fields: Omit<z.output<ReturnType<typeof launchInputSchema>>, 'id'>, id: string): TaskAdmission {
     const { subagentName, goalPrompt, abortController, timeoutMs } = fields
     return {
       id,
@@ -489,7 +490,7 @@ export class AsyncTaskManager {
   #report(entry: TaskEntry, progress: number | TaskProgress): boolean {
     if (entry.ref === undefined) return false
     const given = typeof progress === 'number' ? { progress } : progress
-    const checked = progressSchema.safeParse(given)
+    const checked = progressSchema().safeParse(given)
     if (!checked.success) {
       this.#core.report(
         new InvalidInputError('progress', progress, 'a finite number, or { progress, total?, message? }'),

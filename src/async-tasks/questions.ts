@@ -18,7 +18,7 @@ import { OpenQuestions } from './open-questions.js'
  */
 export function askQuestion(core: RegistryCore, entry: TaskEntry, input: TaskQuestionInput): Promise<TaskAnswer> {
   const asked = new Promise<TaskAnswer>((resolve) => {
-    const { message, schema } = parseInput(taskQuestionSchema, input, 'question')
+    const { message, schema } = parseInput(taskQuestionSchema(), input, 'question')
     const question: AskedQuestion = { message, schema, askedAt: core.clock.now() }
     resolve(core.transact(() => open(core, entry, question)))
   })
@@ -42,7 +42,7 @@ function open(core: RegistryCore, entry: TaskEntry, question: AskedQuestion): Pr
  */
 export function answerQuestion(core: RegistryCore, entry: TaskEntry, questionId: string, input: TaskAnswer): boolean {
   // It is plain data from here on: nothing of the host's runs between the look at the question and its answer.
-  const answer = parseInput(taskAnswerSchema, input, 'answer')
+  const answer = parseInput(taskAnswerSchema(), input, 'answer')
   const question = entry.record.questions?.find(({ id }) => id === questionId)
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')

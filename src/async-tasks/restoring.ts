@@ -1,5 +1,6 @@
 /** Turns what a journal kept into records for a new registry. */
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo, DeliveryStatus } from '../../machines/records.js'
 import { InvalidInputError } from '../errors.js'
 import { restorableRecordSchema, type RestorableRecord } from '../protocol/async-tasks.js'
@@ -9,11 +10,11 @@ import { toOutput } from '../protocol/outcomes.js'
 /** What a task that ran when its process ended fails with. */
 const LOST_RUN_MESSAGE = 'The process that ran this task ended before the task did.'
 
-const recordsSchema = z.array(restorableRecordSchema)
+const recordsSchema = lazily(() => z.array(restorableRecordSchema()))
 
 /** Checked, frozen, in the order in which they ended. */
 export function toRestoredRecords(records: readonly RestorableRecord[], now: number): AsyncTaskInfo[] {
-  const checked = parseInput(recordsSchema, records, 'records')
+  const checked = parseInput(recordsSchema(), records, 'records')
   const ids = new Set<string>()
   checked.forEach((record, index) => {
     if (ids.has(record.id)) {

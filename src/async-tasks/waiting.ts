@@ -1,6 +1,7 @@
 /** Waiting for tasks to end, and for everything to be told. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import type { TaskEntry } from '../../machines/task-table.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
@@ -37,16 +38,18 @@ export interface WaitResult {
   readonly unknown: readonly string[]
 }
 
-const idsSchema = z.array(z.string())
-const optionsSchema = z.object({
-  mode: z.enum(['all', 'any']).optional(),
-  timeoutMs: z.number().min(0).optional(),
-  signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
-  endsOnQuestion: z.boolean().default(false),
-  onSettled: z
-    .custom<NonNullable<WordedWaitOptions['onSettled']>>((value) => typeof value === 'function', 'a function')
-    .optional(),
-})
+const idsSchema = lazily(() => z.array(z.string()))
+const optionsSchema = lazily(() =>
+  z.object({
+    mode: z.enum(['all', 'any']).optional(),
+    timeoutMs: z.number().min(0).optional(),
+    signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
+    endsOnQuestion: z.boolean().default(false),
+    onSettled: z
+      .custom<NonNullable<WordedWaitOptions['onSettled']>>((value) => typeof value === 'function', 'a function')
+      .optional(),
+  }),
+)
 
 /**
  * Waits until the tasks have ended. Their ends are leased as they come, so that no reminder tells of them meanwhile;
@@ -58,8 +61,8 @@ export async function waitForTasks(
   waitOptions: WordedWaitOptions,
   deliveryId: string,
 ): Promise<WaitResult> {
-  const ids = [...new Set(parseInput(idsSchema, taskIds, 'ids'))]
-  const options = parseInput(optionsSchema, waitOptions, 'options')
+  const ids = [...new Set(parseInput(idsSchema(), taskIds, 'ids'))]
+  const options = parseInput(optionsSchema(), waitOptions, 'options')
   const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion } = options
   signal?.throwIfAborted()
   const found = ids.map((id) => core.table.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)

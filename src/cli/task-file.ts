@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { InvalidInputError } from '../errors.js'
 import type { TaskSubmission } from '../client/task-client.js'
 import { parseInput } from '../protocol/parse.js'
-import { taskSubmitSchema } from '../protocol/command-tasks.js'
+import { taskSubmitSchema } from '../protocol/task-submission.js'
 
 /**
  * @param path of a JSON file, or `-`
@@ -20,7 +20,7 @@ export async function readTask(path: string, readStdin: () => Promise<string>): 
   } catch (error) {
     throw new InvalidInputError(name, text, `JSON (${(error as Error).message})`)
   }
-  const { task_name, task_intention, instanceId, commands, metadata } = parseInput(taskSubmitSchema, json, name)
+  const { task_name, task_intention, instanceId, commands, metadata } = parseInput(taskSubmitSchema(), json, name)
   return {
     ...{
       task_name,

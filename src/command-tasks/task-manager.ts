@@ -19,15 +19,14 @@ import { performCommand } from '../instances/mcp-request.js'
 import { describeIssue } from '../protocol/parse.js'
 import { toPlainData } from '../protocol/plain-data.js'
 import { preview } from '../protocol/preview.js'
-import {
-  taskSubmitSchema,
-  type SubmitErrorCode,
-  type Task,
-  type TaskCompleteMessage,
-  type TaskProgressMessage,
-  type TaskStatus,
-  type TaskSubmitMessage,
+import type {
+  SubmitErrorCode,
+  Task,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskStatus,
 } from '../protocol/command-tasks.js'
+import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { createLanes, type CommandTaskMachines, type Lanes, type TaskEntry } from './lanes.js'
 
 /** Options of `TaskManager`. All durations in ms. */
@@ -166,7 +165,7 @@ export class TaskManager {
    */
   submitTask(message: TaskSubmitMessage): SubmitResult {
     if (this.#isDisposed) return refusal('NO_INSTANCE', 'The task manager was disposed.')
-    const parsed = taskSubmitSchema.safeParse(message)
+    const parsed = taskSubmitSchema().safeParse(message)
     if (!parsed.success) {
       const { field, received, expected } = describeIssue(parsed.error, message, 'task')
       return refusal('INVALID_TASK', `${field}: got ${preview(received)}, expected ${expected}.`)

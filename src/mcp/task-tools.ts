@@ -22,7 +22,7 @@ const FOLLOW_UPS: FollowUps = {
   answer: { tool: 'answer_async_task', params: {} },
 }
 
-const { task_id, part, cursor, max_bytes, question_id, answer, decline } = checkAsyncTasksSchema.shape
+const { task_id, part, cursor, max_bytes, question_id, answer, decline } = checkAsyncTasksSchema().shape
 const oneTask = z.string().describe('The ID of the task, or a unique prefix.')
 
 const checkSchema = z.strictObject({
@@ -95,7 +95,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
       name: 'task',
       title: 'Run a subagent',
       description: [task.description, ...subagentLines(backend)].join('\n'),
-      inputSchema: taskSchema,
+      inputSchema: taskSchema(),
       outputSchema: outputs.launchOutput,
       annotations: STARTS_WORK,
       call: async (args, { signal }) =>
@@ -114,7 +114,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
     }),
     plain('wait_for_async_tasks', 'Wait for background tasks', {
       description: wait.description,
-      inputSchema: waitForAsyncTasksSchema,
+      inputSchema: waitForAsyncTasksSchema(),
       outputSchema: outputs.waitOutput,
       annotations: { ...READ_ONLY, idempotentHint: false },
       execute: (args, signal) => wait.execute(args, { signal }),
@@ -150,7 +150,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
       name: 'submit_commands',
       title: 'Run commands on an instance',
       description: submit.description,
-      inputSchema: submitCommandsSchema,
+      inputSchema: submitCommandsSchema(),
       outputSchema: outputs.launchOutput,
       annotations: STARTS_WORK,
       call: async (args, { signal }) =>

@@ -262,7 +262,7 @@ function requestsOf(questions: readonly TaskQuestion[]): Record<string, WireInpu
 function answerTo({ id, schema }: TaskQuestion, response: unknown): TaskAnswer {
   const name = `inputResponses.${id}`
   try {
-    const answer = parseInput(taskAnswerSchema.strip(), response, name) as TaskAnswer
+    const answer = parseInput(taskAnswerSchema().strip(), response, name) as TaskAnswer
     if (answer.action === 'accept') parseInput(answerSchemaOf(schema), answer.content ?? {}, `${name}.content`)
     return answer
   } catch (error) {

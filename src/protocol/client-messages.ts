@@ -11,10 +11,10 @@ import {
   taskProgressSchema,
   taskSchema,
   taskStatusSchema,
-  taskSubmitSchema,
   taskSummarySchema,
   type TaskCompleteMessage,
 } from './command-tasks.js'
+import { taskSubmitSchema } from './task-submission.js'
 
 const id = z.string().min(1).max(256)
 const requestId = z
@@ -44,7 +44,7 @@ export const authenticateSchema = z.object({
 })
 
 /** Queues a task, and subscribes to it before its first event. */
-export const taskSubmitRequestSchema = taskSubmitSchema.extend({ type: z.literal('task_submit'), requestId })
+export const taskSubmitRequestSchema = taskSubmitSchema().extend({ type: z.literal('task_submit'), requestId })
 
 /** Lists tasks, newest first. */
 export const taskListRequestSchema = z.object({

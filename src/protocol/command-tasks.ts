@@ -24,9 +24,6 @@ export type CommandStatus = z.infer<typeof commandStatusSchema>
  */
 export type EndStatus = z.infer<typeof endStatusSchema>
 
-/** The most commands a task may have. */
-export const MAX_COMMANDS = 1000
-
 export const commandErrorSchema = z.object({
   /** What kind of failure it is. */
   code: z.string(),
@@ -45,16 +42,7 @@ export const taskErrorSchema = commandErrorSchema.extend({
 export type CommandError = z.infer<typeof commandErrorSchema>
 
 const timestamp = z.number().describe('Milliseconds since the epoch.')
-const id = z.string().min(1).max(256)
 const json = z.record(z.string(), z.unknown())
-
-/** One command as it is submitted. */
-export const commandInputSchema = z.object({
-  tool_name: z.string().min(1).max(256),
-  intention: z.string().max(10_000).default(''),
-  args: json.default({}),
-  timeout: z.number().int().min(1).optional().describe('The longest it may take, in ms; capped by the server.'),
-})
 
 /** A command of a task. */
 export const taskCommandSchema = z.object({
@@ -159,27 +147,7 @@ export const taskSummarySchema = taskFieldsSchema
  */
 export type TaskSummary = z.infer<typeof taskSummarySchema>
 
-/** What a client submits, over HTTP without `type`. */
-export const taskSubmitSchema = z.object({
-  /** What kind of message this is. */
-  type: z.literal('task_submit').default('task_submit'),
-  /** What the task is called. */
-  task_name: z.string().min(1).max(1000),
-  /** What it is for, in words. */
-  task_intention: z.string().max(10_000).default(''),
-  /** What runs it; the first that is connected if it is absent. */
-  instanceId: id.optional(),
-  /** What it does, in order. */
-  commands: z.array(commandInputSchema).max(MAX_COMMANDS),
-  /** What the submitter keeps with it. */
-  metadata: json.optional(),
-})
-
-/**
- * What a client submits (seed 004).
- * @useDeclaredType
- */
-export type TaskSubmitMessage = z.input<typeof taskSubmitSchema>
+export type { TaskSubmitMessage } from './task-submission.js'
 
 /** Why a submit was refused. */
 export const submitErrorCodes = [

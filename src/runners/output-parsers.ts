@@ -1,5 +1,6 @@
 /** What a program printed, as the output of its task. */
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
 import { preview } from '../protocol/preview.js'
@@ -59,11 +60,13 @@ function parseJson(text: string, expected: string): unknown {
   }
 }
 
-const outputFields = z.object({
-  emitted_vars: z.record(z.string(), z.unknown()).optional(),
-  terminate_reason: z.string().optional(),
-  final_message: z.string().optional(),
-})
+const outputFields = lazily(() =>
+  z.object({
+    emitted_vars: z.record(z.string(), z.unknown()).optional(),
+    terminate_reason: z.string().optional(),
+    final_message: z.string().optional(),
+  }),
+)
 
 /**
  * A JSON value as an output. An object with at least one of the fields of an output is one, and is kept as it is. Any
@@ -71,8 +74,8 @@ const outputFields = z.object({
  */
 function outputOf(value: unknown): OutputObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return toOutput(value)
-  const hasFields = Object.keys(outputFields.shape).some((field) => Object.hasOwn(value, field))
-  const isOutput = hasFields && outputFields.safeParse(value).success
+  const hasFields = Object.keys(outputFields().shape).some((field) => Object.hasOwn(value, field))
+  const isOutput = hasFields && outputFields().safeParse(value).success
   if (isOutput || Object.keys(value).length === 0) return value as OutputObject
   return { emitted_vars: value as Record<string, unknown> }
 }

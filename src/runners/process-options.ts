@@ -1,5 +1,6 @@
 /** What a process runner can be told, checked where it comes in. */
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { systemClock, type Clock } from '../clock.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
@@ -49,9 +50,9 @@ export interface ProcessRunnerOptions {
 }
 
 /** The options with every default filled in. */
-export type ProcessSettings = z.output<typeof processOptionsSchema>
+export type ProcessSettings = z.output<ReturnType<typeof processOptionsSchema>>
 
-const text = z.string().refine((value) => !value.includes('\0'), 'a string without null characters')
+const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 'a string without null characters'))
 
 // Where there are no programs there are no signals either, and `processRunner` says the first.
 const isSignal = (value: unknown): boolean =>
@@ -59,33 +60,35 @@ const isSignal = (value: unknown): boolean =>
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 
-const processOptionsSchema = z.strictObject({
-  command: text.min(1),
-  args: z.array(text).default([]),
-  cwd: text.min(1).optional(),
-  env: z.record(z.string(), text.optional()).default({}),
-  parse: z
-    .custom<OutputFormat | ParseFunction>(
-      (value) => isFunction(value) || ['text', 'json', 'json-last-line'].includes(value as string),
-      "'text', 'json', 'json-last-line' or a function",
-    )
-    .default('text'),
-  progress: z.custom<NonNullable<ProcessRunnerOptions['progress']>>(isFunction, 'a function').optional(),
-  maxOutputBytes: z.int().min(1).default(DEFAULT_MAX_OUTPUT_BYTES),
-  graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),
-  killSignal: z.custom<NodeJS.Signals>(isSignal, "a signal, as in 'SIGTERM'").default('SIGTERM'),
-  clock: z
-    .custom<Clock>((value) => {
-      const { now, setTimeout, clearTimeout } = (value ?? {}) as Partial<Record<keyof Clock, unknown>>
-      return [now, setTimeout, clearTimeout].every(isFunction)
-    }, 'a clock: { now, setTimeout, clearTimeout }')
-    .default(systemClock),
-})
+const processOptionsSchema = lazily(() =>
+  z.strictObject({
+    command: text().min(1),
+    args: z.array(text()).default([]),
+    cwd: text().min(1).optional(),
+    env: z.record(z.string(), text().optional()).default({}),
+    parse: z
+      .custom<OutputFormat | ParseFunction>(
+        (value) => isFunction(value) || ['text', 'json', 'json-last-line'].includes(value as string),
+        "'text', 'json', 'json-last-line' or a function",
+      )
+      .default('text'),
+    progress: z.custom<NonNullable<ProcessRunnerOptions['progress']>>(isFunction, 'a function').optional(),
+    maxOutputBytes: z.int().min(1).default(DEFAULT_MAX_OUTPUT_BYTES),
+    graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),
+    killSignal: z.custom<NodeJS.Signals>(isSignal, "a signal, as in 'SIGTERM'").default('SIGTERM'),
+    clock: z
+      .custom<Clock>((value) => {
+        const { now, setTimeout, clearTimeout } = (value ?? {}) as Partial<Record<keyof Clock, unknown>>
+        return [now, setTimeout, clearTimeout].every(isFunction)
+      }, 'a clock: { now, setTimeout, clearTimeout }')
+      .default(systemClock),
+  }),
+)
 
 /**
  * Checks the options and copies them, so that the caller may go on with theirs.
  * @throws InvalidInputError that names the field
  */
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
-  return parseInput(processOptionsSchema, options, 'options')
+  return parseInput(processOptionsSchema(), options, 'options')
 }

@@ -8,7 +8,6 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import type { z } from 'zod'
 import {
   commandErrorSchema,
-  commandInputSchema,
   commandStatusSchema,
   endStatusSchema,
   taskCommandSchema,
@@ -17,9 +16,9 @@ import {
   taskProgressSchema,
   taskSchema,
   taskStatusSchema,
-  taskSubmitSchema,
   taskSummarySchema,
 } from '../protocol/command-tasks.js'
+import { commandInputSchema, taskSubmitSchema } from '../protocol/task-submission.js'
 import { registerRequestSchema, registerResponseSchema } from '../protocol/instance-messages.js'
 import {
   healthSchema,
@@ -43,8 +42,8 @@ const named: readonly (readonly [string, z.ZodType])[] = [
   ['CommandStatus', commandStatusSchema],
   ['CommandError', commandErrorSchema],
   ['TaskError', taskErrorSchema],
-  ['CommandInput', commandInputSchema],
-  ['TaskSubmission', taskSubmitSchema],
+  ['CommandInput', commandInputSchema()],
+  ['TaskSubmission', taskSubmitSchema()],
   ['TaskCreated', taskCreatedSchema],
   ['TaskCommand', taskCommandSchema],
   ['Task', taskSchema],

@@ -1,7 +1,7 @@
 /** The REST routes as the OpenAPI document tells of them: what each takes, and everything it can answer. */
 import { createRoute } from '@hono/zod-openapi'
 import { z } from 'zod'
-import { taskSubmitSchema } from '../protocol/command-tasks.js'
+import { taskSubmitSchema } from '../protocol/task-submission.js'
 import { registerRequestSchema, registerResponseSchema } from '../protocol/instance-messages.js'
 import {
   healthSchema,
@@ -42,7 +42,7 @@ export const submitRoute = createRoute({
   summary: 'Submit a task',
   description: 'Queues commands for one instance: the one it names, or the first that is connected.',
   tags: ['tasks'],
-  request: body(taskSubmitSchema),
+  request: body(taskSubmitSchema()),
   responses: {
     ...refusals,
     ...bodyRefusals,

@@ -1,5 +1,6 @@
 /** The tool check_async_tasks: what runs, what has ended, what it wrote; and it cancels (seed 002 and its additions). */
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import { checkMaxMessageChars } from '../async-tasks/bounded-text.js'
 import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -15,39 +16,43 @@ import { defineTool, validationError, type Tool, type ToolResult } from './tool.
 /** How much of a text one call returns when it does not say, in bytes. */
 const DEFAULT_READ_BYTES = 16_384
 
-export const checkAsyncTasksSchema = z.strictObject({
-  task_id: z.string().optional().describe('Optional task ID or unique prefix to get details for a specific task.'),
-  action: z
-    .enum(['list', 'peek', 'cancel', 'output', 'answer'])
-    .optional()
-    .describe(
-      'list: all tasks. peek: details of one task. cancel: stop one task. output: read what one task has written. ' +
-        'answer: answer what one task asks. Default: peek with a task_id, list without.',
-    ),
-  part: z
-    .enum(['output', 'result'])
-    .optional()
-    .describe('For output. output (default): what the task has written. result: the text of its end, if that was cut.'),
-  cursor: z.number().int().min(0).optional().describe('For output and peek: the byte to read on from.'),
-  max_bytes: z
-    .number()
-    .int()
-    .min(1)
-    .optional()
-    .describe(`For output: the most to return, in bytes. Default ${DEFAULT_READ_BYTES}.`),
-  question_id: z.string().optional().describe('For answer: which question, if the task asks more than one.'),
-  answer: z
-    .union([z.string(), z.record(z.string(), z.unknown())])
-    .optional()
-    .describe("For answer: text, or an object that fits the question's schema."),
-  decline: z.boolean().optional().describe('For answer: true to refuse an answer.'),
-})
+export const checkAsyncTasksSchema = lazily(() =>
+  z.strictObject({
+    task_id: z.string().optional().describe('Optional task ID or unique prefix to get details for a specific task.'),
+    action: z
+      .enum(['list', 'peek', 'cancel', 'output', 'answer'])
+      .optional()
+      .describe(
+        'list: all tasks. peek: details of one task. cancel: stop one task. output: read what one task has written. ' +
+          'answer: answer what one task asks. Default: peek with a task_id, list without.',
+      ),
+    part: z
+      .enum(['output', 'result'])
+      .optional()
+      .describe(
+        'For output. output (default): what the task has written. result: the text of its end, if that was cut.',
+      ),
+    cursor: z.number().int().min(0).optional().describe('For output and peek: the byte to read on from.'),
+    max_bytes: z
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe(`For output: the most to return, in bytes. Default ${DEFAULT_READ_BYTES}.`),
+    question_id: z.string().optional().describe('For answer: which question, if the task asks more than one.'),
+    answer: z
+      .union([z.string(), z.record(z.string(), z.unknown())])
+      .optional()
+      .describe("For answer: text, or an object that fits the question's schema."),
+    decline: z.boolean().optional().describe('For answer: true to refuse an answer.'),
+  }),
+)
 
 /**
  * What the model sends.
  * @useDeclaredType
  */
-export type CheckAsyncTasksParams = z.input<typeof checkAsyncTasksSchema>
+export type CheckAsyncTasksParams = z.input<ReturnType<typeof checkAsyncTasksSchema>>
 
 /** Options of `createCheckAsyncTasksTool`. */
 export interface CheckAsyncTasksOptions {
@@ -67,7 +72,9 @@ const NAME = 'check_async_tasks'
  * Makes the tool.
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
  */
-export function createCheckAsyncTasksTool(options: CheckAsyncTasksOptions): Tool<typeof checkAsyncTasksSchema> {
+export function createCheckAsyncTasksTool(
+  options: CheckAsyncTasksOptions,
+): Tool<ReturnType<typeof checkAsyncTasksSchema>> {
   const { getAsyncTaskManager, owner, followUps = CHECK_FOLLOW_UPS } = options
   const maxChars = checkMaxMessageChars(options.maxMessageChars)
   return defineTool({
@@ -76,7 +83,7 @@ export function createCheckAsyncTasksTool(options: CheckAsyncTasksOptions): Tool
       'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
       'prefix) to get detailed info about a specific task. It can also cancel a task, read what a task has written, and ' +
       'answer what a task asks.',
-    inputSchema: checkAsyncTasksSchema,
+    inputSchema: checkAsyncTasksSchema(),
     describe: describeCall,
     run: (input) => {
       const manager = getAsyncTaskManager()
@@ -142,7 +149,7 @@ export class CheckAsyncTasksTool {
   /** It only looks (seed 002). */
   readonly kind = 'think'
   /** The neutral tool inside. */
-  readonly tool: Tool<typeof checkAsyncTasksSchema>
+  readonly tool: Tool<ReturnType<typeof checkAsyncTasksSchema>>
 
   /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
   constructor(deps: CheckAsyncTasksOptions) {

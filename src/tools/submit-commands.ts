@@ -4,44 +4,46 @@ import { checkMaxMessageChars, previewText } from '../async-tasks/bounded-text.j
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/command-tasks.js'
+import { lazily } from '../protocol/lazily.js'
+import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
 import { limitRefusal, runInPlace } from './task-runs.js'
 import { timeoutPolicy, timeoutSecondsSchema, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
-const { task_name, task_intention, instanceId, commands } = taskSubmitSchema.shape
-const command = commands.element.shape
-
-export const submitCommandsSchema = z.strictObject({
-  task_name: task_name.describe('A short name of the task.'),
-  task_intention: task_intention.describe('What the task is to achieve.'),
-  instanceId: instanceId.describe('The instance to run on. Default: the first that is connected.'),
-  commands: z
-    .array(
-      z.strictObject({
-        tool_name: command.tool_name.describe('The tool to call.'),
-        intention: command.intention.describe('Why this call is made.'),
-        args: command.args.describe("The tool's arguments."),
-        timeout: command.timeout.describe('The longest it may take, in ms.'),
-      }),
-    )
-    .min(1)
-    .max(MAX_COMMANDS)
-    .describe('The calls, made one after the other. The first that fails ends the task.'),
-  timeout_seconds: timeoutSecondsSchema,
-  async: z
-    .boolean()
-    .default(true)
-    .describe('true (default): run in the background; you are told when it ends. false: wait for its result.'),
+export const submitCommandsSchema = lazily(() => {
+  const { task_name, task_intention, instanceId, commands } = taskSubmitSchema().shape
+  const command = commands.element.shape
+  return z.strictObject({
+    task_name: task_name.describe('A short name of the task.'),
+    task_intention: task_intention.describe('What the task is to achieve.'),
+    instanceId: instanceId.describe('The instance to run on. Default: the first that is connected.'),
+    commands: z
+      .array(
+        z.strictObject({
+          tool_name: command.tool_name.describe('The tool to call.'),
+          intention: command.intention.describe('Why this call is made.'),
+          args: command.args.describe("The tool's arguments."),
+          timeout: command.timeout.describe('The longest it may take, in ms.'),
+        }),
+      )
+      .min(1)
+      .max(MAX_COMMANDS)
+      .describe('The calls, made one after the other. The first that fails ends the task.'),
+    timeout_seconds: timeoutSecondsSchema(),
+    async: z
+      .boolean()
+      .default(true)
+      .describe('true (default): run in the background; you are told when it ends. false: wait for its result.'),
+  })
 })
 
 /**
  * What the model sends.
  * @useDeclaredType
  */
-export type SubmitCommandsParams = z.input<typeof submitCommandsSchema>
+export type SubmitCommandsParams = z.input<ReturnType<typeof submitCommandsSchema>>
 
 /** Options of `createSubmitCommandsTool`. */
 export interface SubmitCommandsOptions extends TimeoutSettings {
@@ -64,7 +66,9 @@ const NAME = 'submit_commands'
  * async task that says so.
  * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
  */
-export function createSubmitCommandsTool(options: SubmitCommandsOptions): Tool<typeof submitCommandsSchema> {
+export function createSubmitCommandsTool(
+  options: SubmitCommandsOptions,
+): Tool<ReturnType<typeof submitCommandsSchema>> {
   const timeoutOf = timeoutPolicy(options)
   const maxChars = checkMaxMessageChars(options.maxMessageChars)
   const { taskManager, followUps = CHECK_FOLLOW_UPS } = options
@@ -74,7 +78,7 @@ export function createSubmitCommandsTool(options: SubmitCommandsOptions): Tool<t
       'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
       'default the call returns at once and the commands run in the background: check_async_tasks shows how they are ' +
       'doing, and their result comes by itself. With async: false the call returns the result.',
-    inputSchema: submitCommandsSchema,
+    inputSchema: submitCommandsSchema(),
     describe: (input) => {
       const count = input.commands.length
       return `Run ${count} command${count === 1 ? '' : 's'}${input.async ? ' in the background' : ''}: ${previewText(input.task_name, 100)}`
@@ -172,7 +176,7 @@ function bound(run: CommandRun) {
   }
 }
 
-type Submission = Omit<z.output<typeof submitCommandsSchema>, 'async' | 'timeout_seconds'>
+type Submission = Omit<z.output<ReturnType<typeof submitCommandsSchema>>, 'async' | 'timeout_seconds'>
 
 function toMessage({ instanceId: named, commands: calls, ...rest }: Submission): TaskSubmitMessage {
   return {

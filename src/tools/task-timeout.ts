@@ -1,14 +1,17 @@
 /** The deadline of a task that a model asked for: its wish, the default, and the limit. */
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
 
 /** The parameter of every tool that starts a task. */
-export const timeoutSecondsSchema = z
-  .number()
-  .max(2 ** 31)
-  .refine((seconds) => seconds > 0 || seconds === -1, 'a number of seconds > 0, or -1 for no deadline')
-  .optional()
-  .describe('After how many seconds it is stopped; -1 for no deadline.')
+export const timeoutSecondsSchema = lazily(() =>
+  z
+    .number()
+    .max(2 ** 31)
+    .refine((seconds) => seconds > 0 || seconds === -1, 'a number of seconds > 0, or -1 for no deadline')
+    .optional()
+    .describe('After how many seconds it is stopped; -1 for no deadline.'),
+)
 
 /** A setting that stands, or one that is asked for at every call. */
 export type TimeoutSetting = number | (() => number)

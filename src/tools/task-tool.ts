@@ -1,5 +1,6 @@
 /** The tool task: runs a subagent, in place or in the background (seed 001). */
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import { checkMaxMessageChars, previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { preview } from '../protocol/preview.js'
@@ -13,32 +14,34 @@ import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
 
-export const taskSchema = z.strictObject({
-  subagent_name: z
-    .string()
-    .max(256)
-    .refine(notBlank, 'the name of a subagent')
-    .describe('The name of the subagent to run.'),
-  goal_prompt: z.string().refine(notBlank, 'a goal, in words').describe('What the subagent is to achieve.'),
-  behaviour_prompts: z.array(z.string()).optional().describe('How it is to go about it: further instructions.'),
-  tool_whitelist: z.array(z.string()).optional().describe('The only tools it may use. Default: all it has.'),
-  expected_outputs: z
-    .record(z.string(), z.string())
-    .optional()
-    .describe('The variables it is to emit: a description of each, by name.'),
-  timeout_seconds: timeoutSecondsSchema,
-  context: z.record(z.string(), z.unknown()).optional().describe('Anything else it needs to know, by name.'),
-  async: z
-    .boolean()
-    .optional()
-    .describe('true: run in the background; you are told when it ends. false (default): wait for its result.'),
-})
+export const taskSchema = lazily(() =>
+  z.strictObject({
+    subagent_name: z
+      .string()
+      .max(256)
+      .refine(notBlank, 'the name of a subagent')
+      .describe('The name of the subagent to run.'),
+    goal_prompt: z.string().refine(notBlank, 'a goal, in words').describe('What the subagent is to achieve.'),
+    behaviour_prompts: z.array(z.string()).optional().describe('How it is to go about it: further instructions.'),
+    tool_whitelist: z.array(z.string()).optional().describe('The only tools it may use. Default: all it has.'),
+    expected_outputs: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('The variables it is to emit: a description of each, by name.'),
+    timeout_seconds: timeoutSecondsSchema(),
+    context: z.record(z.string(), z.unknown()).optional().describe('Anything else it needs to know, by name.'),
+    async: z
+      .boolean()
+      .optional()
+      .describe('true: run in the background; you are told when it ends. false (default): wait for its result.'),
+  }),
+)
 
 /**
  * What the model sends.
  * @useDeclaredType
  */
-export type TaskParams = z.input<typeof taskSchema>
+export type TaskParams = z.input<ReturnType<typeof taskSchema>>
 
 /** Options of `createTaskTool`. */
 export interface TaskToolOptions extends TimeoutSettings {
@@ -62,7 +65,7 @@ const NAME = 'task'
  * Makes the tool.
  * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
  */
-export function createTaskTool(options: TaskToolOptions): Tool<typeof taskSchema> {
+export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
   const timeoutOf = timeoutPolicy(options)
   const maxChars = checkMaxMessageChars(options.maxMessageChars)
   const { owner } = options
@@ -71,7 +74,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<typeof taskSchema
     description:
       'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
       'subagent runs in the background: check_async_tasks shows how it is doing, and its result comes by itself.',
-    inputSchema: taskSchema,
+    inputSchema: taskSchema(),
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
@@ -115,7 +118,7 @@ export class TaskTool {
   /** It starts work. */
   readonly kind = 'execute'
   /** The neutral tool inside. */
-  readonly tool: Tool<typeof taskSchema>
+  readonly tool: Tool<ReturnType<typeof taskSchema>>
 
   /** @throws InvalidSettingError as `createTaskTool` does */
   constructor(deps: TaskToolOptions) {

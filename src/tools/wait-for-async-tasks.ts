@@ -1,5 +1,6 @@
 /** The tool wait_for_async_tasks: blocks until tasks have ended, and returns what they returned. */
 import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines, checkMaxMessageChars } from '../async-tasks/bounded-text.js'
 import { coreOf } from '../async-tasks/core.js'
@@ -20,27 +21,29 @@ const DEFAULT_WAIT_SECONDS = 60
 /** The longest wait, in seconds: a model that waits hears nothing else. */
 const MAX_WAIT_SECONDS = 600
 
-export const waitForAsyncTasksSchema = z.strictObject({
-  task_ids: z
-    .array(z.string())
-    .optional()
-    .describe('Task IDs or unique prefixes. Default: every task that runs or whose result is still to be told.'),
-  mode: z
-    .enum(['any', 'all'])
-    .optional()
-    .describe('all (default): until the last of them has ended. any: until the first has.'),
-  timeout_seconds: z
-    .number()
-    .min(0)
-    .optional()
-    .describe(`The longest wait, in seconds. Default ${DEFAULT_WAIT_SECONDS}.`),
-})
+export const waitForAsyncTasksSchema = lazily(() =>
+  z.strictObject({
+    task_ids: z
+      .array(z.string())
+      .optional()
+      .describe('Task IDs or unique prefixes. Default: every task that runs or whose result is still to be told.'),
+    mode: z
+      .enum(['any', 'all'])
+      .optional()
+      .describe('all (default): until the last of them has ended. any: until the first has.'),
+    timeout_seconds: z
+      .number()
+      .min(0)
+      .optional()
+      .describe(`The longest wait, in seconds. Default ${DEFAULT_WAIT_SECONDS}.`),
+  }),
+)
 
 /**
  * What the model sends.
  * @useDeclaredType
  */
-export type WaitForAsyncTasksParams = z.input<typeof waitForAsyncTasksSchema>
+export type WaitForAsyncTasksParams = z.input<ReturnType<typeof waitForAsyncTasksSchema>>
 
 /** Options of `createWaitForAsyncTasksTool`. */
 export interface WaitForAsyncTasksOptions {
@@ -62,7 +65,9 @@ const NAME = 'wait_for_async_tasks'
  * Makes the tool. What a call returns counts as told; an aborted call gives it back.
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` not a number > 0
  */
-export function createWaitForAsyncTasksTool(options: WaitForAsyncTasksOptions): Tool<typeof waitForAsyncTasksSchema> {
+export function createWaitForAsyncTasksTool(
+  options: WaitForAsyncTasksOptions,
+): Tool<ReturnType<typeof waitForAsyncTasksSchema>> {
   const { getAsyncTaskManager, owner, maxWaitSeconds = MAX_WAIT_SECONDS, followUps = CHECK_FOLLOW_UPS } = options
   const maxChars = checkMaxMessageChars(options.maxMessageChars)
   if (!Number.isFinite(maxWaitSeconds) || maxWaitSeconds <= 0) {
@@ -73,7 +78,7 @@ export function createWaitForAsyncTasksTool(options: WaitForAsyncTasksOptions): 
     description:
       'Wait until background async tasks have ended, and get their results. Without task_ids it waits for every running ' +
       'task. Use it when nothing else is left to do: results also come by themselves.',
-    inputSchema: waitForAsyncTasksSchema,
+    inputSchema: waitForAsyncTasksSchema(),
     describe: ({ task_ids = [], mode = 'all' }) => {
       const which = task_ids.length === 0 ? 'async tasks' : `async tasks ${task_ids.map((id) => `'${id}'`).join(', ')}`
       return `Wait for ${mode} of the ${which}`
@@ -183,7 +188,7 @@ export class WaitForAsyncTasksTool {
   /** It only waits. */
   readonly kind = 'think'
   /** The neutral tool inside. */
-  readonly tool: Tool<typeof waitForAsyncTasksSchema>
+  readonly tool: Tool<ReturnType<typeof waitForAsyncTasksSchema>>
 
   /** @throws InvalidSettingError as `createWaitForAsyncTasksTool` does */
   constructor(deps: WaitForAsyncTasksOptions) {

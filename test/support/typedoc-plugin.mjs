@@ -35,7 +35,14 @@ function descriptionOf(schema, checker) {
   if (ts.isIdentifier(schema)) {
     return descriptionOf(initializerOf(checker.getSymbolAtLocation(schema), checker), checker)
   }
-  if (!ts.isCallExpression(schema) || !ts.isPropertyAccessExpression(schema.expression)) return undefined
+  if (!ts.isCallExpression(schema)) return undefined
+  if (ts.isIdentifier(schema.expression)) {
+    // `name()`, where name is `lazily(() => schema)`.
+    const [made] = schema.arguments
+    if (made === undefined) return descriptionOf(schema.expression, checker)
+    return schema.expression.text === 'lazily' ? descriptionOf(made.body, checker) : undefined
+  }
+  if (!ts.isPropertyAccessExpression(schema.expression)) return undefined
   const { name, expression: inner } = schema.expression
   return (name.text === 'describe' ? textOf(schema.arguments[0], checker) : undefined) ?? descriptionOf(inner, checker)
 }
