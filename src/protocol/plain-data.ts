@@ -8,15 +8,13 @@ const MAX_DEPTH = 100
 
 /** Copies and freezes any value. Never throws, whatever getters, proxies or `toJSON` methods do. */
 export function toPlainData(value: unknown): unknown {
-  return typeof value === 'object' && value !== null ? copy(value, new Map(), 0) : copy(value, NOTHING_SEEN, 0)
+  return copy(value, new Map(), 0)
 }
 
 /** The copies of the objects met so far, so that shared parts are copied once; `UNDER_WAY` for those around the one being copied. */
 type Seen = Map<object, unknown>
 
 const UNDER_WAY = Symbol('under way')
-
-const NOTHING_SEEN: Seen = new Map()
 
 function copy(value: unknown, seen: Seen, depth: number): unknown {
   switch (typeof value) {

@@ -5,15 +5,12 @@ import { lazily } from './lazily.js'
 /** The most commands a task may have. */
 export const MAX_COMMANDS = 1000
 
-const id = lazily(() => z.string().min(1).max(256))
-const json = lazily(() => z.record(z.string(), z.unknown()))
-
 /** One command as it is submitted. */
 export const commandInputSchema = lazily(() =>
   z.object({
     tool_name: z.string().min(1).max(256),
     intention: z.string().max(10_000).default(''),
-    args: json().default({}),
+    args: z.record(z.string(), z.unknown()).default({}),
     timeout: z.number().int().min(1).optional().describe('The longest it may take, in ms; capped by the server.'),
   }),
 )
@@ -28,11 +25,11 @@ export const taskSubmitSchema = lazily(() =>
     /** What it is for, in words. */
     task_intention: z.string().max(10_000).default(''),
     /** What runs it; the first that is connected if it is absent. */
-    instanceId: id().optional(),
+    instanceId: z.string().min(1).max(256).optional(),
     /** What it does, in order. */
     commands: z.array(commandInputSchema()).max(MAX_COMMANDS),
     /** What the submitter keeps with it. */
-    metadata: json().optional(),
+    metadata: z.record(z.string(), z.unknown()).optional(),
   }),
 )
 

@@ -32,6 +32,5 @@ await bundle.write({
   entryFileNames: '[name].js',
   chunkFileNames: 'chunks/[name].js',
   minifyInternalExports: false,
-  // A bundler that takes one chart need not take the others.
 })
 await bundle.close()

@@ -1,6 +1,7 @@
 /**
- * What typedoc takes from schemas, and what it leaves out of the API reference: the insides of types that a reader does not look for there. What a chart is made of is in
- * docs/machines.md, and a part of an anonymous type is no name that anyone can import: what it is a part of says what it means.
+ * What typedoc takes from schemas, and what it leaves out of the API reference: the insides of types that a reader does not look for
+ * there. What a chart is made of is in docs/machines.md, and a part of an anonymous type is no name that anyone can import: what it is a
+ * part of says what it means.
  */
 import { Comment, Converter, ReferenceType, ReflectionKind, makeRecursiveVisitor } from 'typedoc'
 import ts from 'typescript'
