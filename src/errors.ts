@@ -1,5 +1,5 @@
 /** The errors this package throws. Each has a stable `code`; the ones a caller would catch have a class. */
-import { preview } from './protocol/preview.js'
+import { preview } from './preview.js'
 
 /** The base of every error thrown here. */
 export class AgentTasksError extends Error {

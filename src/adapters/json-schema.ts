@@ -1,5 +1,5 @@
 /** `agent-tasks/adapters/json-schema`: the tools as plain JSON Schema and one function, for whatever has no adapter. */
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { errorResult, validationError, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 

@@ -6,13 +6,13 @@ import { filter, map, merge, type Observable, Subject, type Subscription } from 
 import { createActor } from 'xstate'
 import type { DeliveryEvent, DeliveryMachine, DeliveryRef, DeliveryTiming } from '../../machines/delivery.js'
 import { InvalidSettingError } from '../errors.js'
-import { isolateAbortListeners } from '../isolated-signal.js'
+import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { BusyWatch, type BusySource } from './busy.js'
 import { deliveryChartFor, noteCarrier, type Carrier } from './charts.js'
 import { coreOf, type RegistryCore } from './core.js'
 import { DEFAULT_OWNER, type AsyncTaskManager } from './manager.js'
 import type { LeasedReminder } from './reminder-service.js'
-import { isolateReport, type ErrorSource, type OnError } from './report.js'
+import { isolateReport, type ErrorSource, type OnError } from '../callbacks/error-report.js'
 
 /** What a turn is told about the delivery it is part of. */
 export interface TurnDelivery {

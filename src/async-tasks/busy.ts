@@ -12,7 +12,7 @@ import {
   tap,
   type Observable,
 } from 'rxjs'
-import type { OnError } from './report.js'
+import type { OnError } from '../callbacks/error-report.js'
 
 /** A function that tells it now, or an Observable that tells every change. */
 export type BusySource = (() => boolean) | Observable<boolean>

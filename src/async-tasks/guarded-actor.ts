@@ -6,7 +6,7 @@ import type { Observable } from 'rxjs'
 import type { Observer, Subscription } from 'xstate'
 import type { TaskRegistryEvent, TaskRegistryRef, TaskRegistrySnapshot } from '../../machines/task-registry.js'
 import type { RegistryCore } from './core.js'
-import { IsolatedObservable } from './isolated-observable.js'
+import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
 /** The actor ref, with `subscribe` and `send` that keep to the rules of `core.ts`. */
 export function guardActor(core: RegistryCore): TaskRegistryRef {

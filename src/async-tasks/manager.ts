@@ -47,19 +47,20 @@ import {
   type RegisterTaskInput,
   type RestorableRecord,
 } from '../protocol/async-tasks.js'
+import { checkLeast } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import { RegistryCore, registerCore } from './core.js'
 import { guardActor } from './guarded-actor.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { answerQuestion } from './questions.js'
-import { isolateReport, reportToConsole, type OnError } from './report.js'
+import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
 import { toRestoredRecords } from './restoring.js'
-import type { Inspect } from '../engine/inspection.js'
+import type { Inspect } from '../callbacks/inspection.js'
 import type { Runner } from '../engine/runner.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { startRun } from './runs.js'
-import { checkLeast, checkMaxAsyncTasks } from './settings.js'
+import { checkMaxAsyncTasks } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
 import { waitForTasks, waitUntilQuiet, type WaitOptions, type WaitResult } from './waiting.js'
 

@@ -5,7 +5,7 @@ import type { TaskEntry } from '../../machines/task-table.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, Runner } from '../engine/runner.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import type { RegistryCore } from './core.js'
 import { askQuestion } from './questions.js'
 

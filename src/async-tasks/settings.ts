@@ -64,9 +64,3 @@ export function checkMaxAsyncTasks(max: number, setting: string): number {
   }
   return max
 }
-
-/** A number option with a least value. Returns the value, or throws `InvalidSettingError`. */
-export function checkLeast(setting: string, value: number, least: number): number {
-  if (!Number.isFinite(value) || value < least) throw new InvalidSettingError(setting, value, `a number >= ${least}`)
-  return value
-}

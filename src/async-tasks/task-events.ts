@@ -12,9 +12,9 @@ import type {
   TerminalStatus,
 } from '../../machines/records.js'
 import { InvalidInputError } from '../errors.js'
-import { callIsolated } from '../isolated-call.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
 import { isEnd, type RegistryCore } from './core.js'
-import { IsolatedObservable } from './isolated-observable.js'
+import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
 /** How many tasks each owner has; owners that have none are absent. */
 export type OwnerCounts = ReadonlyMap<string, number>

@@ -7,7 +7,7 @@
  */
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
-import { callIsolated } from '../isolated-call.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
 import {
   registerResponseSchema,
   serverToWorkerSchema,

@@ -5,7 +5,7 @@
 import { describeFailure } from '../protocol/outcomes.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
 import type { ServerToWorkerMessage, WorkerMessage } from '../protocol/instance-messages.js'
-import { isolateAbortListeners } from '../isolated-signal.js'
+import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { executeTool, type WorkerProgress, type WorkerTool } from './worker-tools.js'
 
 type ToolCallMessage = Extract<ServerToWorkerMessage, { type: 'tool_call' }>

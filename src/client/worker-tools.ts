@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { jsonSchemaOf } from '../protocol/json-schema.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { failedResult, failureResult, toToolCallResult } from '../protocol/tool-result.js'
 
 /** How far a call has come, in MCP's words. */

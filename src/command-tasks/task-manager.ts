@@ -6,19 +6,19 @@
 import { Subject, type Observable } from 'rxjs'
 import type { Outcome, Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import { callIsolated } from '../isolated-call.js'
-import { toInspectFunction, type Inspect } from '../engine/inspection.js'
-import { createOutbox, type Outbox } from '../engine/outbox.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
+import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
+import { createOutbox, type Outbox } from '../callbacks/outbox.js'
 import { systemClock, type Clock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
-import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../async-tasks/report.js'
-import { IsolatedObservable } from '../async-tasks/isolated-observable.js'
-import { checkLeast } from '../async-tasks/settings.js'
+import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'
+import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import { performCommand } from '../instances/mcp-request.js'
+import { checkLeast } from '../protocol/option-checks.js'
 import { describeIssue } from '../protocol/parse.js'
 import { toPlainData } from '../protocol/plain-data.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import type {
   SubmitErrorCode,
   Task,
@@ -122,7 +122,7 @@ export class TaskManager {
         }),
       abortGraceMs: checkLeast('abortGraceMs', options.abortGraceMs ?? 2000, 0),
       commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
-      transact: (change) => this.#outbox.transact(change),
+      transact: (change) => this.#outbox.batch(change),
       defer: (run) => this.#outbox.push({ run, source: 'runner' }),
       onProgress: (message) => this.#outbox.push(message),
       onComplete: (message) => this.#outbox.push(message),
@@ -197,7 +197,7 @@ export class TaskManager {
       createdAt: now,
       ...(metadata !== undefined && { metadata: plainRecord(metadata) }),
     })
-    const { wake } = this.#outbox.transact(() => {
+    const { wake } = this.#outbox.batch(() => {
       const added = this.#lanes.add(task, place, instance.serial)
       this.#entries.set(task.id, added.entry)
       return added
@@ -278,7 +278,7 @@ export class TaskManager {
       this.#isDisposed = true
       this.#stopListening()
       // From inside a handler, what is cancelled now is told later: the streams end after that.
-      this.#outbox.transact(() => {
+      this.#outbox.batch(() => {
         for (const { task } of [...this.#entries.values()]) this.cancelTask(task.id)
         this.#outbox.push({ run: () => resolve(this.#finish()), source: 'runner' })
       })
@@ -292,7 +292,7 @@ export class TaskManager {
     this.#handlers.complete.clear()
     if (this.#sweep !== undefined) this.#clock.clearTimeout(this.#sweep)
     await Promise.all(this.#lanes.calls())
-    this.#outbox.transact(() => this.#lanes.stop())
+    this.#outbox.batch(() => this.#lanes.stop())
   }
 
   #tell(item: Item): void {

@@ -1,7 +1,7 @@
 /** The engine that runs work in this process: the default, and the fastest. */
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import type { Engine, Outcome, Run, Work } from './engine.js'
-import { isolateAbortListeners } from '../isolated-signal.js'
+import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 
 /** Options of `createInProcessEngine`. */
 export interface InProcessEngineOptions {

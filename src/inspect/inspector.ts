@@ -10,7 +10,7 @@
  */
 import type { InspectionEvent } from 'xstate'
 import { systemClock, type Clock } from '../clock.js'
-import { callIsolated } from '../isolated-call.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import { Backlog } from './backlog.js'
 import { createCapture, toMessage, type Captured } from './capture.js'

@@ -1,5 +1,5 @@
 /** The calls that an instance has in flight: each can be aborted alone, and all end with the instance. */
-import { isolateAbortListeners } from '../isolated-signal.js'
+import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { InstanceError } from '../errors.js'
 import type { ToolCall } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'

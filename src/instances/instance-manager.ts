@@ -7,12 +7,12 @@ import { createActor, type InspectionEvent } from 'xstate'
 import { z } from 'zod'
 import { instanceMachine, type InstanceEvent, type InstanceRef } from '../../machines/instance.js'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
-import { callIsolated } from '../isolated-call.js'
-import { toInspectFunction, type Inspect } from '../engine/inspection.js'
-import { createOutbox } from '../engine/outbox.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
+import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
+import { createOutbox } from '../callbacks/outbox.js'
 import { InstanceError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import type { Instance, InstanceEnd } from './instance.js'
 
 /** What went wrong besides, and with which instance. */
@@ -117,7 +117,7 @@ export class InstanceManager {
       ref: this.#createActor(instance, () => known),
     }
     this.#known.set(id, known)
-    this.#outbox.transact(() => known.ref.start())
+    this.#outbox.batch(() => known.ref.start())
     instance.onLost((reason) => this.#send(known, { type: 'connection.lost' }, reason))
     if (instance.connection === undefined) this.#send(known, { type: 'connection.opened' })
     else instance.connection.onEvent((type) => this.#send(known, { type }))
@@ -209,7 +209,7 @@ export class InstanceManager {
   }
 
   #change(known: Known, change: () => void): void {
-    this.#outbox.transact(() => {
+    this.#outbox.batch(() => {
       change()
       const state = stateOf(known.ref)
       if (state === known.state) return

@@ -2,7 +2,7 @@
 import { Client, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
 import { InstanceError, ToolCallError } from '../errors.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { createCallsInFlight, toError } from './calls-in-flight.js'
 import { packageVersion } from '../version.js'
 import { createDelay } from './delay.js'

@@ -3,7 +3,7 @@ import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
 import type { Task } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import {
   JSON_RPC,
   mcpRequestSchema,

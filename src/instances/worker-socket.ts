@@ -1,7 +1,7 @@
 /** How a remote worker gets in: `POST /register`, then `hello` on a socket. Whatever carries the frames hands them over here. */
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../clock.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { describeIssue, parseInput } from '../protocol/parse.js'
 import {
   registerRequestSchema,

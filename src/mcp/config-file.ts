@@ -5,7 +5,7 @@ import { ConfigFileError } from '../errors.js'
 import { agentConfigSchema, CONFIG_FILE_NAME, type AgentConfig } from '../protocol/agent-config.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 
 /** A configuration, and where its relative paths start. */
 export interface LoadedConfig {

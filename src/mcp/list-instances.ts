@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import type { ToolDescription } from '../instances/instance.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { defineTool, errorResult, type Tool } from '../tools/tool.js'
 import type { InstancePool, PooledInstance } from './instance-pool.js'
 

@@ -7,7 +7,7 @@ import {
   type Result,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'

@@ -1,7 +1,7 @@
 /** What a run returned or threw, as an output or as words. */
 import type { OutputObject } from '../../machines/records.js'
 import { toPlainData } from './plain-data.js'
-import { preview } from './preview.js'
+import { preview } from '../preview.js'
 
 /** Any value as an output: objects as they are, text as the final message, nothing as an empty output. */
 export function toOutput(value: unknown): OutputObject {

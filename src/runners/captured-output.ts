@@ -1,6 +1,6 @@
 /** What a program prints while it runs: told to the task at once, and kept in part for its end. */
 import type { RunContext } from '../engine/runner.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { createByteTail, type ByteTail } from './byte-tail.js'
 import { createLineSplitter } from './lines.js'
 import { needsWholeOutput } from './output-parsers.js'

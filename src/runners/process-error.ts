@@ -1,6 +1,6 @@
 /** How a program failed, in words that name the program and end with what it said last. */
 import { AgentTasksError } from '../errors.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { lastChars } from './byte-tail.js'
 import type { ProgramEnd, ProgramStop } from './supervision.js'
 

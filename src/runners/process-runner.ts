@@ -1,7 +1,7 @@
 /** Any program as the run of a background task: another agent's command line, a script, a build. */
 import type { OutputObject } from '../../machines/records.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { captureOutput } from './captured-output.js'
 import { parseOutput } from './output-parsers.js'
 import { describeTail, endError, ProcessAbortError, ProcessError } from './process-error.js'

@@ -1,6 +1,6 @@
 /** Why the system refused to start a program: its own words do not tell a missing program from a missing directory. */
 import { nodeBuiltin } from '../node-builtins.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { ProcessError } from './process-error.js'
 
 /** What was asked of the system. */

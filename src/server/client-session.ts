@@ -2,7 +2,7 @@
 import { completeMessage } from '../command-tasks/task-record.js'
 import { clientMessageSchema, type ClientMessage, type RequestId } from '../protocol/client-messages.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import type { Connection } from './connection.js'
 import type { Hub } from './hub.js'
 import { parseJson } from './json.js'

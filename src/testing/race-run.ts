@@ -9,7 +9,7 @@
  * It is longer than most files because the rules of a turn belong together.
  */
 import { AgentTasksError } from '../errors.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import { createRaceClock, type MovableRaceClock } from './race-clock.js'
 import {
   checkActors,

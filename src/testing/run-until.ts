@@ -4,7 +4,7 @@
  */
 import type { AnyActorRef, EventFrom, SnapshotFrom } from 'xstate'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 import type { ManualClock } from './manual-clock.js'
 import type { RaceClock } from './race-clock.js'
 

@@ -5,7 +5,7 @@
 import type { z } from 'zod'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../protocol/preview.js'
+import { preview } from '../preview.js'
 
 /** Why a call did not do what it was asked to. */
 export interface ToolError {

@@ -2,7 +2,7 @@
 import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'
-import type { OnError } from '../../../src/async-tasks/report.js'
+import type { OnError } from '../../../src/callbacks/error-report.js'
 
 function watch(source: BusySource) {
   const report = vi.fn<OnError>()

@@ -1,7 +1,6 @@
 /** Settings are read from what a person or a file writes, and refused by name, value and range. */
 import { describe, expect, it } from 'vitest'
 import {
-  checkLeast,
   checkMaxAsyncTasks,
   parseSetting,
   settingDefinitions,
@@ -79,17 +78,5 @@ describe("the manager's own limit", () => {
 
   it.each([-2, 1.5, NaN, Infinity])('may not be %d', (max) => {
     expect(messageOf(() => checkMaxAsyncTasks(max, 'maxAsyncTasks'))).toContain('Setting maxAsyncTasks')
-  })
-})
-
-describe('a number option', () => {
-  it('may be its least value, or more', () => {
-    expect([checkLeast('pollMs', 1, 1), checkLeast('pollMs', 1.5, 1)]).toEqual([1, 1.5])
-  })
-
-  it.each([0.5, -1, NaN, Infinity])('may not be %d', (value) => {
-    expect(messageOf(() => checkLeast('pollMs', value, 1))).toBe(
-      `Setting pollMs: got ${value}, expected a number >= 1.`,
-    )
   })
 })

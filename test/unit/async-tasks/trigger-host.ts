@@ -9,7 +9,7 @@ import {
 import type { BusySource } from '../../../src/async-tasks/busy.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
-import type { OnError } from '../../../src/async-tasks/report.js'
+import type { OnError } from '../../../src/callbacks/error-report.js'
 import { createPacedClock } from '../../support/paced-clock.js'
 
 /** A turn that was started. */

@@ -1,7 +1,7 @@
 /** What the lanes hold on to. What they do is tested through the task manager. */
 import { expect, it, vi } from 'vitest'
 import { createLanes } from '../../../src/command-tasks/lanes.js'
-import { createOutbox } from '../../../src/engine/outbox.js'
+import { createOutbox } from '../../../src/callbacks/outbox.js'
 import type { Task } from '../../../src/protocol/command-tasks.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -26,7 +26,7 @@ it('S9: tasks that are submitted and cancelled behind a long one do not pile up 
     abortGraceMs: 2000,
     commandTimeout: 60_000,
     perform: () => Promise.resolve(),
-    transact: (change) => outbox.transact(change),
+    transact: (change) => outbox.batch(change),
     defer: (effect) => outbox.push(effect),
     onProgress: () => undefined,
     onComplete,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { InvalidInputError } from '../../../src/errors.js'
 import { parseInput } from '../../../src/protocol/parse.js'
-import { preview } from '../../../src/protocol/preview.js'
+import { preview } from '../../../src/preview.js'
 
 const schema = z.strictObject({
   name: z.string().min(1).max(3),

@@ -1,6 +1,6 @@
 /** A2: listeners of an abort signal harm nobody, from the moment the signal is isolated. */
 import { describe, expect, it, vi } from 'vitest'
-import { isolateAbortListeners } from '../../src/isolated-signal.js'
+import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
 
 function isolated() {
   const controller = new AbortController()

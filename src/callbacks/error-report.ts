@@ -1,5 +1,5 @@
 /** Where exceptions of the host's own callbacks go: they change nothing else (A2). */
-import { callIsolated } from '../isolated-call.js'
+import { callIsolated } from './isolated-call.js'
 
 /** What threw, and for which task if it was about one. */
 export interface ErrorSource {

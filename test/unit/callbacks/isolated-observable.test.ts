@@ -1,7 +1,7 @@
 /** Observables that are handed out: a subscriber that throws harms nobody. */
 import { filter, map, Subject } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import { IsolatedObservable } from '../../../src/async-tasks/isolated-observable.js'
+import { IsolatedObservable } from '../../../src/callbacks/isolated-observable.js'
 
 function setUp() {
   const report = vi.fn()

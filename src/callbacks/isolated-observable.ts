@@ -3,7 +3,7 @@
  * as RxJS does with it. Whatever is piped from one is isolated too.
  */
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs'
-import { callIsolated } from '../isolated-call.js'
+import { callIsolated } from './isolated-call.js'
 
 type Report = (error: unknown) => void
 type Connect<T> = (subscriber: Subscriber<T>) => Subscription | (() => void) | undefined
