@@ -1,46 +1,55 @@
 /**
  * One background task: it runs until it ends, and it ends once.
  *
- * T1  A task ends in exactly one of completed, failed, cancelled; whatever arrives later changes nothing.
+ * T1  A task ends in exactly one of completed, failed, cancelled; later events change nothing.
  * T2  The event that ends a task fixes its status, output and error.
- * T3  After its deadline a task can only fail, unless someone cancels it first.
- * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace is over.
- * T5  A task that asks is running: whatever ends it, ends it, and its deadline goes on.
- * T6  A question is open until it is answered, once. Its number is never used again, and an overdue task has none.
+ * T3  After its deadline a task can only fail, unless it is cancelled first.
+ * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace has passed.
+ * T5  A task that asks is still running: any end ends it, and its deadline applies.
+ * T6  A question is open until it is answered, once. Question ids are never reused, and an overdue task has no open question.
  *
- * The chart is pure: the host provides `requestAbort` and `noteQuestions`, and the registry that owns the task stamps the
- * times.
+ * The registry keeps the time: it sends `deadline.passed` and `grace.passed`.
  */
-import { assign, not, setup, stateIn, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import type { AskedQuestion, OutputObject, Settlement, TaskQuestion } from './records.js'
 
-/** What a task actor starts with. */
-export interface AsyncTaskActorInput {
-  /** The id of the task. */
-  readonly id: string
-  /** Whose run it is. */
-  readonly subagentName: string
-  /** Deadline in ms; none when absent. */
-  readonly timeoutMs?: number
-  /** How long the task may wind down after its deadline, in ms. */
-  readonly graceMs: number
+/** The effects of a task, provided by the host. Called inside a transition: they must not throw. */
+export interface AsyncTaskHost {
+  /** Asks the run to stop: the deadline has passed. */
+  requestAbort(taskId: string): void
+  /** Publishes the open questions after a change. */
+  setQuestions(taskId: string, questions: readonly TaskQuestion[]): void
 }
 
-/** What ends a task. The first that arrives wins (T1). */
+/** The input of a task actor. */
+export interface AsyncTaskInput {
+  /** The id of the task. */
+  readonly id: string
+  /** The name of the subagent that runs it. */
+  readonly subagentName: string
+  /** The deadline in ms, for the message of a timeout; none when absent. */
+  readonly timeoutMs?: number
+  /** The effects of the task. */
+  readonly host: AsyncTaskHost
+}
+
+/** The events of a task. The first that ends it wins (T1). */
 export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | { readonly type: 'task.fail'; readonly error: string }
   | { readonly type: 'task.cancel' }
   | { readonly type: 'task.ask'; readonly question: AskedQuestion }
   | { readonly type: 'task.answer'; readonly questionId: string }
+  | { readonly type: 'deadline.passed' }
+  | { readonly type: 'grace.passed' }
 
-/** What the actor of a task knows. */
-export interface AsyncTaskContext extends AsyncTaskActorInput {
-  /** How it ended, once it has. */
+/** The context of a task actor. */
+export interface AsyncTaskContext extends AsyncTaskInput {
+  /** How the task ended; undefined while it runs. */
   readonly settlement: Settlement | undefined
-  /** What the run waits to be told, in the order in which it asked. */
+  /** The open questions, in the order in which they were asked. */
   readonly questions: readonly TaskQuestion[]
-  /** How many questions it has asked so far. */
+  /** How many questions the run has asked so far. */
   readonly asked: number
 }
 
@@ -48,28 +57,21 @@ const CANCELLED: Settlement = { status: 'cancelled' }
 
 const NO_QUESTIONS: readonly TaskQuestion[] = Object.freeze([])
 
-/** The message a task fails with when its deadline has passed; `reported` is what its run said afterwards. */
+/** The error of a task whose deadline passed; `reported` is what its run said afterwards. */
 export function timeoutMessage(timeoutMs: number, reported?: string): string {
   const limit = timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`
   return `Task timed out: it did not end within its limit of ${limit}.${reported === undefined ? '' : ` It then reported: ${reported}`}`
 }
 
-/** The chart of one background task. `requestAbort` must be provided. */
+/** The machine of one background task. */
 export const asyncTaskMachine = setup({
   types: {
     context: {} as AsyncTaskContext,
     events: {} as AsyncTaskEvent,
-    input: {} as AsyncTaskActorInput,
+    input: {} as AsyncTaskInput,
     output: {} as Settlement,
   },
-  delays: {
-    deadline: ({ context }) => context.timeoutMs ?? 0,
-    grace: ({ context }) => context.graceMs,
-  },
   guards: {
-    hasDeadline: ({ context }) => context.timeoutMs !== undefined,
-    isOverdue: stateIn({ running: { deadline: 'overdue' } }),
-    hasTime: not(stateIn({ running: { deadline: 'overdue' } })),
     isOneOfSeveral: ({ context: { questions }, event }) =>
       event.type === 'task.answer' && questions.length > 1 && questions.some(({ id }) => id === event.questionId),
     isOpen: ({ context, event }) =>
@@ -95,124 +97,91 @@ export const asyncTaskMachine = setup({
         error: timeoutMessage(context.timeoutMs ?? 0, event.type === 'task.fail' ? event.error : undefined),
       }),
     }),
-    keepQuestion: assign(({ context: { questions, asked }, event }) => {
+    addQuestion: assign(({ context: { questions, asked }, event }) => {
       if (event.type !== 'task.ask') return {}
       const question = Object.freeze({ ...event.question, id: `question-${asked + 1}` })
       return { questions: Object.freeze([...questions, question]), asked: asked + 1 }
     }),
-    dropQuestion: assign(({ context: { questions }, event }) => {
+    removeQuestion: assign(({ context: { questions }, event }) => {
       if (event.type !== 'task.answer') return {}
       return { questions: Object.freeze(questions.filter(({ id }) => id !== event.questionId)) }
     }),
-    dropQuestions: assign({ questions: NO_QUESTIONS }),
-    requestAbort: () => {
-      throw new Error('async-task: the host must provide the action requestAbort')
-    },
-    noteQuestions: () => {
-      throw new Error('async-task: the host must provide the action noteQuestions')
-    },
+    removeQuestions: assign({ questions: NO_QUESTIONS }),
+    publishQuestions: ({ context: { host, id, questions } }) => host.setQuestions(id, questions),
+    requestAbort: ({ context: { host, id } }) => host.requestAbort(id),
   },
 }).createMachine({
   id: 'asyncTask',
   description: 'One background run, from its registration to its only end.',
-  // New fields come first: a copy that is given more fields afterwards takes ten times as long.
   context: ({ input }) => ({ settlement: undefined, questions: NO_QUESTIONS, asked: 0, ...input }),
   initial: 'running',
   states: {
     running: {
-      description: 'The run has not ended. Whatever ends it first decides how.',
-      type: 'parallel',
+      description: 'The run is working.',
       on: {
+        'task.ask': {
+          target: 'asking',
+          actions: ['addQuestion', 'publishQuestions'],
+          description: 'The run asks the owner of its task a question.',
+        },
+        'deadline.passed': { target: 'stopping', description: 'The deadline has passed.' },
         'task.complete': { target: 'completed', actions: 'keepOutput', description: 'The run returned.' },
         'task.fail': { target: 'failed', actions: 'keepError', description: 'The run threw, or could not start.' },
-        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'Someone called it off.' },
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
       },
-      states: {
-        deadline: {
-          description: 'How much time it has.',
-          initial: 'unlimited',
-          states: {
-            unlimited: {
-              description: 'No deadline was set.',
-              always: { guard: 'hasDeadline', target: 'timed', description: 'A deadline was set: it counts from now.' },
-            },
-            timed: {
-              description: 'The deadline is being waited for.',
-              after: { deadline: { target: 'overdue', description: 'The deadline has passed.' } },
-            },
-            overdue: {
-              description:
-                'The deadline has passed: the run is asked to stop, and whatever it says now, the task fails.',
-              entry: 'requestAbort',
-              on: {
-                'task.complete': {
-                  target: '#asyncTask.failed',
-                  actions: 'keepTimeout',
-                  description: 'The run returned too late: its output is dropped.',
-                },
-                'task.fail': {
-                  target: '#asyncTask.failed',
-                  actions: 'keepTimeout',
-                  description: 'The run stopped; what it says is told along with the limit.',
-                },
-              },
-              after: {
-                grace: {
-                  target: '#asyncTask.failed',
-                  actions: 'keepTimeout',
-                  description: 'The run did not stop within its grace: it is waited for no longer.',
-                },
-              },
-            },
+    },
+    asking: {
+      description: 'The run has asked a question, and goes on when it is answered.',
+      on: {
+        'task.ask': { actions: ['addQuestion', 'publishQuestions'], description: 'The run asks another question.' },
+        'task.answer': [
+          {
+            guard: 'isOneOfSeveral',
+            actions: ['removeQuestion', 'publishQuestions'],
+            description: 'One of several questions was answered.',
           },
+          {
+            guard: 'isOpen',
+            target: 'running',
+            actions: ['removeQuestion', 'publishQuestions'],
+            description: 'The last open question was answered.',
+          },
+        ],
+        'deadline.passed': {
+          target: 'stopping',
+          actions: ['removeQuestions', 'publishQuestions'],
+          description: 'The deadline has passed: the open questions are withdrawn.',
         },
-        attention: {
-          description: 'Whether it waits for somebody.',
-          initial: 'working',
-          states: {
-            working: {
-              description: 'The run needs nobody.',
-              on: {
-                'task.ask': {
-                  guard: 'hasTime',
-                  target: 'asking',
-                  actions: ['keepQuestion', 'noteQuestions'],
-                  description: 'The run asks whoever its task is for.',
-                },
-              },
-            },
-            asking: {
-              description: 'The run has asked, and goes on when it is answered.',
-              always: {
-                guard: 'isOverdue',
-                target: 'working',
-                actions: ['dropQuestions', 'noteQuestions'],
-                description: 'The deadline has passed: nobody need answer any more.',
-              },
-              on: {
-                'task.ask': { actions: ['keepQuestion', 'noteQuestions'], description: 'The run asks one thing more.' },
-                'task.answer': [
-                  {
-                    guard: 'isOneOfSeveral',
-                    actions: ['dropQuestion', 'noteQuestions'],
-                    description: 'One of several questions was answered.',
-                  },
-                  {
-                    guard: 'isOpen',
-                    target: 'working',
-                    actions: ['dropQuestion', 'noteQuestions'],
-                    description: 'The last question was answered.',
-                  },
-                ],
-              },
-            },
-          },
+        'task.complete': { target: 'completed', actions: 'keepOutput', description: 'The run returned.' },
+        'task.fail': { target: 'failed', actions: 'keepError', description: 'The run threw, or could not start.' },
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
+      },
+    },
+    stopping: {
+      description: 'The deadline has passed: the run is asked to stop, and the task fails whatever the run reports.',
+      entry: 'requestAbort',
+      on: {
+        'task.complete': {
+          target: 'failed',
+          actions: 'keepTimeout',
+          description: 'The run returned too late: its output is dropped.',
+        },
+        'task.fail': {
+          target: 'failed',
+          actions: 'keepTimeout',
+          description: 'The run stopped; the error includes what it reported.',
+        },
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
+        'grace.passed': {
+          target: 'failed',
+          actions: 'keepTimeout',
+          description: 'The run did not stop within its grace period.',
         },
       },
     },
     completed: { type: 'final', description: 'The run returned an output.' },
-    failed: { type: 'final', description: 'The run threw, could not start, or outlived its deadline.' },
-    cancelled: { type: 'final', description: 'Someone called it off; what its run does later is dropped.' },
+    failed: { type: 'final', description: 'The run threw, could not start, or exceeded its deadline.' },
+    cancelled: { type: 'final', description: 'The task was cancelled; later results of its run are dropped.' },
   },
   output: ({ context }) => context.settlement ?? CANCELLED,
 })

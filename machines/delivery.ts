@@ -1,14 +1,12 @@
 /**
- * One owner's deliveries, for as long as its auto-trigger is subscribed: when something is owed and the agent is idle,
- * one message goes out, and the chart looks again after each.
+ * The deliveries to one owner, for as long as its auto-trigger is subscribed: when something is owed and the agent is idle, one
+ * message goes out, and the machine looks again after each.
  *
  * D1  At most one delivery is in flight.
- * D2  While something is owed and someone is subscribed, a wake-up is due: a timer, an idle edge or an end of a delivery.
- * D3  After every end of a delivery, good, bad or expired, it looks again.
- * D4  A refused or expired delivery is retried with exponential back-off, which a success or an empty ledger resets.
- * D5  Once detached nothing new starts; a delivery in flight is still seen to its end.
- *
- * The chart has no clock and no host: guards on the host, the delivery and its report are provided.
+ * D2  While something is owed and the trigger is subscribed, a wake-up is due: a timer, an idle edge or an end of a delivery.
+ * D3  After every end of a delivery, accepted, refused or expired, it looks again.
+ * D4  A refused or expired delivery is retried with exponential back-off; a success or an empty ledger resets the back-off.
+ * D5  Once detached no delivery starts; a delivery in flight still ends.
  */
 import {
   assign,
@@ -21,36 +19,35 @@ import {
   type SnapshotFrom,
 } from 'xstate'
 
-/** All in ms. */
+/** The durations of a trigger's deliveries, all in ms. */
 export interface DeliveryTiming {
-  /** How long to wait for more to end, after each end; 0 is one tick. */
+  /** How long to wait for further tasks to end, after each end; 0 is one tick. */
   readonly coalesceMs: number
-  /** The longest such wait. */
+  /** The maximum of that wait. */
   readonly maxWaitMs: number
-  /** How often to ask a busy agent again; none for an agent that says when it is idle. */
+  /** How often a busy agent is polled; absent for an agent that emits an event when it is idle. */
   readonly pollMs?: number
-  /** The back-off after the first refused delivery; each further one doubles it. */
+  /** The back-off after the first failed delivery; each further failure doubles it. */
   readonly retryInitialMs: number
-  /** The longest back-off. */
+  /** The maximum back-off. */
   readonly retryMaxMs: number
   /** How long a delivery may take; no limit when absent. */
   readonly timeoutMs?: number
 }
 
-interface DeliveryContext {
-  readonly timing: DeliveryTiming
+interface DeliveryContext extends DeliveryInput {
   /** Deliveries that failed in a row. */
   readonly failures: number
 }
 
-/** What the provided delivery reports. */
+/** The outcome of a delivery, as the host reports it. */
 export type DeliveryReport =
   | { readonly type: 'delivery.accepted' }
   | { readonly type: 'delivery.refused' }
-  /** There was nothing to send; if something is owed all the same, that is a failure. */
+  /** There was nothing to send; it is a failure if something is owed. */
   | { readonly type: 'delivery.emptied' }
 
-/** What moves a delivery: reports, wake-ups, and who listens. */
+/** The events of a delivery: reports, wake-ups, and subscriptions. */
 export type DeliveryEvent =
   | DeliveryReport
   | { readonly type: 'delivery.expired' }
@@ -64,21 +61,40 @@ export type DeliveryEvent =
   | { readonly type: 'trigger.detach' }
   | { readonly type: 'trigger.close' }
 
-function mustProvide(name: string): never {
-  throw new Error(`delivery: the host must provide ${name}`)
+/** The effects of an owner's deliveries, provided by the host. Called inside transitions: they must not throw. */
+export interface DeliveryHost {
+  /**
+   * Starts a delivery, which reports its outcome once.
+   * @returns a function that gives the delivery up; it does nothing once the outcome was reported
+   */
+  deliver(report: (outcome: DeliveryReport) => void): () => void
+  /** Whether nothing is owed to the owner. */
+  isNothingOwed(): boolean
+  /** Whether the owner's agent takes a message now. */
+  isAgentIdle(): boolean
+  /** Reports that a delivery took too long. */
+  reportExpiry(): void
+}
+
+/** The input of a delivery actor. */
+export interface DeliveryInput {
+  /** The durations that hold until `timing.set`. */
+  readonly timing: DeliveryTiming
+  /** The effects. */
+  readonly host: DeliveryHost
 }
 
 const EXPIRY = 'expiry'
 
-/** The chart of one owner's deliveries. The actor `deliver`, two guards and `reportExpiry` must be provided. */
+/** The machine of one owner's deliveries. */
 export const deliveryMachine = setup({
   types: {
     context: {} as DeliveryContext,
     events: {} as DeliveryEvent,
-    input: {} as DeliveryTiming,
+    input: {} as DeliveryInput,
   },
   actors: {
-    deliver: fromCallback<EventObject>(() => mustProvide('the actor deliver')),
+    deliver: fromCallback<EventObject, DeliveryHost>(({ input, sendBack }) => input.deliver(sendBack)),
   },
   delays: {
     coalesce: ({ context }) => context.timing.coalesceMs,
@@ -89,8 +105,8 @@ export const deliveryMachine = setup({
       Math.min(timing.retryMaxMs, timing.retryInitialMs * 2 ** Math.max(0, failures - 1)),
   },
   guards: {
-    isNothingOwed: () => mustProvide('the guard isNothingOwed'),
-    isAgentIdle: () => mustProvide('the guard isAgentIdle'),
+    isNothingOwed: ({ context }) => context.host.isNothingOwed(),
+    isAgentIdle: ({ context }) => context.host.isAgentIdle(),
     canPoll: ({ context }) => context.timing.pollMs !== undefined,
   },
   actions: {
@@ -100,78 +116,78 @@ export const deliveryMachine = setup({
       }
     }),
     stopExpiry: cancel(EXPIRY),
-    reportExpiry: () => mustProvide('the action reportExpiry'),
+    reportExpiry: ({ context }) => context.host.reportExpiry(),
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
-    forgetFailures: assign({ failures: 0 }),
+    resetFailures: assign({ failures: 0 }),
     setTiming: assign({
       timing: ({ context, event }) => (event.type === 'timing.set' ? event.timing : context.timing),
     }),
   },
 }).createMachine({
   id: 'delivery',
-  description: "Brings what is owed to one owner's agent, a message at a time.",
-  context: ({ input }) => ({ timing: input, failures: 0 }),
+  description: "Delivers what is owed to one owner's agent, one message at a time.",
+  context: ({ input }) => ({ ...input, failures: 0 }),
   initial: 'holding',
   on: {
     'trigger.close': { target: '.detached', description: 'The registry was disposed.' },
-    'timing.set': { actions: 'setTiming', description: 'Other durations hold from the next wait on.' },
+    'timing.set': { actions: 'setTiming', description: 'The new durations apply from the next wait on.' },
   },
   states: {
     dormant: {
       description: 'Nothing is owed.',
-      entry: 'forgetFailures',
+      entry: 'resetFailures',
       on: {
         'delivery.requested': { target: 'holding', description: 'Something became owed.' },
         'trigger.detach': { target: 'detached', description: 'The last subscriber left.' },
       },
     },
     holding: {
-      description: 'Something may be owed; it is not yet on its way.',
+      description: 'Something may be owed, and no message is in flight.',
       initial: 'gathering',
       on: { 'trigger.detach': { target: 'detached', description: 'The last subscriber left: nothing is sent.' } },
       states: {
         gathering: {
-          description: 'What ends together shares a message: each end restarts the wait, up to a longest one.',
+          description: 'Tasks that end together share a message: each end restarts the wait, up to a maximum.',
           initial: 'quiet',
-          after: { maxWait: { target: 'looking', description: 'The longest wait is over, whatever else ends.' } },
+          after: { maxWait: { target: 'looking', description: 'The maximum wait has passed.' } },
           states: {
             quiet: {
-              description: 'Nothing has ended for a moment.',
+              description: 'No task has ended for a moment.',
               after: {
-                coalesce: { target: '#delivery.holding.looking', description: 'Nothing more ended in the meantime.' },
+                coalesce: { target: '#delivery.holding.looking', description: 'No further task has ended.' },
               },
               on: {
                 'delivery.requested': {
                   target: 'quiet',
                   reenter: true,
-                  description: 'Something else became owed: it shares the message.',
+                  description: 'Another end is owed: it shares the message.',
                 },
               },
             },
           },
         },
         looking: {
-          description: 'Decides at once: nothing to say, nobody to say it to, or go.',
+          description: 'Decides at once whether to deliver, to wait for the agent, or to rest.',
           always: [
-            { guard: 'isNothingOwed', target: '#delivery.dormant', description: 'There is nothing to say.' },
-            { guard: 'isAgentIdle', target: '#delivery.delivering', description: 'The agent can be told.' },
-            { guard: 'canPoll', target: 'polling', description: 'The agent is busy and has to be asked again.' },
-            { target: 'waiting', description: 'The agent is busy and says itself when it is idle.' },
+            { guard: 'isNothingOwed', target: '#delivery.dormant', description: 'Nothing is owed.' },
+            { guard: 'isAgentIdle', target: '#delivery.delivering', description: 'The agent is idle.' },
+            { guard: 'canPoll', target: 'polling', description: 'The agent is busy and has to be polled.' },
+            { target: 'waiting', description: 'The agent is busy and emits an event when it is idle.' },
           ],
         },
         polling: {
-          description: 'The agent is busy, or another delivery of this owner is in flight; ask again in a while.',
-          after: { poll: { target: 'looking', description: 'It is time to ask again.' } },
+          description: 'The agent is busy, or another delivery to this owner is in flight; it is asked again later.',
+          after: { poll: { target: 'looking', description: 'The polling interval has passed.' } },
           on: {
-            'agent.idle': { target: 'gathering', description: 'The agent says that it has become idle.' },
-            'lease.ended': { target: 'gathering', description: 'Another delivery of this owner has ended.' },
+            'agent.idle': { target: 'gathering', description: 'The agent has become idle.' },
+            'lease.ended': { target: 'gathering', description: 'Another delivery to this owner has ended.' },
           },
         },
         waiting: {
-          description: 'As polling, but the agent says itself when it is idle.',
+          description: 'As polling, but the agent emits an event when it is idle.',
           on: {
             'agent.idle': { target: 'gathering', description: 'The agent has become idle.' },
-            'lease.ended': { target: 'gathering', description: 'Another delivery of this owner has ended.' },
+            'lease.ended': { target: 'gathering', description: 'Another delivery to this owner has ended.' },
           },
         },
       },
@@ -180,59 +196,65 @@ export const deliveryMachine = setup({
       description: 'One message is in flight.',
       entry: 'startExpiry',
       exit: 'stopExpiry',
-      invoke: { id: 'deliver', src: 'deliver' },
+      invoke: { id: 'deliver', src: 'deliver', input: ({ context }) => context.host },
       initial: 'attended',
       states: {
         attended: {
-          description: 'Someone is subscribed: its outcome decides what comes next.',
+          description: 'The trigger is subscribed: the outcome decides what comes next.',
           on: {
             'delivery.accepted': {
               target: '#delivery.holding',
-              actions: 'forgetFailures',
-              description: 'The agent took the message; something may have ended meanwhile.',
+              actions: 'resetFailures',
+              description: 'The agent accepted the message; another task may have ended meanwhile.',
             },
             'delivery.emptied': [
               {
                 guard: 'isNothingOwed',
                 target: '#delivery.dormant',
-                description: 'Someone else had told the agent by then.',
+                description: 'Another message has delivered it.',
               },
               {
                 target: '#delivery.backingOff',
                 actions: 'countFailure',
-                description: 'Something is owed, and there was no message all the same: a failure.',
+                description: 'Something is owed, but there was no message: a failure.',
               },
             ],
             'delivery.refused': {
               target: '#delivery.backingOff',
               actions: 'countFailure',
-              description: 'The agent did not take the message: what it carried is owed again.',
+              description: 'The agent refused the message: what it carried is owed again.',
             },
             'delivery.expired': {
               target: '#delivery.backingOff',
               actions: ['countFailure', 'reportExpiry'],
-              description: 'The agent took too long: the message is given up, and what it carried is owed again.',
+              description: 'The agent took too long: the delivery is given up, and what it carried is owed again.',
             },
             'trigger.detach': { target: 'unattended', description: 'The last subscriber left.' },
           },
         },
         unattended: {
-          description: 'Nobody is subscribed any more; only the outcome is awaited.',
+          description: 'The trigger has no subscriber; only the outcome is awaited.',
           on: {
-            'delivery.accepted': { target: '#delivery.detached', description: 'The message was taken.' },
+            'delivery.accepted': { target: '#delivery.detached', description: 'The message was accepted.' },
             'delivery.emptied': { target: '#delivery.detached', description: 'There was nothing to send.' },
-            'delivery.refused': { target: '#delivery.detached', description: 'It was not taken, and is not retried.' },
-            'delivery.expired': { target: '#delivery.detached', description: 'It took too long, and is given up.' },
-            'trigger.attach': { target: 'attended', description: 'Someone subscribed again.' },
+            'delivery.refused': {
+              target: '#delivery.detached',
+              description: 'The message was refused, and is not retried.',
+            },
+            'delivery.expired': {
+              target: '#delivery.detached',
+              description: 'The delivery took too long, and is given up.',
+            },
+            'trigger.attach': { target: 'attended', description: 'The trigger was subscribed again.' },
           },
         },
       },
     },
     backingOff: {
-      description: 'The last delivery failed. What ends now joins the retry; an idle edge fires it.',
-      after: { backOff: { target: 'holding', description: 'It is time for the retry.' } },
+      description: 'The last delivery failed. Tasks that end now join the retry; an idle edge starts it.',
+      after: { backOff: { target: 'holding', description: 'The back-off has passed.' } },
       on: {
-        'agent.idle': { target: 'holding', description: 'The agent has become idle: the retry comes at once.' },
+        'agent.idle': { target: 'holding', description: 'The agent has become idle: the retry starts at once.' },
         'trigger.detach': { target: 'detached', description: 'The last subscriber left: no retry.' },
       },
     },

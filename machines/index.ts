@@ -1,26 +1,20 @@
-/** The charts, each of which opens in Stately as it stands, and the types they share. */
-export { asyncTaskMachine, timeoutMessage } from './async-task.js'
+/** The machines, each of which opens in Stately as it stands, and the types that they share. */
+export { asyncTaskMachine } from './async-task.js'
 export type {
-  AsyncTaskActorInput,
   AsyncTaskContext,
   AsyncTaskEvent,
+  AsyncTaskHost,
+  AsyncTaskInput,
   AsyncTaskMachine,
   AsyncTaskRef,
   AsyncTaskSnapshot,
 } from './async-task.js'
-export { taskRegistryMachine } from './task-registry.js'
-export type {
-  TaskRegister,
-  TaskRegistryEvent,
-  TaskRegistryInput,
-  TaskRegistryMachine,
-  TaskRegistryRef,
-  TaskRegistrySnapshot,
-} from './task-registry.js'
-export type { Lease, LeaseRequest, TaskEntry } from './task-table.js'
+export type { RegistryPhase, RegistrySnapshot } from './task-registry.js'
 export { deliveryMachine } from './delivery.js'
 export type {
   DeliveryEvent,
+  DeliveryHost,
+  DeliveryInput,
   DeliveryMachine,
   DeliveryRef,
   DeliveryReport,

@@ -1,233 +1,311 @@
 /**
- * The parent of every task: it admits them, keeps their records and the ledger of what is owed, and prunes.
+ * The parent of every task: it admits tasks, keeps their records and the ledger of what is owed, and prunes.
  *
- * R1  Launches in their slots and live reservations never exceed the maximum, unless it was lowered under them.
+ * R1  Launched tasks and live reservations never exceed the maximum, unless it was lowered under them.
  * R2  An id that a retained record holds is never admitted again.
  * R3  A task that ends leaves a frozen record in the same transition, and its actor is let go.
- * R4  An entry is in at most one lease, and an owner has at most one exclusive lease out.
- * R5  Only records that owe nothing and whose handlers have run are pruned, the earliest ended first; one that owes
- *     is passed over.
- * R6  Every change is numbered and put in the outbox in that order; no host code runs inside a transition.
+ * R4  An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts).
+ * R5  Only records that owe nothing and whose handlers have run are pruned, the earliest ended first; one that is owed is
+ *     passed over.
+ * R6  Every change is numbered and queued for the host in that order; no host code runs inside a transition.
  * R7  A disposed registry changes nothing more.
  *
- * Children are made with `createActor({ parent })` in an assignment and started by the action that follows: `spawn`
- * copies the list of children at every launch.
+ * It is actor logic rather than a machine: it has no states to move between, only counts. Slots, ledger and history change in
+ * place; the snapshot is new after each event, and frozen. Tasks are made with `createActor({ parent })`: `spawn` copies the list
+ * of children at every launch.
  */
-import { assign, createActor, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
-import { asyncTaskMachine, type AsyncTaskMachine } from './async-task.js'
+import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef, type Snapshot } from 'xstate'
+import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
+import { DueTimes } from './due-times.js'
+import type { History } from './history.js'
+import type { Journal } from './journal.js'
+import type { Ledger, LeaseRequest } from './ledger.js'
 import type { AsyncTaskInfo, Settlement, TaskAdmission } from './records.js'
-import { TaskTable, type LeaseRequest, type TaskEntry, type TaskTableOptions } from './task-table.js'
+import type { Slots } from './slots.js'
+import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
+import { runningRecord } from './task-record.js'
 
-/** What the registry starts with. */
-export interface TaskRegistryInput extends TaskTableOptions {
-  /** The chart its tasks run, with the host's effects provided. */
-  readonly task?: AsyncTaskMachine
+/** The state of the registry: `full` when no slot is free, `draining` when more runs than the maximum allows. */
+export type RegistryPhase = 'available' | 'full' | 'draining' | 'disposed'
+
+/** A frozen snapshot of the registry's counts. */
+export type RegistrySnapshot = Snapshot<undefined> & {
+  readonly phase: RegistryPhase
+  /** How many tasks may run at once; -1 for no limit. */
+  readonly max: number
+  /** Tasks that run. */
+  readonly running: number
+  /** Slots in use, by tasks and by runs that outlive theirs. */
+  readonly slots: number
+  /** Reservations that were live at this snapshot; their expiry makes no new one. */
+  readonly reservations: number
+  /** Ended tasks that are owed and in no lease. */
+  readonly owed: number
+  /** Ended tasks in a lease. */
+  readonly leased: number
+  /** Records kept, running and ended. */
+  readonly retained: number
+  /** The number of the latest change. */
+  readonly seq: number
+  /** When the next deadline or grace period ends, in ms on the clock of `elapsed`; undefined when none is set. */
+  readonly nextDeadlineAt: number | undefined
 }
 
-interface TaskRegistryContext {
-  readonly table: TaskTable
-  readonly task: AsyncTaskMachine
+/** Why a task was not admitted. */
+export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room'
+
+/** The answer to `task.register`. */
+export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
+
+/** An event with an answer: `reply` is called inside the transition. */
+type Command<Type extends string, Payload, Answer> = Payload & {
+  readonly type: Type
+  readonly reply: (answer: Answer) => void
 }
 
-/** Takes a task in. */
-export interface TaskRegister {
-  /** What kind of event this is. */
-  readonly type: 'task.register'
-  /** The task. */
-  readonly admission: TaskAdmission
-  /** The reservation that it uses up, if it has one. */
-  readonly reservationId?: string
-  /** A launch: bound by the maximum, and its slot is held until `slot.release`. */
-  readonly isLaunched: boolean
-}
-
-/** What changes the registry; each event is one transition of the ledger. */
-export type TaskRegistryEvent =
-  | TaskRegister
-  | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
-  | { readonly type: 'task.notify'; readonly taskIds: readonly string[] }
-  | { readonly type: `xstate.done.actor.task.${string}`; readonly actorId: string; readonly output: Settlement }
-  | { readonly type: 'slot.release'; readonly slot: number }
-  | { readonly type: 'reservation.take'; readonly reservationId: string; readonly ttlMs: number }
-  | { readonly type: 'reservation.cancel'; readonly reservationId: string }
-  | { readonly type: 'limit.set'; readonly max: number }
-  | { readonly type: 'lease.take'; readonly request: LeaseRequest }
+/** The events of the registry; each is one transition of the ledger. */
+export type RegistryEvent =
+  | Command<
+      'task.register',
+      {
+        readonly admission: TaskAdmission
+        /** Bound by the maximum; its slot is held until `slot.release`. */
+        readonly isLaunched: boolean
+        readonly reservationId: string | undefined
+      },
+      Admission
+    >
+  | Command<'reservation.take', { readonly reservationId: string; readonly ttlMs: number }, boolean>
+  | Command<'reservation.cancel', { readonly reservationId: string }, boolean>
+  | Command<'lease.take', { readonly request: LeaseRequest }, Lease | undefined>
   | { readonly type: 'lease.acknowledge'; readonly deliveryId: string; readonly late?: readonly TaskEntry[] }
   | { readonly type: 'lease.release'; readonly deliveryId: string }
-  | { readonly type: 'owner.release'; readonly owner: string; readonly heir?: string }
+  | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
+  | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
+  | { readonly type: 'slot.release'; readonly entry: TaskEntry }
+  | { readonly type: 'limit.set'; readonly max: number }
+  | { readonly type: 'owner.release'; readonly owner: string; readonly heir: string | undefined }
   | { readonly type: 'text.cut'; readonly taskIds: readonly string[] }
   | { readonly type: 'text.read'; readonly taskId: string }
   | { readonly type: 'history.prune' }
+  | { readonly type: 'deadlines.due' }
   | { readonly type: 'registry.dispose' }
+
+/** The events that XState sends a parent when a child has ended. */
+type ChildEnd =
+  | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string; readonly output: Settlement }
+  | { readonly type: `xstate.error.actor.${string}`; readonly actorId: string; readonly error: unknown }
+
+/** The parts of a registry. They change in place, and only in its transitions. */
+export interface RegistryParts {
+  readonly slots: Slots
+  readonly ledger: Ledger
+  readonly history: History
+  readonly journal: Journal
+  /** The machine that each task runs. */
+  readonly task: AsyncTaskMachine
+  /** The effects of the tasks. */
+  readonly host: AsyncTaskHost
+  /** The time that deadlines are kept by, in ms; it is never set back. */
+  readonly elapsed: () => number
+  /** Describes what the actor of a task failed with. */
+  readonly describeError: (error: unknown) => string
+}
+
+/** The logic of the registry's actor. */
+export type RegistryLogic = ActorLogic<RegistrySnapshot, RegistryEvent | ChildEnd>
+/** The registry's actor. */
+export type RegistryRef = ActorRefFrom<RegistryLogic>
 
 const TASK_ACTOR_PREFIX = 'task.'
 
-/** The chart of the registry, the parent of every task's actor. It needs nothing from a host. */
-export const taskRegistryMachine = setup({
-  types: {
-    context: {} as TaskRegistryContext,
-    events: {} as TaskRegistryEvent,
-    input: {} as TaskRegistryInput,
-  },
-  guards: {
-    canAdmit: ({ context, event }) => {
-      if (event.type !== 'task.register') return false
-      const isLimited = event.isLaunched && event.admission.isForeground !== true
-      return context.table.admissionRefusal(event.admission.id, event.reservationId, isLimited) === undefined
-    },
-    canReserve: ({ context }) => context.table.hasRoom(),
-    hasRoom: ({ context }) => context.table.hasRoom(),
-    isFull: ({ context }) => !context.table.hasRoom(),
-    isOverLimit: ({ context }) => context.table.isOverLimit(),
-    isWithinLimit: ({ context }) => !context.table.isOverLimit(),
-  },
-  actions: {
-    admitTask: assign(({ context, event, self }) => {
-      if (event.type !== 'task.register') return {}
-      const { id, subagentName, timeoutMs, graceMs } = event.admission
-      const input = { id, subagentName, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) }
-      const ref = createActor(context.task, { id: TASK_ACTOR_PREFIX + id, input, parent: self })
-      context.table.admit(event.admission, ref, event.isLaunched, event.reservationId)
-      return {}
-    }),
-    startTask: ({ context, event }) => {
-      if (event.type === 'task.register') context.table.get(event.admission.id)?.ref?.start()
-    },
-    settleTask: ({ context, event }) => {
-      if (!('actorId' in event)) return
-      const entry = context.table.get(event.actorId.slice(TASK_ACTOR_PREFIX.length))
-      if (entry !== undefined) context.table.settle(entry, event.output)
-    },
-    restoreTask: ({ context, event }) => {
-      if (event.type === 'task.restore') context.table.restore(event.record)
-    },
-    noteNotified: ({ context, event }) => {
-      if (event.type === 'task.notify') context.table.notify(event.taskIds)
-    },
-    releaseSlot: ({ context, event }) => {
-      if (event.type === 'slot.release') context.table.releaseSlot(event.slot)
-    },
-    takeReservation: ({ context, event }) => {
-      if (event.type === 'reservation.take') context.table.reserve(event.reservationId, event.ttlMs)
-    },
-    cancelReservation: ({ context, event }) => {
-      if (event.type === 'reservation.cancel') context.table.cancelReservation(event.reservationId)
-    },
-    setLimit: ({ context, event }) => {
-      if (event.type === 'limit.set') context.table.max = event.max
-    },
-    takeLease: ({ context, event }) => {
-      if (event.type === 'lease.take') context.table.takeLease(event.request)
-    },
-    acknowledgeLease: ({ context, event }) => {
-      if (event.type !== 'lease.acknowledge') return
-      if (event.late === undefined) context.table.acknowledgeLease(event.deliveryId)
-      else context.table.acceptLate(event.late, event.deliveryId)
-    },
-    releaseLease: ({ context, event }) => {
-      if (event.type === 'lease.release') context.table.releaseLease(event.deliveryId)
-    },
-    releaseOwner: ({ context, event }) => {
-      if (event.type === 'owner.release') context.table.releaseOwner(event.owner, event.heir)
-    },
-    keepUnread: ({ context, event }) => {
-      if (event.type === 'text.cut') context.table.keepUnread(event.taskIds)
-    },
-    noteRead: ({ context, event }) => {
-      if (event.type === 'text.read') context.table.noteRead(event.taskId)
-    },
-    pruneHistory: ({ context }) => {
-      context.table.prune()
-    },
-  },
-}).createMachine({
-  id: 'taskRegistry',
-  description: 'The parent of every background task: limit, reservations, ledger, history.',
-  context: ({ input }) => ({ table: new TaskTable(input), task: input.task ?? asyncTaskMachine }),
-  initial: 'open',
-  states: {
-    open: {
-      description: 'Tasks come and go.',
-      initial: 'available',
-      states: {
-        available: {
-          description: 'A launch would find a free slot.',
-          always: [
-            { guard: 'isOverLimit', target: 'draining', description: 'More run than may.' },
-            { guard: 'isFull', target: 'full', description: 'The last slot was taken.' },
-          ],
-        },
-        full: {
-          description: 'Every slot is taken or reserved. A reservation that expires is noticed at the next event.',
-          always: [
-            { guard: 'isOverLimit', target: 'draining', description: 'More run than may.' },
-            { guard: 'hasRoom', target: 'available', description: 'A slot is free again.' },
-          ],
-        },
-        draining: {
-          description:
-            'The maximum was lowered, or passed by plain registrations: nothing is stopped, nothing launched.',
-          always: { guard: 'isWithinLimit', target: 'full', description: 'No more run than may.' },
-        },
-      },
-      on: {
-        'task.register': {
-          guard: 'canAdmit',
-          actions: ['admitTask', 'startTask'],
-          description: 'A task begins, if its id is free and there is room for a launch.',
-        },
-        'task.restore': {
-          actions: ['restoreTask', 'pruneHistory'],
-          description: 'A record from before a restart is taken back.',
-        },
-        'task.notify': {
-          actions: ['noteNotified', 'pruneHistory'],
-          description: 'The host says that its model has been told of these.',
-        },
-        'xstate.done.actor.task.*': {
-          actions: 'settleTask',
-          description: 'The chart of a task has ended: its record and its entry in the ledger are written.',
-        },
-        'slot.release': { actions: 'releaseSlot', description: 'A launched run has settled, or its grace has passed.' },
-        'reservation.take': {
-          guard: 'canReserve',
-          actions: 'takeReservation',
-          description: 'A slot is kept for a launch that is about to come.',
-        },
-        'reservation.cancel': { actions: 'cancelReservation', description: 'The launch does not come.' },
-        'limit.set': { actions: ['setLimit', 'pruneHistory'], description: 'The maximum changes; nothing is stopped.' },
-        'lease.take': { actions: 'takeLease', description: 'A message takes what it carries.' },
-        'lease.acknowledge': {
-          actions: ['acknowledgeLease', 'pruneHistory'],
-          description: 'A message was accepted: what it carried is delivered, also when its lease had been returned.',
-        },
-        'lease.release': {
-          actions: ['releaseLease', 'pruneHistory'],
-          description: 'A message was not accepted: what it carried is owed again.',
-        },
-        'owner.release': {
-          actions: ['releaseOwner', 'pruneHistory'],
-          description: 'What an owner has goes to another owner, or to nobody.',
-        },
-        'text.cut': {
-          actions: ['keepUnread', 'pruneHistory'],
-          description: 'A message told only a part of these: their records stay until they were read.',
-        },
-        'text.read': { actions: ['noteRead', 'pruneHistory'], description: 'Someone read the rest.' },
-        'history.prune': { actions: 'pruneHistory', description: 'Records that owe nothing may be dropped.' },
-        'registry.dispose': { target: 'disposed', description: 'The host ends everything.' },
-      },
-    },
-    disposed: {
-      type: 'final',
-      description: 'Nothing changes any more; the records can still be read.',
-    },
-  },
-})
+/** Makes the logic of one registry. */
+export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
+  const { slots, ledger, history, journal, task, host, elapsed } = parts
+  const deadlines = new DueTimes<TaskEntry>()
 
-/** The type of `taskRegistryMachine`. */
-export type TaskRegistryMachine = typeof taskRegistryMachine
-/** An actor that runs `taskRegistryMachine`. */
-export type TaskRegistryRef = ActorRefFrom<TaskRegistryMachine>
-/** A snapshot of such an actor. */
-export type TaskRegistrySnapshot = SnapshotFrom<TaskRegistryMachine>
+  const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
+
+  const snapshotOf = (status: 'active' | 'done', present: RegistryPhase): RegistrySnapshot =>
+    Object.freeze({
+      status,
+      output: undefined,
+      error: undefined,
+      phase: present,
+      max: slots.max,
+      running: ledger.countOf('running'),
+      slots: slots.inUse,
+      reservations: slots.reserved,
+      owed: ledger.countOf('owed'),
+      leased: ledger.countOf('leased'),
+      retained: history.size,
+      seq: journal.seq,
+      nextDeadlineAt: deadlines.next,
+    }) as RegistrySnapshot
+
+  const refusalOf = (
+    id: string,
+    reservationId: string | undefined,
+    isLimited: boolean,
+  ): AdmissionRefusal | undefined => {
+    if (history.get(id) !== undefined) return 'id-in-use'
+    if (reservationId !== undefined) return slots.hasReservation(reservationId) ? undefined : 'no-reservation'
+    return isLimited && !slots.hasRoom() ? 'no-room' : undefined
+  }
+
+  const admit = (
+    { admission, isLaunched, reservationId, reply }: Extract<RegistryEvent, { type: 'task.register' }>,
+    parent: AnyActorRef,
+  ): AnyActorRef | undefined => {
+    const { id, subagentName, timeoutMs, graceMs, isForeground = false } = admission
+    const refusal = refusalOf(id, reservationId, isLaunched && !isForeground)
+    if (refusal !== undefined) {
+      reply({ refusal })
+      return undefined
+    }
+    if (reservationId !== undefined) slots.cancelReservation(reservationId)
+    const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
+    const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
+    const seq = journal.next()
+    const entry = newEntry(runningRecord(admission, seq, journal.now()), ref, graceMs)
+    history.add(entry)
+    if (!isForeground) slots.take(entry, isLaunched)
+    if (timeoutMs !== undefined) deadlines.set(entry, elapsed() + timeoutMs)
+    ledger.add(entry)
+    journal.status(entry, null)
+    reply({ entry })
+    return ref
+  }
+
+  const end = (entry: TaskEntry | undefined, settlement: Settlement): void => {
+    if (entry === undefined || isTerminal(entry.record)) return
+    entry.ref = undefined
+    deadlines.delete(entry)
+    slots.end(entry)
+    history.end()
+    ledger.end(entry, settlement)
+  }
+
+  const restore = (record: AsyncTaskInfo): void => {
+    const entry = newEntry(record, undefined, 0)
+    entry.isHandled = true
+    journal.continueAfter(record.seq)
+    history.add(entry)
+    ledger.add(entry)
+  }
+
+  /** The tasks whose deadline or grace period has passed, with the event that each gets. */
+  const takeDue = (): (() => void)[] => {
+    const now = elapsed()
+    const due: TaskEntry[] = []
+    for (let entry = deadlines.take(now); entry !== undefined; entry = deadlines.take(now)) due.push(entry)
+    return due.map((entry) => {
+      const { ref, isOverdue, graceMs } = entry
+      // A grace period of 0 ms ends with the next timer: the run is asked to stop first.
+      if (!isOverdue) deadlines.set(entry, now + graceMs)
+      entry.isOverdue = true
+      return () => ref?.send({ type: isOverdue ? 'grace.passed' : 'deadline.passed' })
+    })
+  }
+
+  const prune = (): void => {
+    for (let entry = history.prune(); entry !== undefined; entry = history.prune()) journal.pruned(entry)
+  }
+
+  return {
+    getInitialSnapshot: () => snapshotOf('active', phase()),
+    getPersistedSnapshot: (snapshot) => snapshot,
+    transition: (snapshot, event, scope) => {
+      if (snapshot.status !== 'active') return snapshot
+      if ('actorId' in event) {
+        const entry = event.actorId.startsWith(TASK_ACTOR_PREFIX)
+          ? history.get(event.actorId.slice(TASK_ACTOR_PREFIX.length))
+          : undefined
+        end(entry, 'output' in event ? event.output : { status: 'failed', error: parts.describeError(event.error) })
+        return snapshotOf('active', phase())
+      }
+      switch (event.type) {
+        case 'task.register': {
+          const ref = admit(event, scope.self)
+          if (ref !== undefined) scope.defer(() => ref.start())
+          break
+        }
+        case 'task.restore':
+          restore(event.record)
+          prune()
+          break
+        case 'task.delivered':
+          for (const id of event.taskIds) {
+            const entry = history.get(id)
+            if (entry !== undefined) ledger.markDelivered(entry)
+          }
+          prune()
+          break
+        case 'history.prune':
+          prune()
+          break
+        case 'slot.release':
+          slots.release(event.entry)
+          break
+        case 'reservation.take': {
+          const isTaken = slots.hasRoom()
+          if (isTaken) slots.reserve(event.reservationId, event.ttlMs)
+          event.reply(isTaken)
+          break
+        }
+        case 'reservation.cancel':
+          event.reply(slots.cancelReservation(event.reservationId))
+          break
+        case 'limit.set':
+          slots.max = event.max
+          prune()
+          break
+        case 'lease.take':
+          event.reply(ledger.take(event.request))
+          break
+        case 'lease.acknowledge':
+          if (event.late === undefined) ledger.acknowledge(event.deliveryId)
+          else ledger.acceptLate(event.deliveryId, event.late)
+          prune()
+          break
+        case 'lease.release':
+          ledger.release(event.deliveryId)
+          prune()
+          break
+        case 'owner.release':
+          ledger.releaseOwner(event.owner, event.heir)
+          prune()
+          break
+        case 'text.cut':
+          for (const id of event.taskIds) history.keepUnread(id)
+          prune()
+          break
+        case 'text.read':
+          history.markRead(event.taskId)
+          prune()
+          break
+        case 'deadlines.due':
+          for (const send of takeDue()) scope.defer(send)
+          break
+        case 'registry.dispose':
+          return snapshotOf('done', 'disposed')
+      }
+      return snapshotOf('active', phase())
+    },
+  }
+}
+
+function newEntry(record: AsyncTaskInfo, ref: TaskEntry['ref'], graceMs: number): TaskEntry {
+  return {
+    record,
+    ref,
+    graceMs,
+    serial: record.seq,
+    lease: undefined,
+    claims: undefined,
+    isOverdue: false,
+    isDisowned: false,
+    isAccepted: false,
+    isHandled: false,
+  }
+}

@@ -1,23 +1,25 @@
-/** Time, as an option: what XState's delays, the streams and every timestamp go by. */
+/** Time, as an option: XState's delays, the streams and every timestamp use it. */
 
-/** Anything that tells the time and sets timers; tests bring their own. */
+/** The time and its timers; tests provide their own. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
+  /** Milliseconds since any fixed moment, on a clock that is never set: deadlines are kept by it. Default: `now`. */
+  monotonic?(): number
   /** Calls `run` once, `ms` milliseconds from now. */
   setTimeout(run: () => void, ms: number): unknown
-  /** Takes a timer back; one that has run or is unknown is no harm. */
+  /** Clears a timer; does nothing for one that has run or is unknown. */
   clearTimeout(timer: unknown): void
 }
 
-/** A computer's clock is set right by less than this, in ms, at any moment; by more when somebody sets it. */
+/** Time synchronisation sets a computer's clock back by less than this, in ms; a person sets it back by more. */
 const CLOCK_STEP_MS = 1000
 
 let latest = -Infinity
 
 /**
- * The platform's clock. It looks the globals up at every call, so that fake timers installed later work. While the platform's time goes
- * back by less than a second it stands still, so that what happens later is never dated earlier.
+ * The platform's clock. It looks the globals up at every call, so that fake timers installed later work. When the platform's time
+ * is set back by less than a second, this clock stands still until it has caught up: later events never get earlier timestamps.
  */
 export const systemClock: Clock = {
   now: () => {
@@ -26,11 +28,12 @@ export const systemClock: Clock = {
     latest = now
     return now
   },
+  monotonic: () => performance.now(),
   setTimeout: (run, ms) => globalThis.setTimeout(run, ms),
   clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof globalThis.setTimeout>),
 }
 
-/** The longest delay a platform timer takes; longer ones fire at once. */
+/** The longest delay of a platform timer; longer ones fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** A timer that may be longer than the platform allows. */
@@ -52,7 +55,12 @@ export function setLongTimeout(clock: Clock, run: () => void, ms: number): LongT
   return timer
 }
 
-/** Takes back a timer of `setLongTimeout`, whichever part of it is pending. */
+/** Clears a timer of `setLongTimeout`, whichever part of it is pending. */
 export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): void {
   if (timer?.current !== undefined) clock.clearTimeout(timer.current)
+}
+
+/** Milliseconds for measuring durations: see `Clock.monotonic`. */
+export function elapsedMs(clock: Clock): number {
+  return clock.monotonic?.() ?? clock.now()
 }

@@ -4,6 +4,8 @@
 export { AsyncTaskManager } from './async-tasks/manager.js'
 export type { AsyncTaskManagerOptions, ReadOutputOptions } from './async-tasks/manager.js'
 export type { TaskLease } from './async-tasks/leases.js'
+export type { RegistryActor } from './async-tasks/registry-actor.js'
+export type { RegistryPhase, RegistrySnapshot } from '../machines/task-registry.js'
 export type { OutputChunk } from './async-tasks/output-log.js'
 export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { WaitOptions, WaitResult } from './async-tasks/waiting.js'
@@ -56,7 +58,6 @@ export {
   InstanceError,
   InvalidInputError,
   InvalidSettingError,
-  ProtocolError,
   QuestionWithdrawnError,
   ReservationError,
   TaskIdInUseError,

@@ -24,7 +24,7 @@ const agents: Record<string, () => ExampleAgent> = {
 
 async function show(name: string, agent: ExampleAgent): Promise<void> {
   await Promise.all([agent.say('Start both jobs.'), agent.say('What is new meanwhile?')])
-  await agent.whenQuiet()
+  await agent.onIdle()
   await agent.dispose()
   console.log(`\n# ${name}`)
   for (const { type, from, text, answer = '' } of agent.transcript) {

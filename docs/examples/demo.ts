@@ -87,7 +87,7 @@ await agent.whileBusy(async () => {
   tasks.afterTurn({ accepted: true })
 })
 
-await manager.whenQuiet()
+await manager.onIdle()
 const verdict = recorder.check()
 unsubscribe()
 display.close()

@@ -9,6 +9,6 @@ const tasks = createAgentTasks({
 })
 const manager = tasks.getAsyncTaskManager()
 manager.launch({ subagentName: 'helper', goalPrompt: 'say hello' }, () => ({ final_message: 'hello' }))
-await manager.whenQuiet()
+await manager.onIdle()
 await tasks.dispose()
 await inspector.close() // sends what is left

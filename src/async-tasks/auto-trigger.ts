@@ -1,78 +1,85 @@
 /**
- * Wakes an idle agent with what it is owed (seed 001): one RxJS pipeline brings settlements, idle edges, returned leases
- * and re-subscription to the delivery chart, which lets one message out at a time.
+ * Wakes an idle agent with what it is owed: one RxJS pipeline feeds ends, idle edges, released leases and subscriptions to the
+ * delivery machine, which sends one message at a time.
  */
 import { filter, map, merge, type Observable, Subject, type Subscription } from 'rxjs'
 import { createActor } from 'xstate'
-import type { DeliveryEvent, DeliveryMachine, DeliveryRef, DeliveryTiming } from '../../machines/delivery.js'
+import {
+  deliveryMachine,
+  type DeliveryEvent,
+  type DeliveryHost,
+  type DeliveryMachine,
+  type DeliveryRef,
+  type DeliveryReport,
+  type DeliveryTiming,
+} from '../../machines/delivery.js'
 import { InvalidSettingError } from '../errors.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { BusyWatch, type BusySource } from './busy.js'
-import { deliveryChartFor, noteCarrier, type Carrier } from './charts.js'
-import { coreOf, type RegistryCore } from './core.js'
-import { DEFAULT_OWNER, type AsyncTaskManager } from './manager.js'
+import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
+import type { TaskRegistry } from './registry.js'
 import type { LeasedReminder } from './reminder-service.js'
 import { isolateReport, type ErrorSource, type OnError } from '../callbacks/error-report.js'
 
-/** What a turn is told about the delivery it is part of. */
+/** The delivery that a turn is part of. */
 export interface TurnDelivery {
-  /** The lease of what the message carries. */
+  /** The id of the delivery's lease. */
   readonly deliveryId: string
-  /** The tasks whose ends the message tells. */
+  /** The tasks that the message carries. */
   readonly taskIds: readonly string[]
   /** Aborts when the delivery has taken longer than `deliveryTimeoutMs`, or everything is disposed. */
   readonly signal: AbortSignal
 }
 
-/** Starts a turn of the agent with this text. It resolves when the message was accepted and rejects when it was not. */
+/** Starts a turn of the agent with this text. Its promise resolves when the message was accepted, and rejects when it was not. */
 export type TriggerAgentTurn = (text: string, delivery: TurnDelivery) => unknown
 
 /** The part of the reminder service that a trigger needs. */
 export interface ReminderSource {
-  /** Words what an owner is owed and leases it; undefined when there is nothing to say, or another holds the exclusive lease. */
+  /** Leases what an owner is owed and puts it into words; undefined when nothing is owed, or an exclusive lease is open. */
   leaseReminder(request: { readonly owner: string; readonly exclusive: boolean }): LeasedReminder | undefined
 }
 
-/** How an auto-trigger gathers, retries and gives up. All durations in ms. */
+/** Options of `AsyncTaskAutoTrigger`. */
 export interface AutoTriggerOptions {
-  /** Whose results to bring. Default `main`. */
+  /** The owner whose results it delivers. Default `main`. */
   readonly owner?: string
-  /** How long to wait for more to end, in ms, after each end. Default 0: one tick. */
+  /** How long to wait for further tasks to end, in ms, after each end. Default 0: one tick. */
   readonly coalesceMs?: number
-  /** The longest such wait in ms. Default 5000, or `coalesceMs` if that is longer. */
+  /** The maximum of that wait, in ms. Default 5000, or `coalesceMs` if that is longer. */
   readonly maxWaitMs?: number
-  /** Back-off of refused deliveries, in ms. Default 1000, doubling up to 60000. */
+  /** The back-off of failed deliveries, in ms. Default 1000, doubling up to 60000. */
   readonly retry?: { readonly initialMs?: number; readonly maxMs?: number }
-  /** How long a delivery may take in ms; after it the lease returns. Default: no limit. */
+  /** How long a delivery may take, in ms; after it the lease is released. Default: no limit. */
   readonly deliveryTimeoutMs?: number
-  /** How often to ask a busy function again while something is owed, in ms. Default 1000. */
+  /** How often `isAgentBusy` is called again while something is owed, in ms. Default 1000. */
   readonly pollMs?: number
-  /** Told of refused and expired deliveries and of a busy source that throws. Default: the manager's. */
+  /** Called with refused and expired deliveries, and with errors of `isAgentBusy`. Default: the manager's `onError`. */
   readonly onError?: OnError
-  /** The chart to run, with implementations provided by `machine.provide`. */
+  /** A machine that replaces the package's own, e.g. from `deliveryMachine.provide`. It gets the same input. */
   readonly machine?: DeliveryMachine
 }
 
-/** Brings one owner's results to its agent, one message at a time, for as long as it is subscribed. */
+/** Delivers one owner's results to its agent, one message at a time, while it is subscribed. */
 export class AsyncTaskAutoTrigger {
-  readonly #core: RegistryCore
+  readonly #registry: TaskRegistry
   readonly #reminders: ReminderSource
   readonly #owner: string
   readonly #options: AutoTriggerOptions
   readonly #onError: OnError
   readonly #busy: BusyWatch
   readonly #machine: DeliveryMachine
-  readonly #carrier: Carrier
+  readonly #host: DeliveryHost
   readonly #nudges$ = new Subject<DeliveryEvent>()
   #trigger: TriggerAgentTurn
   #subscribers = 0
   #pipeline: Subscription | undefined
-  #forgetPusher: (() => void) | undefined
+  #stopPushing: (() => void) | undefined
   #delivery: DeliveryRef | undefined
 
   /**
-   * @param isAgentBusy asked before each delivery, or an Observable of it
-   * @param triggerAgentTurn starts a turn with the message; its promise decides whether the message was accepted
+   * @param isAgentBusy called before each delivery, or an Observable
+   * @param triggerAgentTurn starts a turn with the message; its promise says whether the message was accepted
    * @throws InvalidSettingError for a duration that is not a number of ms in its range
    */
   constructor(
@@ -83,35 +90,35 @@ export class AsyncTaskAutoTrigger {
     options: AutoTriggerOptions = {},
   ) {
     checkDurations(options)
-    this.#core = coreOf(manager)
+    this.#registry = registryOf(manager)
     this.#reminders = reminders
     this.#owner = options.owner ?? DEFAULT_OWNER
     this.#options = options
-    this.#onError = isolateReport(options.onError ?? this.#core.report)
-    // After the last unsubscribe no callback runs, and onError is one.
+    this.#onError = isolateReport(options.onError ?? this.#registry.report)
+    // After the last unsubscribe no callback runs, onError included.
     const report: OnError = (error, from) => {
       if (this.#isSubscribed) this.#onError(error, from)
     }
     this.#busy = new BusyWatch(isAgentBusy, report, this.#owner)
     this.#trigger = triggerAgentTurn
-    this.#carrier = {
-      deliver: (sendBack) => this.#deliver(sendBack, report),
-      isNothingOwed: () => this.#core.table.countOf('owed', this.#owner) === 0,
-      // The host may unsubscribe while it is asked.
-      isAgentIdle: () => !this.#core.table.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
+    this.#host = {
+      deliver: (reportOutcome) => this.#deliver(reportOutcome, report),
+      isNothingOwed: () => this.#registry.ledger.countOf('owed', this.#owner) === 0,
+      // The host may unsubscribe inside isAgentBusy.
+      isAgentIdle: () => !this.#registry.ledger.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
       reportExpiry: () => {
         const limit = this.#options.deliveryTimeoutMs ?? 0
         const error = new Error(`A delivery was not accepted within ${limit} ms: its tasks are owed again.`)
-        // After the transition: what the host does when it is told is no part of this action.
+        // The host's callback runs after the transition.
         queueMicrotask(() => report(error, this.#from('delivery-timeout')))
       },
     }
-    this.#machine = deliveryChartFor(options.machine, this.#carrier)
+    this.#machine = options.machine ?? deliveryMachine
   }
 
   /**
-   * Starts bringing results, with what is owed already.
-   * @returns what ends it; a delivery in flight is still seen to its end. While several are held, all must be ended.
+   * Starts delivering, what is owed already included.
+   * @returns an unsubscribe function. A delivery in flight still ends. Of several subscriptions, all must be unsubscribed.
    */
   subscribe(): () => void {
     let isHeld = true
@@ -125,7 +132,7 @@ export class AsyncTaskAutoTrigger {
     }
   }
 
-  /** Replaces what tells that the agent is busy and what starts its turns; what is owed is looked at again. */
+  /** Replaces both callbacks, and looks again for what is owed. */
   updateCallbacks(isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn): void {
     this.#trigger = triggerAgentTurn
     this.#busy.source = isAgentBusy
@@ -133,26 +140,26 @@ export class AsyncTaskAutoTrigger {
     this.notifyIdle()
   }
 
-  /** Says that the agent has become idle, for a host whose `isAgentBusy` is a function. */
+  /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. */
   notifyIdle(): void {
     this.#nudges$.next({ type: 'agent.idle' })
   }
 
   get #isSubscribed(): boolean {
-    return this.#subscribers > 0 && !this.#core.isDisposed
+    return this.#subscribers > 0 && !this.#registry.isDisposed
   }
 
   #attach(): void {
-    const core = this.#core
-    if (core.isDisposed) return
-    this.#forgetPusher = core.notePusher(this.#owner)
-    core.transact(() => {
+    const registry = this.#registry
+    if (registry.isDisposed) return
+    this.#stopPushing = registry.addPushSubscriber(this.#owner)
+    registry.batch(() => {
       if (this.#delivery?.getSnapshot().status === 'active') {
         this.#delivery.send({ type: 'timing.set', timing: this.#timing() })
         this.#delivery.send({ type: 'trigger.attach' })
       } else this.#start()
     })
-    // A callback of the disposal subscribed: it was closed at once.
+    // Subscribed in a callback of the disposal: closed at once.
     if (this.#delivery === undefined) return
     this.#pipeline = merge(
       this.#wakeUps(),
@@ -163,23 +170,24 @@ export class AsyncTaskAutoTrigger {
 
   #start(): void {
     const id = `delivery.${this.#owner}`
-    const delivery = createActor(this.#machine, { id, input: this.#timing(), parent: this.#core.registry })
+    const input = { timing: this.#timing(), host: this.#host }
+    const delivery = createActor(this.#machine, { id, input, parent: this.#registry.actor })
     this.#delivery = delivery
     // A delivery in flight outlives its subscription, but not the registry.
-    const disposal = this.#core.told$.subscribe({ complete: () => this.#close() })
+    const disposal = this.#registry.notifications$.subscribe({ complete: () => this.#close() })
     delivery.subscribe({
       complete: () => {
         disposal.unsubscribe()
-        // An unsubscribe and a subscribe inside a callback arrive together after it: the first ends what the second joined.
+        // Unsubscribed and subscribed in one callback: the second joined the delivery that the first ended.
         if (this.#isSubscribed && this.#delivery === delivery) this.#start()
       },
     })
     delivery.start()
   }
 
-  /** What the registry has to tell a trigger of this owner. */
+  /** The registry's notifications that concern this owner. */
   #wakeUps(): Observable<DeliveryEvent> {
-    return this.#core.told$.pipe(
+    return this.#registry.notifications$.pipe(
       map((item): DeliveryEvent | undefined => {
         if (item.type === 'lease.ended') return item.owner === this.#owner ? { type: 'lease.ended' } : undefined
         if (item.type !== 'transition') return undefined
@@ -193,7 +201,7 @@ export class AsyncTaskAutoTrigger {
   #detach(): void {
     this.#pipeline?.unsubscribe()
     this.#pipeline = undefined
-    this.#forgetPusher?.()
+    this.#stopPushing?.()
     this.#send({ type: 'trigger.detach' })
   }
 
@@ -206,20 +214,20 @@ export class AsyncTaskAutoTrigger {
   }
 
   #send(event: DeliveryEvent, delivery = this.#delivery): void {
-    if (delivery?.getSnapshot().status === 'active') this.#core.transact(() => delivery.send(event))
+    if (delivery?.getSnapshot().status === 'active') this.#registry.batch(() => delivery.send(event))
   }
 
-  /** One delivery: leases, starts the turn, and settles the lease by its outcome. Returns what ends it early. */
-  #deliver(sendBack: (event: DeliveryEvent) => void, report: OnError): () => void {
+  /** One delivery: takes a lease, starts the turn, and ends the lease by its outcome. Returns a function that gives it up. */
+  #deliver(reportOutcome: (outcome: DeliveryReport) => void, report: OnError): () => void {
     const controller = new AbortController()
     let lease: LeasedReminder | undefined
     let isOver = false
-    const end = (event: DeliveryEvent, settle: () => void): void => {
+    const end = (outcome: DeliveryReport, settle: () => void): void => {
       if (isOver) return
       isOver = true
-      this.#core.transact(() => {
+      this.#registry.batch(() => {
         settle()
-        sendBack(event)
+        reportOutcome(outcome)
       })
     }
     const refuse = (error: unknown): void =>
@@ -236,7 +244,7 @@ export class AsyncTaskAutoTrigger {
       }
       const { text, deliveryId, taskIds, acknowledge } = lease
       Promise.resolve(this.#trigger(text, { deliveryId, taskIds, signal: controller.signal })).then(() => {
-        // A late acceptance still counts: what it carried and is owed again is owed no longer.
+        // A late acceptance counts: what the message carried is no longer owed.
         if (isOver) acknowledge()
         else end({ type: 'delivery.accepted' }, acknowledge)
       }, refuse)
@@ -257,7 +265,7 @@ export class AsyncTaskAutoTrigger {
 
   #timing(): DeliveryTiming {
     const { coalesceMs = 0, retry = {}, deliveryTimeoutMs, pollMs = 1000 } = this.#options
-    const timing: DeliveryTiming = {
+    return {
       coalesceMs,
       maxWaitMs: this.#options.maxWaitMs ?? Math.max(5000, coalesceMs),
       retryInitialMs: retry.initialMs ?? 1000,
@@ -265,8 +273,6 @@ export class AsyncTaskAutoTrigger {
       ...(deliveryTimeoutMs !== undefined && { timeoutMs: deliveryTimeoutMs }),
       ...(this.#busy.isPolled && { pollMs }),
     }
-    noteCarrier(timing, this.#carrier)
-    return timing
   }
 }
 

@@ -1,28 +1,28 @@
-/** Leases: a message that goes out holds exactly the entries whose text it carries, until it was accepted or refused. */
+/** Leases: a message holds exactly the tasks whose text it carries, until it was accepted or refused. */
 import type { SettledTaskInfo } from '../../machines/records.js'
-import type { LeaseRequest } from '../../machines/task-table.js'
-import type { RegistryCore } from './core.js'
+import type { LeaseRequest } from '../../machines/ledger.js'
+import type { TaskRegistry } from './registry.js'
 
-/** Entries that one message carries. */
+/** The tasks that one message carries. */
 export interface TaskLease {
   /** The lease's id. */
   readonly deliveryId: string
   /** The records, in the order in which they ended. */
   readonly tasks: readonly SettledTaskInfo[]
   /**
-   * The message was accepted: its entries are delivered. After `release` it means that the message was accepted after
-   * all, and what of it is still owed is owed no longer. Calling it again does nothing.
+   * The message was accepted: its tasks are delivered. After `release` it means that the message was accepted late: its tasks that
+   * are still owed are delivered. Calling it again does nothing.
    */
   readonly acknowledge: () => void
-  /** The message was not accepted: its entries are owed again. Does nothing once the lease has ended. */
+  /** The message was not accepted: its tasks are owed again. Does nothing once the lease has ended. */
   readonly release: () => void
 }
 
-/** Takes a lease; undefined when there is nothing to take, or another exclusive delivery of the owner is in flight. */
-export function takeLease(core: RegistryCore, request: LeaseRequest): TaskLease | undefined {
-  return core.transact(() => {
-    core.send({ type: 'lease.take', request })
-    const lease = core.table.lease(request.deliveryId)
+/** Opens a lease; undefined when there is nothing to lease, or the owner's exclusive lease is open. */
+export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLease | undefined {
+  // One batch: a subscriber that is notified of the lease may end it.
+  return registry.batch(() => {
+    const lease = registry.takeLease(request)
     if (lease === undefined) return undefined
     const { deliveryId } = request
     const entries = [...lease.entries]
@@ -30,10 +30,10 @@ export function takeLease(core: RegistryCore, request: LeaseRequest): TaskLease 
       deliveryId,
       tasks: Object.freeze(entries.map((entry) => entry.record as SettledTaskInfo)),
       acknowledge: () => {
-        const isOut = core.table.lease(deliveryId) === lease
-        core.transact(() => core.send({ type: 'lease.acknowledge', deliveryId, ...(!isOut && { late: entries }) }))
+        const isOpen = registry.ledger.lease(deliveryId) === lease
+        registry.send({ type: 'lease.acknowledge', deliveryId, ...(!isOpen && { late: entries }) })
       },
-      release: () => core.transact(() => core.send({ type: 'lease.release', deliveryId })),
+      release: () => registry.send({ type: 'lease.release', deliveryId }),
     })
   })
 }

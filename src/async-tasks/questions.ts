@@ -1,6 +1,6 @@
-/** Asks what a run wants to know, and takes the answer. */
+/** The questions of runs, and their answers. */
 import type { AskedQuestion, TaskAnswer } from '../../machines/records.js'
-import type { TaskEntry } from '../../machines/task-table.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import {
@@ -9,46 +9,51 @@ import {
   taskQuestionSchema,
   type TaskQuestionInput,
 } from '../protocol/task-questions.js'
-import type { RegistryCore } from './core.js'
 import { OpenQuestions } from './open-questions.js'
+import type { TaskRegistry } from './registry.js'
 
 /**
  * Asks on behalf of a task's run.
  * @returns resolves with the answer; rejects when the task ends or is overdue, or the question is malformed
  */
-export function askQuestion(core: RegistryCore, entry: TaskEntry, input: TaskQuestionInput): Promise<TaskAnswer> {
+export function askQuestion(registry: TaskRegistry, entry: TaskEntry, input: TaskQuestionInput): Promise<TaskAnswer> {
   const asked = new Promise<TaskAnswer>((resolve) => {
     const { message, schema } = parseInput(taskQuestionSchema(), input, 'question')
-    const question: AskedQuestion = { message, schema, askedAt: core.clock.now() }
-    resolve(core.transact(() => open(core, entry, question)))
+    const question: AskedQuestion = { message, schema, askedAt: registry.clock.now() }
+    resolve(registry.batch(() => open(registry, entry, question)))
   })
-  // A run that does not wait for its answer must not end the process when there will be none.
+  // A run that does not await the answer must not end the process when the question is withdrawn.
   asked.catch(() => undefined)
   return asked
 }
 
-function open(core: RegistryCore, entry: TaskEntry, question: AskedQuestion): Promise<TaskAnswer> {
+function open(registry: TaskRegistry, entry: TaskEntry, question: AskedQuestion): Promise<TaskAnswer> {
   const before = entry.record.questions?.length ?? 0
   entry.ref?.send({ type: 'task.ask', question })
   const id = entry.record.questions?.[before]?.id
   if (id === undefined) throw new QuestionWithdrawnError(entry.record.id)
-  return (core.attachment(entry).questions ??= new OpenQuestions()).wait(id)
+  return (registry.attachment(entry).questions ??= new OpenQuestions()).wait(id)
 }
 
 /**
  * Answers an open question of a task.
- * @returns false, and nothing changed, when no such question is open
- * @throws InvalidInputError for an answer that is none, or that does not fit the schema of its question
+ * @returns false, with nothing changed, when no such question is open
+ * @throws InvalidInputError for an answer that is malformed, or that does not fit the schema of its question
  */
-export function answerQuestion(core: RegistryCore, entry: TaskEntry, questionId: string, input: TaskAnswer): boolean {
-  // It is plain data from here on: nothing of the host's runs between the look at the question and its answer.
+export function answerQuestion(
+  registry: TaskRegistry,
+  entry: TaskEntry,
+  questionId: string,
+  input: TaskAnswer,
+): boolean {
+  // A copy, plain data: no code of the host runs between the check of the question and its answer.
   const answer = parseInput(taskAnswerSchema(), input, 'answer')
   const question = entry.record.questions?.find(({ id }) => id === questionId)
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
-  core.transact(() => {
+  registry.batch(() => {
     entry.ref?.send({ type: 'task.answer', questionId })
-    core.attachment(entry).questions?.answer(questionId, Object.freeze(answer) as TaskAnswer)
+    registry.attachment(entry).questions?.answer(questionId, Object.freeze(answer) as TaskAnswer)
   })
   return true
 }

@@ -1,32 +1,32 @@
-/** What the model reads about its background tasks: summary, reminders and leased reminders (seed 003). */
+/** The texts that the model reads about its background tasks: summary, reminders and leased reminders. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { checkMaxMessageChars } from './bounded-text.js'
-import { coreOf, type RegistryCore } from './core.js'
-import { DEFAULT_OWNER, type AsyncTaskManager } from './manager.js'
+import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
+import type { TaskRegistry } from './registry.js'
 import { boundNotification, formatCompletionNotification } from './notifications.js'
 import { shortIds } from './short-ids.js'
 
 /** Options of `AsyncTaskReminderService`. */
 export interface ReminderServiceOptions {
-  /** The most a message says about one task, in characters (default 20000); the rest can be read by cursor. */
+  /** The maximum text about one task in a message, in characters (default 20000); the rest can be read by cursor. */
   readonly maxMessageChars?: number
 }
 
-/** A reminder that is on its way: nobody else tells of its tasks until it ends. */
+/** A reminder and its lease: no other message carries its tasks until the lease ends. */
 export interface LeasedReminder {
   /** The lease's id. */
   readonly deliveryId: string
-  /** For the model. */
+  /** The text for the model. */
   readonly text: string
-  /** The tasks whose ends it tells, in the order in which they ended. */
+  /** The ids of its tasks, in the order in which they ended. */
   readonly taskIds: readonly string[]
-  /** The model's turn accepted the text. After `release`: it did after all. */
+  /** The model's turn accepted the text. May also be called after `release`, when the text was accepted late. */
   readonly acknowledge: () => void
-  /** It did not: the tasks are owed again. */
+  /** The turn did not accept the text: its tasks are owed again. */
   readonly release: () => void
 }
 
-/** How summaries and lists for people show a status. */
+/** The status in summaries and lists. */
 export const STATUS_ICONS = {
   running: '[RUNNING]',
   completed: '[DONE]',
@@ -34,20 +34,20 @@ export const STATUS_ICONS = {
   cancelled: '[CANCELLED]',
 } as const satisfies Record<AsyncTaskInfo['status'], string>
 
-/** Words what is owed for a model, under leases (seed 003). */
+/** Puts what is owed into words for a model. */
 export class AsyncTaskReminderService {
   readonly #manager: AsyncTaskManager
-  readonly #core: RegistryCore
+  readonly #registry: TaskRegistry
   readonly #maxChars: number
 
   /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
   constructor(manager: AsyncTaskManager, options: ReminderServiceOptions = {}) {
     this.#manager = manager
-    this.#core = coreOf(manager)
+    this.#registry = registryOf(manager)
     this.#maxChars = checkMaxMessageChars(options.maxMessageChars)
   }
 
-  /** Every task with its status, for the system instruction; `''` when there are none. Without an owner: everyone's. */
+  /** Every task with its status, for the system instruction; `''` when there is none. Without an owner: every owner's tasks. */
   generateStatusSummary(owner?: string): string {
     const all = this.#manager.getAllTasks()
     const tasks = owner === undefined ? all : all.filter((task) => task.owner === owner)
@@ -59,15 +59,15 @@ export class AsyncTaskReminderService {
     return [`[ASYNC TASKS: ${tasks.length} total]`, ...lines].join('\n')
   }
 
-  /** What is owed and how many tasks run, for the next turn; `''` for nothing. It takes no lease and marks nothing. */
+  /** What is owed and how many tasks run, for the next turn; `''` for nothing. It takes no lease. */
   generateReminder(owner?: string): string {
     const pending = this.#manager.getPendingNotifications(owner)
-    return this.#reminder(pending, this.#core.table.countOf('running', owner))
+    return this.#reminder(pending, this.#registry.ledger.countOf('running', owner))
   }
 
   /**
-   * Takes what is owed to an owner into a lease and words it.
-   * @param request `owner` (default `main`); `exclusive`: refuse while another exclusive delivery of the owner is in flight
+   * Leases what is owed to an owner and puts it into words.
+   * @param request `owner` (default `main`); `exclusive`: refuse while another exclusive lease of the owner is open
    * @returns undefined when nothing is owed
    */
   leaseReminder(request: { readonly owner?: string; readonly exclusive?: boolean } = {}): LeasedReminder | undefined {
@@ -75,8 +75,10 @@ export class AsyncTaskReminderService {
     const lease = this.#manager.lease({ owner, exclusive })
     if (lease === undefined) return undefined
     const cut: string[] = []
-    const text = this.#reminder(lease.tasks, this.#core.table.countOf('running', owner), (task) => cut.push(task.id))
-    if (cut.length > 0) this.#core.transact(() => this.#core.send({ type: 'text.cut', taskIds: cut }))
+    const text = this.#reminder(lease.tasks, this.#registry.ledger.countOf('running', owner), (task) =>
+      cut.push(task.id),
+    )
+    if (cut.length > 0) this.#registry.send({ type: 'text.cut', taskIds: cut })
     return Object.freeze({
       deliveryId: lease.deliveryId,
       text,
@@ -91,20 +93,20 @@ export class AsyncTaskReminderService {
     return formatCompletionNotification(task)
   }
 
-  /** Whether something is owed that is not on its way. */
+  /** Whether something is owed that no lease holds. */
   hasPendingNotifications(owner?: string): boolean {
-    return this.#core.table.countOf('owed', owner) > 0
+    return this.#registry.ledger.countOf('owed', owner) > 0
   }
 
   /**
-   * Marks everything that is owed as told, whether or not it was in a text: for a host that holds the turn itself and
-   * knows that nothing ended since its `generateReminder` (seed 003). Others lease.
+   * Marks everything that is owed as delivered, whether or not a text carried it: for a host that knows that no task has ended since
+   * its `generateReminder`. Use `leaseReminder` otherwise.
    */
   markAllNotified(): void {
     this.markNotified(this.#manager.getPendingNotifications().map((task) => task.id))
   }
 
-  /** Marks these tasks as told. */
+  /** Marks the ends of these tasks as delivered. */
   markNotified(ids: readonly string[]): void {
     for (const id of ids) this.#manager.markNotified(id)
   }

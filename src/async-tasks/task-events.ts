@@ -1,4 +1,4 @@
-/** Tells the host what happened: the seed's three handlers, and the streams. Every callback is isolated (A2). */
+/** Notifies the host: the handlers of ends, and the streams. Every callback is isolated (A2). */
 import { filter, map, type Observable, type Subscriber } from 'rxjs'
 import type {
   AsyncTaskInfo,
@@ -13,35 +13,35 @@ import type {
 } from '../../machines/records.js'
 import { InvalidInputError } from '../errors.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
-import { isEnd, type RegistryCore } from './core.js'
+import { isEnd, type TaskRegistry } from './registry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
 /** How many tasks each owner has; owners that have none are absent. */
 export type OwnerCounts = ReadonlyMap<string, number>
 
-/** How far a task has come. */
+/** A report of a task's progress. */
 export interface TaskProgressEvent {
   /** The task whose run reported. */
   readonly taskId: string
   /** The owner of the task. */
   readonly owner: string
-  /** How far it has come. */
+  /** The progress as reported. */
   readonly progress: TaskProgress
 }
 
-/** What the run of a task waits to be told, after that has changed. */
+/** The open questions of a task, after a change. */
 export interface TaskQuestionsEvent {
   /** The task that asks. */
   readonly taskId: string
-  /** Whom it is for. */
+  /** The owner of the task. */
   readonly owner: string
-  /** Empty when it waits for nothing any more. */
+  /** The open questions; empty when none is left. */
   readonly questions: readonly TaskQuestion[]
 }
 
 interface Registration {
   readonly handler: (task: never) => unknown
-  /** Only what happens after this change is told. */
+  /** The handler is notified of later changes only. */
   readonly since: number
   isActive: boolean
 }
@@ -61,16 +61,16 @@ export class TaskEvents {
   readonly running$: Observable<OwnerCounts>
   readonly progress$: Observable<TaskProgressEvent>
   readonly questions$: Observable<TaskQuestionsEvent>
-  readonly #core: RegistryCore
+  readonly #registry: TaskRegistry
   readonly #handlers: Handlers = { completed: new Set(), failed: new Set(), cancelled: new Set() }
   readonly #progressSubscribers = new Set<Subscriber<TaskProgressEvent>>()
 
-  constructor(core: RegistryCore) {
-    this.#core = core
-    const report = (error: unknown): void => core.report(error, { source: 'stream' })
+  constructor(registry: TaskRegistry) {
+    this.#registry = registry
+    const report = (error: unknown): void => registry.report(error, { source: 'stream' })
     this.transitions$ = new IsolatedObservable<TaskTransition>(report, (subscriber) => {
-      const since = core.seq
-      return core.told$
+      const since = registry.seq
+      return registry.notifications$
         .pipe(
           map((item) => (item.type === 'transition' ? item.transition : undefined)),
           filter((transition) => transition !== undefined && transition.seq > since),
@@ -84,7 +84,7 @@ export class TaskEvents {
     this.owed$ = this.#counts('owed', report)
     this.running$ = this.#counts('running', report)
     this.progress$ = new IsolatedObservable<TaskProgressEvent>(report, (subscriber) => {
-      if (core.isDisposed) {
+      if (registry.isDisposed) {
         subscriber.complete()
         return undefined
       }
@@ -92,75 +92,72 @@ export class TaskEvents {
       return () => this.#progressSubscribers.delete(subscriber)
     })
     this.questions$ = new IsolatedObservable<TaskQuestionsEvent>(report, (subscriber) =>
-      core.told$
+      registry.notifications$
         .pipe(
           map((item) => (item.type === 'questions' ? questionsOf(item.entry.record) : undefined)),
           filter((event) => event !== undefined),
         )
         .subscribe(subscriber),
     )
-    core.ended$.subscribe((transition) => {
-      this.#callHandlers(transition)
-    })
-    core.told$.subscribe({
-      complete: () => {
-        this.#close()
-      },
-    })
   }
 
-  /** Calls `handler` once for each task that ends so; returns what takes it back. */
+  /** Calls `handler` once for each task that ends with this status; returns an unsubscribe function. */
   on<S extends TerminalStatus>(status: S, handler: (task: HandledTasks[S]) => void): () => void {
     if (typeof handler !== 'function') throw new InvalidInputError('handler', handler, 'a function')
-    const registration: Registration = { handler, since: this.#core.seq, isActive: true }
-    if (!this.#core.isDisposed) this.#handlers[status].add(registration)
+    const registration: Registration = { handler, since: this.#registry.seq, isActive: true }
+    if (!this.#registry.isDisposed) this.#handlers[status].add(registration)
     return () => {
       registration.isActive = false
       this.#handlers[status].delete(registration)
     }
   }
 
-  /** Tells of progress; it is no change of state and has no place in the order of transitions. */
+  /** Emits progress. It is not a transition and has no place in their order. */
   emitProgress(record: AsyncTaskInfo, progress: TaskProgress): void {
     for (const subscriber of [...this.#progressSubscribers]) {
       subscriber.next({ taskId: record.id, owner: record.owner, progress })
     }
   }
 
-  #callHandlers(transition: TaskTransition): void {
+  /** Calls the handlers of a task's end, in the order of their registration. */
+  callHandlers(transition: TaskTransition): void {
     const { record } = transition
     for (const registration of [...this.#handlers[record.status as TerminalStatus]]) {
       if (!registration.isActive || registration.since >= transition.seq) continue
       callIsolated(
         () => registration.handler(record as never),
-        (error) => this.#core.report(error, { source: 'handler', taskId: record.id }),
+        (error) => this.#registry.report(error, { source: 'handler', taskId: record.id }),
       )
     }
   }
 
   #counts(kind: 'owed' | 'running', report: (error: unknown) => void): Observable<OwnerCounts> {
-    const core = this.#core
+    const registry = this.#registry
     return new IsolatedObservable<OwnerCounts>(report, (subscriber) => {
-      let last = core.table.countsByOwner(kind)
+      let last = registry.ledger.countsByOwner(kind)
       const emitIfChanged = (): void => {
-        const counts = core.table.countsByOwner(kind)
+        const counts = registry.ledger.countsByOwner(kind)
         if (haveSameCounts(counts, last)) return
         last = counts
         subscriber.next(counts)
       }
-      if (core.isDisposed) {
+      if (registry.isDisposed) {
         subscriber.next(last)
         subscriber.complete()
         return undefined
       }
-      // Subscribed before the first counts are told: what their subscriber changes is told as well.
-      const subscription = core.told$.subscribe({ next: emitIfChanged, complete: () => subscriber.complete() })
+      // Subscribed before the first counts are emitted, so that changes made by their subscriber are emitted too.
+      const subscription = registry.notifications$.subscribe({
+        next: emitIfChanged,
+        complete: () => subscriber.complete(),
+      })
       subscriber.next(last)
       return subscription
     })
   }
 
-  #close(): void {
+  /** Completes the streams that have no other source, and removes the handlers. */
+  close(): void {
     for (const handlers of Object.values(this.#handlers)) {
       for (const registration of handlers) registration.isActive = false
       handlers.clear()

@@ -1,40 +1,40 @@
-/** Waiting for tasks to end, and for everything to be told. */
+/** Waiting for tasks to end, and for an owner to have nothing left. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
-import type { TaskEntry } from '../../machines/task-table.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
-import { isEnd, type RegistryCore } from './core.js'
+import { isEnd, type TaskRegistry } from './registry.js'
 
-/** How to wait. */
+/** Options of `waitFor`. */
 export interface WaitOptions {
   /** `all` (default) waits for the last of them, `any` for the first. */
   readonly mode?: 'all' | 'any'
-  /** The longest wait in ms; without it the wait ends with the tasks. */
+  /** The maximum wait in ms; none when absent. */
   readonly timeoutMs?: number
   /** Ends the wait early: the promise rejects with the signal's reason, and nothing is acknowledged. */
   readonly signal?: AbortSignal
 }
 
-/** How to wait for what is worded for a model. */
+/** Options of a wait whose result is put into words for a model. */
 export interface WordedWaitOptions extends WaitOptions {
   /**
-   * Called with what has ended, in the step that acknowledges it and before: what is cut is noted here, while its record
-   * cannot be pruned. If it throws, the wait rejects and nothing is acknowledged.
+   * Called with the tasks that have ended, just before they are acknowledged and while their records cannot be pruned. If it throws,
+   * the wait rejects and nothing is acknowledged.
    */
   readonly onSettled?: (settled: readonly SettledTaskInfo[]) => void
-  /** The wait is also over as soon as one of the tasks waits for an answer: whoever waits may have to give it. */
+  /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
   readonly endsOnQuestion?: boolean
 }
 
-/** How the tasks stood when the wait was over. */
+/** The tasks at the end of a wait. */
 export interface WaitResult {
   /** Named tasks that had ended. */
   readonly settled: readonly SettledTaskInfo[]
   /** Named tasks that still ran. */
   readonly pending: readonly AsyncTaskInfo[]
-  /** Named ids that no retained task holds. */
+  /** Named ids that no retained task has. */
   readonly unknown: readonly string[]
 }
 
@@ -52,11 +52,11 @@ const optionsSchema = lazily(() =>
 )
 
 /**
- * Waits until the tasks have ended. Their ends are leased as they come, so that no reminder tells of them meanwhile;
- * what is returned is acknowledged, and an aborted wait gives everything back.
+ * Waits until the tasks have ended. Each end is leased as it comes, so that no reminder carries it meanwhile; what is returned is
+ * acknowledged, and an aborted wait releases everything.
  */
 export async function waitForTasks(
-  core: RegistryCore,
+  registry: TaskRegistry,
   taskIds: readonly string[],
   waitOptions: WordedWaitOptions,
   deliveryId: string,
@@ -65,33 +65,31 @@ export async function waitForTasks(
   const options = parseInput(optionsSchema(), waitOptions, 'options')
   const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion } = options
   signal?.throwIfAborted()
-  const found = ids.map((id) => core.table.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
-  const unknown = ids.filter((id) => core.table.get(id) === undefined)
-  core.transact(() =>
-    core.send({ type: 'lease.take', request: { deliveryId, taskIds: found.map((e) => e.record.id), isClaim: true } }),
-  )
+  const found = ids.map((id) => registry.history.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
+  const unknown = ids.filter((id) => registry.history.get(id) === undefined)
+  registry.takeLease({ deliveryId, taskIds: found.map(({ record }) => record.id), isClaim: true })
   const isOver = (): boolean =>
     (endsOnQuestion && found.some(isAsking)) ||
     (mode === 'all' || found.length === 0 ? found.every(hasEnded) : found.some(hasEnded))
   try {
-    // A subscriber that was just told of the lease may have aborted the signal: nothing would be heard of it later.
-    if (!isOver() && !core.isDisposed && signal?.aborted !== true) {
-      await waitUntil(core, { isOver, found, timeoutMs, signal })
+    // A subscriber may have aborted the signal when it was notified of the lease.
+    if (!isOver() && !registry.isDisposed && signal?.aborted !== true) {
+      await waitUntil(registry, { isOver, found, timeoutMs, signal })
     }
     // The signal may also have aborted after the last of them ended and before this resumed.
     signal?.throwIfAborted()
-    // Read and acknowledged in one step: what ended while this was resuming is in the result, or not acknowledged.
-    return core.transact(() => {
+    // Read and acknowledged in one batch: a task that ended meanwhile is in the result, or is not acknowledged.
+    return registry.batch(() => {
       const ended = found.filter(hasEnded)
       const pending = found.filter((entry) => !hasEnded(entry)).map((entry) => entry.record)
       onSettled?.(ended.map((entry) => entry.record as SettledTaskInfo))
-      core.send({ type: 'lease.acknowledge', deliveryId })
-      // What another message has on its way was returned all the same: if that one is refused, it is not owed again.
-      core.send({ type: 'lease.acknowledge', deliveryId, late: ended })
+      registry.send({ type: 'lease.acknowledge', deliveryId })
+      // The result has them also where another message holds the lease: if that one is refused, they are not owed again.
+      registry.send({ type: 'lease.acknowledge', deliveryId, late: ended })
       return { settled: ended.map((entry) => entry.record as SettledTaskInfo), pending, unknown }
     })
   } catch (error) {
-    core.transact(() => core.send({ type: 'lease.release', deliveryId }))
+    registry.send({ type: 'lease.release', deliveryId })
     throw error
   }
 }
@@ -109,7 +107,7 @@ interface Wait {
 }
 
 /** Resolves when the tasks have ended, the time is up, the signal aborts or everything is disposed. */
-function waitUntil(core: RegistryCore, wait: Wait): Promise<void> {
+function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
   const { isOver, found, timeoutMs, signal } = wait
   const waited = new Set(found)
   return new Promise((resolve) => {
@@ -117,8 +115,8 @@ function waitUntil(core: RegistryCore, wait: Wait): Promise<void> {
       stop()
       resolve()
     }
-    const timer = timeoutMs === undefined ? undefined : setLongTimeout(core.clock, end, timeoutMs)
-    const subscription = core.told$.subscribe({
+    const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs)
+    const subscription = registry.notifications$.subscribe({
       next: (item) => {
         if (item.type === 'lease.ended' || !waited.has(item.entry)) return
         if ((item.type === 'questions' || isEnd(item.transition)) && isOver()) end()
@@ -127,22 +125,23 @@ function waitUntil(core: RegistryCore, wait: Wait): Promise<void> {
     })
     const stop = (): void => {
       subscription.unsubscribe()
-      clearLongTimeout(core.clock, timer)
+      clearLongTimeout(registry.clock, timer)
       signal?.removeEventListener('abort', end)
     }
     signal?.addEventListener('abort', end, { once: true })
   })
 }
 
-/** Resolves when nothing of the owner (of everyone) runs, is owed or is on its way, or the registry is disposed. */
-export function waitUntilQuiet(core: RegistryCore, owner: string | undefined): Promise<void> {
-  const isQuiet = (): boolean =>
-    core.isDisposed || (['running', 'owed', 'leased'] as const).every((kind) => core.table.countOf(kind, owner) === 0)
-  if (isQuiet()) return Promise.resolve()
+/** Resolves when no task of the owner (of any owner) runs, is owed or is leased, or the registry is disposed. */
+export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
+  const isIdle = (): boolean =>
+    registry.isDisposed ||
+    (['running', 'owed', 'leased'] as const).every((kind) => registry.ledger.countOf(kind, owner) === 0)
+  if (isIdle()) return Promise.resolve()
   return new Promise((resolve) => {
-    const subscription = core.idle$.subscribe({
+    const subscription = registry.drained$.subscribe({
       next: () => {
-        if (!isQuiet()) return
+        if (!isIdle()) return
         subscription.unsubscribe()
         resolve()
       },

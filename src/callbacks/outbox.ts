@@ -5,24 +5,33 @@
  */
 export interface Outbox<Item> {
   /** Runs a change. What it queues, and what batches inside it queue, is delivered when the outermost batch has ended. */
-  batch<T>(change: () => T): T
+  readonly batch: <T>(change: () => T) => T
   /** Queues a notification. Call it inside a batch. */
-  push(item: Item): void
+  readonly push: (item: Item) => void
 }
 
-/**
- * @param notify delivers one item; it isolates the host's callbacks itself and does not throw
- * @param onDrained called each time the queue has become empty
- */
-export function createOutbox<Item>(notify: (item: Item) => void, onDrained?: () => void): Outbox<Item> {
-  const items: Item[] = []
+/** The callbacks of an outbox. They isolate the host's callbacks themselves, and do not throw. */
+export interface OutboxOptions<Item> {
+  /** Delivers one item. */
+  readonly notify: (item: Item) => void
+  /** Called after each change, while it still counts as a part of its batch. */
+  readonly onChanged?: () => void
+  /** Called each time the queue has become empty. */
+  readonly onDrained?: () => void
+}
+
+/** Makes an empty outbox. */
+export function createOutbox<Item>({ notify, onChanged, onDrained }: OutboxOptions<Item>): Outbox<Item> {
+  let items: Item[] = []
   let depth = 0
   let isDraining = false
   const drain = (): void => {
     isDraining = true
     try {
       do {
-        for (const item of items.splice(0)) notify(item)
+        const queued = items
+        items = []
+        for (const item of queued) notify(item)
         if (items.length === 0) onDrained?.()
       } while (items.length > 0)
     } finally {
@@ -30,12 +39,15 @@ export function createOutbox<Item>(notify: (item: Item) => void, onDrained?: () 
     }
   }
   return {
-    push: (item) => items.push(item),
+    push: (item) => {
+      items.push(item)
+    },
     batch: (change) => {
       depth += 1
       try {
         return change()
       } finally {
+        onChanged?.()
         depth -= 1
         if (depth === 0 && !isDraining) drain()
       }

@@ -109,7 +109,7 @@ export class TaskManager {
     this.#maxQueueSize = checkLeast('maxQueueSize', options.maxQueueSize ?? 100, 0)
     this.#retentionMs = checkLeast('retentionMs', options.retentionMs ?? HOUR_MS, 0)
     this.#maxRetained = checkLeast('maxRetained', options.maxRetained ?? 1000, 0)
-    this.#outbox = createOutbox((item) => this.#tell(item))
+    this.#outbox = createOutbox({ notify: (item) => this.#tell(item) })
     const clock = this.#clock
     const inspect = toInspectFunction(options.inspect)
     this.#lanes = createLanes({

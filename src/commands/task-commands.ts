@@ -1,6 +1,5 @@
 /** The slash commands /tasks and /task: a person lists background tasks and ends them (seed 001). */
 import { previewText } from '../async-tasks/bounded-text.js'
-import { coreOf } from '../async-tasks/core.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
@@ -53,7 +52,7 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   const tasks = visibleTasks(manager, owner)
   if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
   const shortOf = shortTaskIds(manager)
-  const now = coreOf(manager).clock.now()
+  const now = manager.registry.clock.now()
   const lines = tasks.map((task) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)

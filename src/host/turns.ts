@@ -1,5 +1,4 @@
 /** Next-turn reminders: what a host adds to a turn that it starts itself, and what became of it. */
-import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
 import { InvalidInputError } from '../errors.js'
@@ -26,13 +25,13 @@ export interface AfterTurn {
 
 /** Keeps each owner's reminder until its turn is over. */
 export function createTurns(manager: AsyncTaskManager, reminders: AsyncTaskReminderService, defaultOwner: string) {
-  const core = coreOf(manager)
+  const { registry } = manager
   const leases = new Map<string, LeasedReminder>()
   return {
     before(owner = defaultOwner): Turn {
-      if (!core.isPushed(owner)) core.notePusher(owner)
-      // In one change: nobody else can take what a forgotten lease gives back.
-      return core.transact(() => {
+      if (!registry.isPushed(owner)) registry.addPushSubscriber(owner)
+      // One batch: no other lease can take what a forgotten one releases.
+      return registry.batch(() => {
         leases.get(owner)?.release()
         const reminder = reminders.leaseReminder({ owner })
         if (reminder === undefined) leases.delete(owner)

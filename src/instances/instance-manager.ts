@@ -74,7 +74,7 @@ export class InstanceManager {
   readonly #known = new Map<string, Known>()
   readonly #connectHandlers = new Set<ConnectHandler>()
   readonly #disconnectHandlers = new Set<DisconnectHandler>()
-  readonly #outbox = createOutbox<() => void>((tell) => tell())
+  readonly #outbox = createOutbox<() => void>({ notify: (run) => run() })
   readonly #closing = new Set<Promise<void>>()
   #serial = 0
   #pastLateAnswers = 0

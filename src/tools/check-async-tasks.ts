@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { checkMaxMessageChars } from '../async-tasks/bounded-text.js'
-import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
 import { buildInvocation, type ToolInvocation } from './invocation.js'
@@ -85,10 +84,7 @@ export function createCheckAsyncTasksTool(
       'answer what a task asks.',
     inputSchema: checkAsyncTasksSchema(),
     describe: describeCall,
-    run: (input) => {
-      const manager = getAsyncTaskManager()
-      return check({ manager, core: coreOf(manager), owner, maxChars, followUps }, input)
-    },
+    run: (input) => check({ manager: getAsyncTaskManager(), owner, maxChars, followUps }, input),
   })
 }
 

@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
-import { noteShown } from './shown-texts.js'
+import { markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
 import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
@@ -24,11 +24,11 @@ export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange)
   const reading = { task_id: task.id, action: 'peek' }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
-    noteShown(view.core, task, chunk.remainingBytes === 0)
+    markShown(view.manager, task, chunk.remainingBytes === 0)
     return chunkResult({ title: `Details of task ${task.id} (${task.status})`, chunk, reading, isGrowing: false })
   }
   const bounded = boundText(text, view.maxChars, reading)
-  noteShown(view.core, task, !bounded.isCut)
+  markShown(view.manager, task, !bounded.isCut)
   return {
     llmContent: bounded.text,
     returnDisplay: previewText(taskDisplay(view, task), view.maxChars),

@@ -1,7 +1,6 @@
 /** The two ways in which the task tool runs a subagent: in the background, and in place. */
 import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cutText } from '../async-tasks/bounded-text.js'
-import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Runner } from '../engine/runner.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
@@ -88,14 +87,13 @@ export async function runInPlace(call: TaskCall): Promise<ToolResult> {
   const { manager, signal } = call
   const runner = await call.findRunner()
   if (runner === undefined) return call.unknownSubagent()
-  const core = coreOf(manager)
   let text = ''
   const waiting: WordedWaitOptions = {
-    onSettled: (ended) => ([text = ''] = wordEnds(core, ended, call.maxChars)),
+    onSettled: (ended) => ([text = ''] = wordEnds(manager, ended, call.maxChars)),
     endsOnQuestion: true,
   }
   // Claimed in the step that launches it: whatever ends it, and however soon, the end comes here and nowhere else.
-  const { id, end } = core.transact(() => {
+  const { id, end } = manager.registry.batch(() => {
     const task = manager.launch({ ...call.input, isForeground: true }, runner)
     return { id: task.id, end: manager.waitFor([task.id], waiting) }
   })

@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
-import { noteShown } from './shown-texts.js'
+import { markShown } from './shown-texts.js'
 import type { TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
@@ -29,7 +29,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
 export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const bytes = new TextEncoder().encode(formatCompletionNotification(task))
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
-  noteShown(view.core, task, chunk.remainingBytes === 0)
+  markShown(view.manager, task, chunk.remainingBytes === 0)
   return chunkResult({
     title: `Result of task ${task.id} (${task.status})`,
     chunk,

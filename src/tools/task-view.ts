@@ -1,7 +1,6 @@
 /** What the query tools share: whose tasks they show, how much of them, and what they say when an id fits no task. */
 import type { AsyncTaskInfo, AsyncTaskStatus } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/bounded-text.js'
-import type { RegistryCore } from '../async-tasks/core.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
@@ -11,7 +10,6 @@ import { errorResult, type ToolResult } from './tool.js'
 /** The registry as one call sees it. */
 export interface TaskView {
   readonly manager: AsyncTaskManager
-  readonly core: RegistryCore
   /** Whose tasks are there; everyone's when undefined. */
   readonly owner: string | undefined
   /** The most a text says about one task, and a list in all, in characters. */
@@ -29,7 +27,7 @@ export const LIST_ICONS = {
 
 /** How long a task ran, or has been running. */
 export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
-  return formatDuration(task.launchedAt, task.completedAt ?? view.core.clock.now())
+  return formatDuration(task.launchedAt, task.completedAt ?? view.manager.registry.clock.now())
 }
 
 /** The task an id or a prefix stands for, or the result that says why there is none (seed 002). */

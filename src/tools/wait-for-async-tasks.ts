@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines, checkMaxMessageChars } from '../async-tasks/bounded-text.js'
-import { coreOf } from '../async-tasks/core.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
@@ -84,8 +83,7 @@ export function createWaitForAsyncTasksTool(
       return `Wait for ${mode} of the ${which}`
     },
     run: (input, { signal }) => {
-      const manager = getAsyncTaskManager()
-      const view = { manager, core: coreOf(manager), owner, maxChars, followUps }
+      const view = { manager: getAsyncTaskManager(), owner, maxChars, followUps }
       return wait(view, input, { maxWaitSeconds, signal })
     },
   })
@@ -116,7 +114,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     mode,
     timeoutMs: seconds * 1000,
     endsOnQuestion: true,
-    onSettled: (ended) => (results = wordEnds(view.core, ended, view.maxChars)),
+    onSettled: (ended) => (results = wordEnds(view.manager, ended, view.maxChars)),
     ...(limits.signal && { signal: limits.signal }),
   }
   let ended

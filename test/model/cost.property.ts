@@ -1,5 +1,5 @@
 /**
- * A10: one task's life visits as many elements, asks the clock as often, sets as many timers and makes as many
+ * A10: one task's life visits as many elements, reads the clock and sets timers at most as often, and makes as many
  * transitions in a crowd as it does alone.
  *
  * A life: reserve, register or launch with a deadline, report, append, complete, lease, acknowledge, be pruned. The crowd
@@ -43,7 +43,11 @@ export function costProperty(subject: Subject) {
   assert.equal(alone.registered['retained'], HISTORY)
   return fc.property(crowds, fc.constantFrom('registered' as const, 'launched' as const), (crowd, kind) => {
     const measured = measureLife(subject, crowd, kind === 'launched')
-    assert.deepStrictEqual(measured, { ...alone[kind], retained: retainedOf(crowd) })
+    // Deadlines share a timer: in a crowd a life sets fewer, and reads the clock for fewer.
+    const { timers = 0, readings = 0, ...others } = measured
+    const { timers: timersAlone = 0, readings: readingsAlone = 0, ...othersAlone } = alone[kind]
+    assert.ok(timers <= timersAlone && readings <= readingsAlone)
+    assert.deepStrictEqual(others, { ...othersAlone, retained: retainedOf(crowd) })
   })
 }
 

@@ -74,9 +74,16 @@ interface Lease {
   readonly records: readonly ModelRecord[]
 }
 
+/** A deadline, or the end of the grace period after it. One timer serves all of them. */
+interface Deadline {
+  readonly at: number
+  readonly task: ModelTask
+  readonly run: () => void
+}
+
 interface Timer {
   readonly due: number
-  readonly of: ModelTask | Wait
+  readonly of: 'deadlines' | Wait
   readonly run: () => void
 }
 
@@ -98,6 +105,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   const idCounters = new Map<string, number>()
   const aborts: { readonly task: ModelTask; readonly reason: string }[] = []
   let timers: Timer[] = []
+  let deadlines: Deadline[] = []
   const jobs: (() => void)[] = []
   let depth = 0
   let isTelling = false
@@ -122,7 +130,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     isTelling = true
     do {
       for (const item of ledger.outbox.splice(0)) tellOf(item)
-      if (ledger.outbox.length === 0) tellObservers()
+      if (ledger.outbox.length === 0) {
+        setDeadlineTimer()
+        tellObservers()
+      }
     } while (ledger.outbox.length > 0)
     isTelling = false
   }
@@ -242,7 +253,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     }
     model.admit(ledger, task, how.isForeground, reservationId)
     const registered = task.record
-    if (timeoutMs !== undefined) setTimer(task, timeoutMs, () => transact(() => expire(task)))
+    if (timeoutMs !== undefined) setDeadline(task, timeoutMs, () => expire(task))
     attached.set(task, controller ? { controller } : {})
     if (controller) link(task, controller)
     return { task, registered }
@@ -271,7 +282,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function end(task: ModelTask, how: { status: model.Status; output?: object; error?: string }): void {
     model.settle(ledger, task, how)
-    timers = timers.filter(({ of }) => of !== task)
+    deadlines = deadlines.filter((deadline) => deadline.task !== task)
   }
 
   function complete(task: ModelTask, index: number): void {
@@ -302,7 +313,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function expire(task: ModelTask): void {
     task.isOverdue = true
-    setTimer(task, task.graceMs, () => transact(() => end(task, { status: 'failed', error: timeoutText(task) })))
+    setDeadline(task, task.graceMs, () => end(task, { status: 'failed', error: timeoutText(task) }))
     aborts.push({ task, reason: 'TimeoutError' })
   }
 
@@ -315,7 +326,6 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function link(task: ModelTask, controller: ModelledSignal): void {
-    controller.isIsolated = true
     controller.listeners.push({ of: task, call: () => cancel(task) })
     if (controller.isAborted) cancel(task)
   }
@@ -528,7 +538,26 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return isTaken(id) ? freshId(prefix, isTaken) : id
   }
 
-  function setTimer(of: ModelTask | Wait, ms: number, run: () => void): void {
+  function setDeadline(task: ModelTask, ms: number, run: () => void): void {
+    deadlines.push({ at: ledger.now + ms, task, run })
+  }
+
+  /** A timer that is too early stays: it looks for the next deadline when it fires. */
+  function setDeadlineTimer(): void {
+    const at = isDisposed || deadlines.length === 0 ? undefined : Math.min(...deadlines.map((deadline) => deadline.at))
+    const present = timers.find(({ of }) => of === 'deadlines')
+    if (present !== undefined && at !== undefined && present.due <= at) return
+    timers = timers.filter((timer) => timer !== present)
+    if (at !== undefined) timers.push({ due: at, of: 'deadlines', run: () => transact(takeDue) })
+  }
+
+  function takeDue(): void {
+    const due = deadlines.filter(({ at }) => at <= ledger.now).sort((a, b) => a.at - b.at)
+    deadlines = deadlines.filter((deadline) => !due.includes(deadline))
+    for (const { run } of due) run()
+  }
+
+  function setTimer(of: Wait, ms: number, run: () => void): void {
     timers.push({ due: ledger.now + ms, of, run })
   }
 
@@ -665,7 +694,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function listen(controller: ModelledSignal, script: Script): void {
-    const made = addSubscription('abort', script, controller.isIsolated)
+    const made = addSubscription('abort', script, false)
     if (controller.isAborted) return
     controller.listeners.push({
       call: (reason) => {

@@ -3,8 +3,6 @@
 export interface ModelledSignal {
   readonly name: string
   isAborted: boolean
-  /** It was registered with a task: what its listeners throw is reported. */
-  isIsolated: boolean
   /** `of` is the task that a listener cancels, if it is the registry's own. */
   listeners: { readonly of?: object; readonly call: (reason: string) => void }[]
 }
@@ -12,7 +10,6 @@ export interface ModelledSignal {
 export const makeSignal = (name: string): ModelledSignal => ({
   name,
   isAborted: false,
-  isIsolated: false,
   listeners: [],
 })
 

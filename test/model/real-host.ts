@@ -70,7 +70,6 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
   const reminders = subject.createReminders(manager, { maxMessageChars: REMINDER_CHARS })
   const controllers = new Map<string, AbortController>()
   const controllerNames = new Map<AbortController, string>()
-  const isolated = new Set<string>()
   const reservations: (string | null)[] = []
   const leases: (TaskLease | LeasedReminder)[] = []
   const subscriptions: (() => void)[] = []
@@ -166,8 +165,8 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
       actor: () =>
         manager.actor.subscribe({
           next: (snapshot) => {
-            const { seq } = snapshot.context.table
-            // It may be told of less than changes of tasks; the model speaks of those alone.
+            const { seq } = snapshot
+            // A snapshot is also new for changes that are not of a task; the model has those alone.
             if (seq === lastSeq) return
             lastSeq = seq
             call(callback, { actor: seq })
@@ -182,7 +181,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
   }
 
   function listen(name: string, script: Script): void {
-    const callback = makeCallback(script, isolated.has(name))
+    const callback = makeCallback(script, false)
     const { signal } = controllerOf(name)
     const listener = (): void => call(callback, { aborted: name, reason: nameOf(signal.reason) })
     // Some versions of Node call listeners that are added during the abort, others do not: none are.
@@ -280,10 +279,10 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
   const performers: Performers = {
     register: (action) => {
       const fields = input(action.fields) as Parameters<AsyncTaskManager['registerTask']>[0]
-      const record = isolating(action.fields, () => manager.registerTask(fields, ...reservationOf(action.reservation)))
+      const record = manager.registerTask(fields, ...reservationOf(action.reservation))
       return picture(record)
     },
-    launch: (action) => picture(isolating(action.fields, () => launch(action) as AsyncTaskInfo)),
+    launch: (action) => picture(launch(action) as AsyncTaskInfo),
     complete: (action) => manager.completeTask(idOf(action.task), outputs[action.value]!.given as OutputObject),
     fail: (action) => manager.failTask(idOf(action.task), reasons[action.reason]!.given as string),
     cancel: (action) => manager.cancelTask(idOf(action.task)),
@@ -302,7 +301,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     leaseReminder: (action) => leaseReminder(action),
     acknowledge: (action) => nthLast(leases, action.lease)?.acknowledge(),
     release: (action) => nthLast(leases, action.lease)?.release(),
-    read: (action) => manager.actor.send({ type: 'text.read', taskId: idOf(action.task) }),
+    read: (action) => manager.registry.send({ type: 'text.read', taskId: idOf(action.task) }),
     releaseOwner: (action) =>
       manager.releaseOwner(action.owner, action.to === undefined ? undefined : { to: action.to }),
     progress: (action) =>
@@ -337,13 +336,6 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     look: () => observeNow(),
     throw: () => undefined,
     advance: (action) => clock.advance(action.ms),
-  }
-
-  /** A controller that was registered cannot hurt its host any more. */
-  function isolating<T>({ controller }: TaskFields, register: () => T): T {
-    const registered = register()
-    if (controller !== undefined) isolated.add(controller)
-    return registered
   }
 
   function answerTo(action: TopAction): Answer {
@@ -411,7 +403,8 @@ function leaseRequest({ owner, isExclusive }: { owner?: string; isExclusive?: bo
 }
 
 function ledgerCounts(manager: AsyncTaskManager): Record<string, number> {
-  return manager.actor.getSnapshot().context.table.toJSON()
+  const { max, running, slots, owed, leased, retained, seq } = manager.actor.getSnapshot()
+  return { max, running, slots, reservations: manager.registry.slots.reserved, owed, leased, retained, seq }
 }
 
 function first(counts$: AsyncTaskManager['owed$']): object {

@@ -162,12 +162,14 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
       return Promise.reject(new Error('onError'))
     }
     const manager = new AsyncTaskManager({ clock: createManualClock(), onError, inspect: reject('inspector') })
-    const abortController = new AbortController()
-    manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: '', abortController })
+    const { abortController } = manager.launch(
+      { id: 'a', subagentName: 'agent', goalPrompt: '' },
+      () => new Promise(() => undefined),
+    )
     manager.onTaskCancelled(reject('handler'))
     manager.settled$.subscribe(reject('stream'))
     manager.actor.subscribe(reject('actor-observer'))
-    abortController.signal.addEventListener('abort', reject('abort-listener'))
+    abortController?.signal.addEventListener('abort', reject('abort-listener'))
     manager.cancelTask('a')
     for (let tick = 0; tick < 5; tick += 1) await Promise.resolve()
     expect([...new Set(reported)].sort()).toEqual([

@@ -1,12 +1,13 @@
 /**
- * Ways to break delivery on purpose (A5, A6, A9, and D1 to D5 of the chart), and the property that must notice each. All
- * go through public options, or wrap what the constructors gave.
+ * Faults planted in delivery (A5, A6, A9, and D1 to D5 of the machine), and the property that must catch each. Each fault is a public
+ * option, or wraps what a constructor returned.
  */
 import { map, Observable, skip } from 'rxjs'
 import type { DeliveryMachine } from '../../machines/delivery.js'
 import type { DeliveryTransition } from '../../machines/records.js'
-import { taskRegistryMachine, type TaskRegistryEvent } from '../../machines/task-registry.js'
-import type { OutboxItem, TaskTable } from '../../machines/task-table.js'
+import type { RegistryNotification } from '../../machines/journal.js'
+import type { Ledger } from '../../machines/ledger.js'
+import type { TaskRegistry } from '../../src/async-tasks/registry.js'
 import type { LeasedReminder } from '../../src/async-tasks/reminder-service.js'
 import type { PlantedFault } from '../support/planted-faults.js'
 import type { Sabotage } from '../support/subject.js'
@@ -14,40 +15,35 @@ import { alterChart, stateAt, takeAway } from './altered-chart.js'
 import { delivery } from './delivery.property.js'
 import { deliveryTiming } from './timing.property.js'
 
-type LeaseAction = 'takeLease' | 'acknowledgeLease' | 'releaseLease'
-type LeaseEvent<Type> = Extract<TaskRegistryEvent, { type: Type }>
+type LeaseMethod = 'take' | 'acknowledge' | 'release' | 'acceptLate'
 
-interface LeaseEvents {
-  takeLease: LeaseEvent<'lease.take'>
-  acknowledgeLease: LeaseEvent<'lease.acknowledge'>
-  releaseLease: LeaseEvent<'lease.release'>
-}
-
-/** A registry that does something else where it should take, acknowledge or release a lease. */
-function ledgerThat<Name extends LeaseAction>(
+/** A ledger that does something else where it should take, acknowledge or release a lease; `method` is the original. */
+function ledgerThat<Name extends LeaseMethod>(
   name: Name,
-  act: (table: TaskTable, event: LeaseEvents[Name]) => void,
+  act: (method: Ledger[Name], args: Parameters<Ledger[Name]>, registry: TaskRegistry) => unknown,
 ): Sabotage {
-  const registry = taskRegistryMachine.provide({
-    actions: {
-      [name]: ({ context, event }: { context: { table: TaskTable }; event: TaskRegistryEvent }) =>
-        act(context.table, event as LeaseEvents[Name]),
+  return {
+    wrapManager: (manager) => {
+      const { ledger } = manager.registry
+      const method = ledger[name].bind(ledger) as Ledger[Name]
+      ledger[name] = ((...args: Parameters<Ledger[Name]>) => act(method, args, manager.registry)) as Ledger[Name]
+      return manager
     },
-  })
-  return { managerOptions: (options) => ({ ...options, machines: { ...options.machines, registry } }) }
+  }
 }
 
-function acknowledge(table: TaskTable, event: LeaseEvents['acknowledgeLease']): void {
-  if (event.late === undefined) table.acknowledgeLease(event.deliveryId)
-  else table.acceptLate(event.late, event.deliveryId)
-}
-
-/** Nobody is told of what an action put in the outbox, if it is of this kind. */
-function silence(table: TaskTable, act: () => void, isHidden: (item: OutboxItem) => boolean): void {
-  const before = table.outbox.length
-  act()
-  const told = table.outbox.splice(before).filter((item) => !isHidden(item))
-  table.outbox.push(...told)
+/** A registry that does not emit some of its notifications. */
+function silent(isHidden: (notification: RegistryNotification) => boolean): Sabotage {
+  return {
+    wrapManager: (manager) => {
+      const { notifications$ } = manager.registry
+      const emit = notifications$.next.bind(notifications$)
+      notifications$.next = (notification) => {
+        if (!isHidden(notification)) emit(notification)
+      }
+      return manager
+    },
+  }
 }
 
 /** A reminder service whose leased reminders are replaced. */
@@ -81,8 +77,10 @@ const withMachine = (machine: DeliveryMachine): Sabotage => ({ triggerOptions: (
 /** A trigger whose chart has been altered. */
 const chartThat = (alter: Parameters<typeof alterChart>[0]): Sabotage => withMachine(alterChart(alter))
 
-const isOwedAgain = (item: OutboxItem): boolean =>
-  item.type === 'transition' && (item.transition as DeliveryTransition).to === 'owed'
+const isOwedAgain = (notification: RegistryNotification): boolean =>
+  notification.type === 'transition' &&
+  notification.transition.from === 'leased' &&
+  (notification.transition as DeliveryTransition).to === 'owed'
 
 export const deliveryFaults: readonly PlantedFault[] = [
   {
@@ -90,9 +88,9 @@ export const deliveryFaults: readonly PlantedFault[] = [
     invariant: 'A5',
     description: 'An accepted message acknowledges whatever is owed by then, as markAllNotified does.',
     property: delivery,
-    ...ledgerThat('acknowledgeLease', (table, event) => {
-      acknowledge(table, event)
-      table.notify(table.owed().map(({ record }) => record.id))
+    ...ledgerThat('acknowledge', (acknowledge, [deliveryId], { ledger }) => {
+      acknowledge(deliveryId)
+      for (const entry of ledger.owed()) ledger.markDelivered(entry)
     }),
   },
   {
@@ -100,23 +98,21 @@ export const deliveryFaults: readonly PlantedFault[] = [
     invariant: 'A5',
     description: 'A message that was refused counts as accepted.',
     property: delivery,
-    ...ledgerThat('releaseLease', (table, { deliveryId }) => table.acknowledgeLease(deliveryId)),
+    ...ledgerThat('release', (_release, [deliveryId], { ledger }) => ledger.acknowledge(deliveryId)),
   },
   {
     name: 'returns-an-accepted-message',
     invariant: 'A5',
     description: 'What an accepted message carried is owed again.',
     property: delivery,
-    ...ledgerThat('acknowledgeLease', (table, { deliveryId }) => table.releaseLease(deliveryId)),
+    ...ledgerThat('acknowledge', (_acknowledge, [deliveryId], { ledger }) => ledger.release(deliveryId)),
   },
   {
     name: 'forgets-a-late-acceptance',
     invariant: 'A5',
     description: 'A message that is accepted after it was given up leaves what it carried owed.',
     property: delivery,
-    ...ledgerThat('acknowledgeLease', (table, event) => {
-      if (event.late === undefined) table.acknowledgeLease(event.deliveryId)
-    }),
+    ...ledgerThat('acceptLate', () => undefined),
   },
   {
     name: 'acknowledges-before-the-turn',
@@ -143,29 +139,21 @@ export const deliveryFaults: readonly PlantedFault[] = [
     invariant: 'A6',
     description: 'The manager gives an owner a second exclusive lease while one is out.',
     property: delivery,
-    ...ledgerThat('takeLease', (table, { request }) => table.takeLease({ ...request, isExclusive: false })),
+    ...ledgerThat('take', (take, [request]) => take({ ...request, isExclusive: false })),
   },
   {
     name: 'silent-end-of-a-delivery',
     invariant: 'A6',
     description: 'Nobody hears that a delivery which kept others from starting was refused.',
     property: delivery,
-    ...ledgerThat('releaseLease', (table, { deliveryId }) =>
-      silence(
-        table,
-        () => table.releaseLease(deliveryId),
-        ({ type }) => type === 'lease.ended',
-      ),
-    ),
+    ...silent(({ type }) => type === 'lease.ended'),
   },
   {
     name: 'silent-return-of-a-lease',
     invariant: 'A6',
     description: 'Nobody hears that what a reminder carried is owed again.',
     property: delivery,
-    ...ledgerThat('releaseLease', (table, { deliveryId }) =>
-      silence(table, () => table.releaseLease(deliveryId), isOwedAgain),
-    ),
+    ...silent(isOwedAgain),
   },
   {
     name: 'misses-the-first-value-of-busy',
@@ -234,7 +222,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
     invariant: 'A6',
     description: 'A success does not reset the back-off.',
     property: deliveryTiming,
-    ...withMachine(alterChart(() => undefined).provide({ actions: { forgetFailures: () => undefined } })),
+    ...withMachine(alterChart(() => undefined).provide({ actions: { resetFailures: () => undefined } })),
   },
   {
     name: 'd5-asks-after-unsubscribe',

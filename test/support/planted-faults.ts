@@ -1,17 +1,17 @@
 /**
- * Ways to break the registry on purpose, one invariant at a time, and the property that must notice each. The faults of
- * delivery (A5, A6 and the trigger's part of A9) are in test/race/delivery-faults.ts.
+ * Faults planted in the registry, one invariant at a time, and the property that must catch each. The faults of delivery (A5, A6 and
+ * the trigger's part of A9) are in test/race/delivery-faults.ts.
  *
- * Every fault goes in through a public option, or wraps what a constructor gave: nothing in src knows of them. It is
- * longer than most files because it is one list.
+ * Each fault is a public option, or wraps a manager or a part of its registry: nothing in src knows of them. The file is long because
+ * it is one list.
  */
 import type fc from 'fast-check'
-import { assign, createActor } from 'xstate'
+import type { History } from '../../machines/history.js'
+import type { RegistryNotification } from '../../machines/journal.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { taskRegistryMachine, type TaskRegistryMachine } from '../../machines/task-registry.js'
-import type { TaskEntry, TaskTable } from '../../machines/task-table.js'
-import { coreOf } from '../../src/async-tasks/core.js'
-import type { AsyncTaskManager, AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { TaskRegistry } from '../../src/async-tasks/registry.js'
 import { costProperty } from '../model/cost.property.js'
 import { namesakeProperty, registryProperty } from '../model/registry.property.js'
 import type { Sabotage, Subject } from './subject.js'
@@ -25,7 +25,7 @@ export interface SubjectProperty {
 }
 
 export interface PlantedFault extends Sabotage {
-  /** Kebab case: what is wrong. */
+  /** What is wrong, in kebab case. */
   readonly name: string
   readonly invariant: Invariant
   readonly description: string
@@ -39,27 +39,63 @@ const registry: SubjectProperty = { name: 'registry', create: registryProperty }
 const namesake: SubjectProperty = { name: 'namesake', create: namesakeProperty }
 const cost: SubjectProperty = { name: 'cost', create: costProperty }
 
-type Provided = Parameters<TaskRegistryMachine['provide']>[0]
-type Settling = (table: TaskTable, entry: TaskEntry, settle: () => void) => void
+type Wrap = (manager: AsyncTaskManager) => AsyncTaskManager
+type Ending = (registry: TaskRegistry, entry: TaskEntry, end: () => void) => void
 
+/** Changes a part of the registry. */
 const withRegistry =
-  (provided: Provided) =>
-  (options: AsyncTaskManagerOptions): AsyncTaskManagerOptions => ({
-    ...options,
-    machines: { ...options.machines, registry: taskRegistryMachine.provide(provided) },
+  (change: (registry: TaskRegistry) => void): Wrap =>
+  (manager) => {
+    change(manager.registry)
+    return manager
+  }
+
+/** Changes what the ledger does when a task's actor has ended. */
+const withEnding = (change: Ending): Wrap =>
+  withRegistry((registry) => {
+    const { ledger } = registry
+    const end = ledger.end.bind(ledger)
+    ledger.end = (entry, settlement) => change(registry, entry, () => end(entry, settlement))
   })
 
-/** Changes what happens when a task's actor has ended. */
-const withSettling = (change: Settling): ((options: AsyncTaskManagerOptions) => AsyncTaskManagerOptions) =>
-  withRegistry({
-    actions: {
-      settleTask: ({ context: { table }, event }) => {
-        if (!('actorId' in event)) return
-        const entry = table.get(event.actorId.slice('task.'.length))
-        if (entry !== undefined) change(table, entry, () => table.settle(entry, event.output))
-      },
-    },
+/** Changes which record is pruned next. */
+const withPruning = (
+  change: (history: History, prune: () => TaskEntry | undefined, max: number) => TaskEntry | undefined,
+): Wrap =>
+  withRegistry(({ history, slots }) => {
+    const prune = history.prune.bind(history)
+    history.prune = () => change(history, prune, slots.max)
   })
+
+/** Changes how notifications reach the streams. */
+const withNotifications = (
+  change: (notification: RegistryNotification, emit: (notification: RegistryNotification) => void) => void,
+): Wrap =>
+  withRegistry(({ notifications$ }) => {
+    const emit = notifications$.next.bind(notifications$)
+    notifications$.next = (notification) => change(notification, emit)
+  })
+
+/** Lets a registration overlook a retained task with the same id. */
+const withIdsTaken = (canTake: (entry: TaskEntry) => boolean): Wrap =>
+  withRegistry((registry) => {
+    const { history } = registry
+    const register = registry.register.bind(registry)
+    registry.register = (admission, ...rest) => {
+      const get = history.get.bind(history)
+      history.get = (id) => {
+        history.get = get
+        const entry = get(id)
+        return entry !== undefined && canTake(entry) ? undefined : entry
+      }
+      return register(admission, ...rest)
+    }
+  })
+
+const isEndOf = (notification: RegistryNotification): boolean =>
+  notification.type === 'transition' &&
+  notification.transition.kind === 'status' &&
+  notification.transition.to !== 'running'
 
 const HANDLERS = { completed: 'onTaskCompleted', failed: 'onTaskFailed', cancelled: 'onTaskCancelled' } as const
 type Handler = (task: never) => void
@@ -76,8 +112,8 @@ function changeHandlers(
   return manager
 }
 
-const endedOf = (table: TaskTable): TaskEntry[] =>
-  [...table.entries()].filter(({ record }) => record.status !== 'running').sort((a, b) => a.record.seq - b.record.seq)
+const endedOf = (history: History): TaskEntry[] =>
+  [...history.entries()].filter(({ record }) => record.status !== 'running').sort((a, b) => a.record.seq - b.record.seq)
 
 const isOwed = ({ record }: TaskEntry): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
@@ -87,14 +123,15 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A1',
     description: 'a task that has ended ends again, as failed',
     property: registry,
-    managerOptions: withSettling((table, entry, settle) => {
-      settle()
+    wrapManager: withEnding(({ ledger }, entry, end) => {
+      end()
+      if (entry.record.status === 'failed' && entry.record.error === 'again') return
       entry.record = { ...entry.record, status: 'running' } as AsyncTaskInfo
-      table.settle(entry, { status: 'failed', error: 'again' })
+      ledger.end(entry, { status: 'failed', error: 'again' })
     }),
   },
   {
-    name: 'second-caller-told-true',
+    name: 'second-caller-gets-true',
     invariant: 'A1',
     description: 'completing a completed task answers true',
     property: registry,
@@ -107,12 +144,12 @@ export const registryFaults: readonly PlantedFault[] = [
   {
     name: 'late-run-settles-namesake',
     invariant: 'A1',
-    description: 'the outcome of a run settles whatever task bears its id now',
+    description: 'the outcome of a run ends any task that has its id now',
     property: namesake,
     wrapManager(manager) {
       const launch = manager.launch.bind(manager)
+      const { runs } = manager.registry
       manager.launch = (...args) => {
-        const { runs } = coreOf(manager)
         const before = new Set(runs)
         const record = launch(...args)
         const run = [...runs].find((one) => !before.has(one))
@@ -143,25 +180,32 @@ export const registryFaults: readonly PlantedFault[] = [
     },
   },
   {
-    name: 'told-twice',
+    name: 'emitted-twice',
     invariant: 'A2',
-    description: 'the end of a task is put in the outbox twice',
+    description: 'the end of a task is emitted twice',
     property: registry,
-    managerOptions: withSettling((table, _entry, settle) => {
-      const before = table.outbox.length
-      settle()
-      table.outbox.push(...table.outbox.slice(before))
+    wrapManager: withNotifications((notification, emit) => {
+      emit(notification)
+      if (isEndOf(notification)) emit(notification)
     }),
   },
   {
-    name: 'told-in-reverse',
+    name: 'emitted-in-reverse',
     invariant: 'A2',
-    description: 'the last change is told first',
+    description: 'the end of a task is emitted after a later change',
     property: registry,
-    managerOptions: withSettling((table, _entry, settle) => {
-      settle()
-      table.outbox.reverse()
-    }),
+    wrapManager(manager) {
+      let held: RegistryNotification | undefined
+      return withNotifications((notification, emit) => {
+        if (isEndOf(notification)) {
+          held = notification
+          return
+        }
+        emit(notification)
+        if (held !== undefined) emit(held)
+        held = undefined
+      })(manager)
+    },
   },
   {
     name: 'handlers-not-isolated',
@@ -179,25 +223,26 @@ export const registryFaults: readonly PlantedFault[] = [
     },
   },
   {
-    name: 'answer-put-off',
+    name: 'answer-deferred',
     invariant: 'A2',
-    description: 'a cancellation from inside a handler is put off until the handler is done, and answered with false',
+    description:
+      'a cancellation from inside a handler is deferred until the handler has returned, and answered with false',
     property: registry,
     wrapManager(manager) {
-      let isTelling = false
+      let isNotifying = false
       const cancel = manager.cancelTask.bind(manager)
       manager.cancelTask = (id) => {
-        if (!isTelling) return cancel(id)
+        if (!isNotifying) return cancel(id)
         queueMicrotask(() => cancel(id))
         return false
       }
       return changeHandlers(manager, (handler, on) =>
         on((task) => {
-          isTelling = true
+          isNotifying = true
           try {
             handler(task)
           } finally {
-            isTelling = false
+            isNotifying = false
           }
         }),
       )
@@ -206,18 +251,23 @@ export const registryFaults: readonly PlantedFault[] = [
   {
     name: 'always-room',
     invariant: 'A3',
-    description: 'a slot is reserved though none is free',
+    description: 'a slot is reserved although none is free',
     property: registry,
-    managerOptions: withRegistry({ guards: { canReserve: () => true } }),
+    wrapManager: withRegistry((registry) => {
+      registry.reserve = (id, ttlMs) => {
+        registry.slots.reserve(id, ttlMs)
+        return true
+      }
+    }),
   },
   {
     name: 'slot-free-at-cancel',
     invariant: 'A3',
     description: "a cancelled launch's slot is free although its run has not settled",
     property: registry,
-    managerOptions: withSettling((table, entry, settle) => {
-      settle()
-      table.releaseSlot(entry.slot)
+    wrapManager: withEnding(({ slots }, entry, end) => {
+      end()
+      slots.release(entry)
     }),
   },
   {
@@ -225,17 +275,13 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A3',
     description: 'a registration leaves its reservation as it was',
     property: registry,
-    managerOptions: withRegistry({
-      actions: {
-        admitTask: assign(({ context, event, self }) => {
-          if (event.type !== 'task.register') return {}
-          const { id, subagentName, timeoutMs, graceMs } = event.admission
-          const input = { id, subagentName, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) }
-          const ref = createActor(context.task, { id: `task.${id}`, input, parent: self })
-          context.table.admit(event.admission, ref, event.isLaunched, undefined)
-          return {}
-        }),
-      },
+    wrapManager: withRegistry((registry) => {
+      const register = registry.register.bind(registry)
+      registry.register = (admission, isLaunched, reservationId) => {
+        const answer = register(admission, isLaunched, reservationId)
+        if ('entry' in answer && reservationId !== undefined) registry.slots.reserve(reservationId, 5000)
+        return answer
+      }
     }),
   },
   {
@@ -243,43 +289,24 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A3',
     description: 'a reservation holds its slot beyond its time',
     property: registry,
-    managerOptions: withRegistry({
-      actions: {
-        takeReservation: ({ context, event }) => {
-          if (event.type === 'reservation.take') context.table.reserve(event.reservationId, event.ttlMs + 1e9)
-        },
-      },
+    wrapManager: withRegistry(({ slots }) => {
+      const reserve = slots.reserve.bind(slots)
+      slots.reserve = (id, ttlMs) => reserve(id, ttlMs + 1e9)
     }),
   },
   {
     name: 'id-taken-over',
     invariant: 'A4',
-    description: 'an id that a retained task holds is given to another',
+    description: 'an id that a retained task has is given to another',
     property: registry,
-    wrapManager(manager) {
-      const { table } = coreOf(manager)
-      const refusal = table.admissionRefusal.bind(table)
-      table.admissionRefusal = (id, reservationId, isLimited) => {
-        const refused = refusal(id, reservationId, isLimited)
-        return refused === 'id-in-use' ? undefined : refused
-      }
-      return manager
-    },
+    wrapManager: withIdsTaken(() => true),
   },
   {
     name: 'id-of-ended-taken-over',
     invariant: 'A4',
     description: 'an id is free as soon as its task has ended',
     property: registry,
-    wrapManager(manager) {
-      const { table } = coreOf(manager)
-      const refusal = table.admissionRefusal.bind(table)
-      table.admissionRefusal = (id, reservationId, isLimited) => {
-        const refused = refusal(id, reservationId, isLimited)
-        return refused === 'id-in-use' && table.get(id)?.record.status !== 'running' ? undefined : refused
-      }
-      return manager
-    },
+    wrapManager: withIdsTaken(({ record }) => record.status !== 'running'),
   },
   {
     name: 'generated-id-repeats',
@@ -291,34 +318,27 @@ export const registryFaults: readonly PlantedFault[] = [
   {
     name: 'owed-record-pruned',
     invariant: 'A7',
-    description: 'the oldest record is dropped though its message is owed',
+    description: 'the oldest record is pruned although it is owed',
     property: registry,
-    managerOptions: withRegistry({
-      actions: {
-        pruneHistory: ({ context: { table } }) => {
-          const ended = endedOf(table)
-          const [oldest] = ended
-          if (oldest !== undefined && ended.length > table.historyLimit && oldest.record.delivery === 'owed') {
-            oldest.record = Object.freeze({ ...oldest.record, delivery: 'none' } as AsyncTaskInfo)
-            table.announce(oldest)
-          }
-          table.prune()
-        },
-      },
+    wrapManager: withPruning((history, prune, max) => {
+      const ended = endedOf(history)
+      const [oldest] = ended
+      const limit = max === -1 ? 10 : max * 2
+      if (oldest !== undefined && ended.length > limit && oldest.record.delivery === 'owed') {
+        oldest.record = Object.freeze({ ...oldest.record, delivery: 'none' } as AsyncTaskInfo)
+        history.markHandled(oldest)
+      }
+      return prune()
     }),
   },
   {
     name: 'owed-record-is-a-barrier',
     invariant: 'A7',
-    description: 'nothing is dropped while the oldest record is owed',
+    description: 'nothing is pruned while the oldest record is owed',
     property: registry,
-    managerOptions: withRegistry({
-      actions: {
-        pruneHistory: ({ context: { table } }) => {
-          const [oldest] = endedOf(table)
-          if (oldest === undefined || !isOwed(oldest)) table.prune()
-        },
-      },
+    wrapManager: withPruning((history, prune) => {
+      const [oldest] = endedOf(history)
+      return oldest === undefined || !isOwed(oldest) ? prune() : undefined
     }),
   },
   {
@@ -326,17 +346,17 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A7',
     description: 'the history grows for ever',
     property: registry,
-    managerOptions: withRegistry({ actions: { pruneHistory: () => undefined } }),
+    wrapManager: withPruning(() => undefined),
   },
   {
     name: 'pruned-before-its-handlers',
     invariant: 'A7',
-    description: 'a record is dropped before the handlers were told of its end',
+    description: 'a record is pruned before the handlers of its end have run',
     property: registry,
-    managerOptions: withSettling((table, entry, settle) => {
-      settle()
-      table.announce(entry)
-      table.prune()
+    wrapManager: withEnding((registry, entry, end) => {
+      end()
+      registry.history.markHandled(entry)
+      registry.actor.send({ type: 'history.prune' })
     }),
   },
   {
@@ -344,21 +364,27 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A7',
     description: 'lowering the maximum leaves the history as long as it was',
     property: registry,
-    managerOptions: withRegistry({
-      actions: {
-        pruneHistory: ({ context: { table }, event }) => {
-          if (event.type !== 'limit.set') table.prune()
-        },
-      },
-    }),
+    wrapManager(manager) {
+      let isLowering = false
+      const setMax = manager.setMaxAsyncTasks.bind(manager)
+      manager.setMaxAsyncTasks = (max) => {
+        isLowering = true
+        try {
+          setMax(max)
+        } finally {
+          isLowering = false
+        }
+      }
+      return withPruning((_history, prune) => (isLowering ? undefined : prune()))(manager)
+    },
   },
   {
     name: 'record-not-frozen',
     invariant: 'A8',
-    description: 'the record of an ended task can be changed by whoever holds it',
+    description: 'the record of an ended task is not frozen',
     property: registry,
-    managerOptions: withSettling((_table, entry, settle) => {
-      settle()
+    wrapManager: withEnding((_registry, entry, end) => {
+      end()
       entry.record = { ...entry.record }
     }),
   },
@@ -368,7 +394,7 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller cancels nothing',
     property: registry,
     wrapManager(manager) {
-      coreOf(manager).link = () => undefined
+      manager.registry.link = () => undefined
       return manager
     },
   },
@@ -378,7 +404,7 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller fails the task',
     property: registry,
     wrapManager(manager) {
-      coreOf(manager).link = ({ record: { id } }, { signal }) => {
+      manager.registry.link = ({ record: { id } }, { signal }) => {
         const onAbort = (): void => void manager.failTask(id, 'aborted')
         signal.addEventListener('abort', onAbort, { once: true })
         if (signal.aborted) onAbort()
@@ -400,10 +426,10 @@ export const registryFaults: readonly PlantedFault[] = [
   {
     name: 'disposal-aborts-nothing',
     invariant: 'A9',
-    description: 'what runs goes on after the disposal',
+    description: 'running tasks go on after the disposal',
     property: registry,
     wrapManager(manager) {
-      manager.dispose = async () => coreOf(manager).dispose()
+      manager.dispose = async () => manager.registry.dispose()
       return manager
     },
   },
@@ -420,7 +446,7 @@ export const registryFaults: readonly PlantedFault[] = [
   {
     name: 'timer-left-behind',
     invariant: 'A9',
-    description: 'a timer is never taken back',
+    description: 'a timer is never cleared',
     property: registry,
     managerOptions: (options) => ({
       ...options,
@@ -430,17 +456,17 @@ export const registryFaults: readonly PlantedFault[] = [
   {
     name: 'scan-at-every-end',
     invariant: 'A10',
-    description: 'every end of a task looks through all tasks',
+    description: 'every end of a task visits all tasks',
     property: cost,
-    managerOptions: withSettling((table, _entry, settle) => {
-      settle()
-      endedOf(table)
+    wrapManager: withEnding(({ history }, _entry, end) => {
+      end()
+      endedOf(history)
     }),
   },
   {
     name: 'scan-at-every-lease',
     invariant: 'A10',
-    description: 'every lease looks through what is owed to everybody',
+    description: 'every lease visits what is owed to all owners',
     property: cost,
     wrapManager(manager) {
       const lease = manager.lease.bind(manager)
@@ -453,13 +479,9 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A10',
     description: 'every pruning sorts the history',
     property: cost,
-    managerOptions: withRegistry({
-      actions: {
-        pruneHistory: ({ context: { table } }) => {
-          endedOf(table)
-          table.prune()
-        },
-      },
+    wrapManager: withPruning((history, prune) => {
+      endedOf(history)
+      return prune()
     }),
   },
 ]

@@ -7,18 +7,17 @@ import {
   deliveryMachine,
   instanceMachine,
   laneMachine,
-  taskRegistryMachine,
   type AsyncTaskRef,
   type CommandFailure,
   type CommandTaskEnd,
-  type LeaseRequest,
   type OutputObject,
   type Settlement,
-  type TaskRegister,
-  type TaskRegistryEvent,
+  type AsyncTaskHost,
+  type RegistrySnapshot,
 } from 'agent-tasks/machines'
 
 declare const settlement: Settlement
+declare const host: AsyncTaskHost
 declare const end: CommandTaskEnd
 
 export function anEndIsNarrowedByItsStatus(): void {
@@ -31,7 +30,7 @@ export function anEndIsNarrowedByItsStatus(): void {
 }
 
 export function anActorTakesItsEventsAndNoOthers(): void {
-  const actor = createActor(asyncTaskMachine, { input: { id: 'a', subagentName: 'x', graceMs: 1 } })
+  const actor = createActor(asyncTaskMachine, { input: { id: 'a', subagentName: 'x', host } })
   expectTypeOf(actor).toExtend<AsyncTaskRef>()
   expectTypeOf(actor.getSnapshot().output).toEqualTypeOf<Settlement | undefined>()
   actor.send({ type: 'task.complete', output: {} })
@@ -45,7 +44,7 @@ export function anActorTakesItsEventsAndNoOthers(): void {
 
 export function aMachineSaysWhatItNeeds(): void {
   // @ts-expect-error a task has an id
-  createActor(asyncTaskMachine, { input: { subagentName: 'x', graceMs: 1 } })
+  createActor(asyncTaskMachine, { input: { subagentName: 'x', host } })
   // @ts-expect-error a command task has commands
   createActor(commandTaskMachine, { input: {} })
   // @ts-expect-error a lane finds its work somewhere
@@ -55,11 +54,8 @@ export function aMachineSaysWhatItNeeds(): void {
   createActor(instanceMachine, { input: { timing: { pingMs: 5 } } })
   // @ts-expect-error no such guard
   deliveryMachine.provide({ guards: { isAgentAsleep: () => true } })
-  // @ts-expect-error no such action
-  taskRegistryMachine.provide({ actions: { dropTask: () => undefined } })
 }
 
-export function theEventsOfTheRegistryAreMadeOfNamedParts(): void {
-  expectTypeOf<Extract<TaskRegistryEvent, { type: 'task.register' }>>().toEqualTypeOf<TaskRegister>()
-  expectTypeOf<Extract<TaskRegistryEvent, { type: 'lease.take' }>['request']>().toEqualTypeOf<LeaseRequest>()
+export function aSnapshotOfTheRegistryIsNarrow(): void {
+  expectTypeOf<RegistrySnapshot['phase']>().toEqualTypeOf<'available' | 'full' | 'draining' | 'disposed'>()
 }

@@ -30,7 +30,7 @@ export function createAiSdkAgent(model: LanguageModel, options?: AgentTasksOptio
   return {
     say: (text) => turns.take('user', text),
     transcript: turns.transcript,
-    whenQuiet: () => tasks.getAsyncTaskManager().whenQuiet(),
+    onIdle: () => tasks.getAsyncTaskManager().onIdle(),
     dispose: () => tasks.dispose(),
   }
 }

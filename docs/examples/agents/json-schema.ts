@@ -45,7 +45,7 @@ export function createPlainAgent(complete: Complete, options?: AgentTasksOptions
   return {
     say: (text) => turns.take('user', text),
     transcript: turns.transcript,
-    whenQuiet: () => tasks.getAsyncTaskManager().whenQuiet(),
+    onIdle: () => tasks.getAsyncTaskManager().onIdle(),
     dispose: () => tasks.dispose(),
   }
 }

@@ -36,7 +36,7 @@ export function createLangChainAgent(model: BaseChatModel, options?: AgentTasksO
   return {
     say: (text) => turns.take('user', text),
     transcript: turns.transcript,
-    whenQuiet: () => tasks.getAsyncTaskManager().whenQuiet(),
+    onIdle: () => tasks.getAsyncTaskManager().onIdle(),
     dispose: () => tasks.dispose(),
   }
 }

@@ -27,7 +27,7 @@ export function createOpenAIAgent(model: Model, options?: AgentTasksOptions): Ex
   return {
     say: (text) => turns.take('user', text),
     transcript: turns.transcript,
-    whenQuiet: () => tasks.getAsyncTaskManager().whenQuiet(),
+    onIdle: () => tasks.getAsyncTaskManager().onIdle(),
     dispose: () => tasks.dispose(),
   }
 }

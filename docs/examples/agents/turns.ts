@@ -55,6 +55,6 @@ export interface ExampleAgent {
   readonly say: (text: string) => Promise<string>
   readonly transcript: readonly TurnEvent[]
   /** Resolves when every task has ended and its result was told. */
-  readonly whenQuiet: () => Promise<void>
+  readonly onIdle: () => Promise<void>
   readonly dispose: () => Promise<void>
 }

@@ -16,7 +16,7 @@ export async function judge(triggerAgentTurn: (text: string) => Promise<void>): 
   manager.launch({ id: 'a', subagentName: 'helper', goalPrompt: 'help' }, () =>
     Promise.resolve({ final_message: 'done' }),
   )
-  await manager.whenQuiet()
+  await manager.onIdle()
   ledger.stop()
   await tasks.dispose()
 

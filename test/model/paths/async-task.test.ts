@@ -7,38 +7,40 @@ import type { RunContext } from '../../../src/engine/runner.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { watchState } from '../../support/watched-xstate.js'
-import { elapsed, everyWay, takeEach, type Elapsed, type Way } from './ways.js'
+import { everyWay, takeEach, type Way } from './ways.js'
 
 vi.mock('xstate', () => import('../../support/watched-xstate.js').then(({ watchedXState }) => watchedXState()))
-
-type Event = AsyncTaskEvent | Elapsed<'deadline' | 'grace'>
 
 const TIMEOUT_MS = 500
 const GRACE_MS = 100
 
-const events: readonly Event[] = [
+const events: readonly AsyncTaskEvent[] = [
   { type: 'task.complete', output: { final_message: 'done' } },
   { type: 'task.fail', error: 'broken' },
   { type: 'task.cancel' },
-  elapsed(asyncTaskMachine, 'deadline'),
-  elapsed(asyncTaskMachine, 'grace'),
+  { type: 'deadline.passed' },
+  { type: 'grace.passed' },
   { type: 'task.ask', question: { message: 'Which one?', schema: {}, askedAt: 0 } },
   { type: 'task.answer', questionId: 'question-1' },
   { type: 'task.answer', questionId: 'question-2' },
 ]
 
+const NO_EFFECTS = { requestAbort: () => undefined, setQuestions: () => undefined }
+
 /** The most questions a way asks: the chart counts them, and this is what bounds its context. */
 const MAX_ASKED = 2
 
 /** @param canAsk only a run that was launched can */
-const waysOf = (timeoutMs: number | undefined, canAsk: boolean): readonly Way<Event>[] =>
+const waysOf = (timeoutMs: number | undefined, canAsk: boolean): readonly Way<AsyncTaskEvent>[] =>
   everyWay(asyncTaskMachine, {
-    input: { id: 'a', subagentName: 'helper', graceMs: GRACE_MS, ...(timeoutMs !== undefined && { timeoutMs }) },
+    input: { id: 'a', subagentName: 'helper', host: NO_EFFECTS, ...(timeoutMs !== undefined && { timeoutMs }) },
     events,
-    canHappen: ({ context }, { type }) =>
-      type === 'task.ask'
-        ? canAsk && (context as { asked: number }).asked < MAX_ASKED
-        : canAsk || type !== 'task.answer',
+    canHappen: ({ context, status, value }, { type }) => {
+      if (type === 'task.ask') return canAsk && (context as { asked: number }).asked < MAX_ASKED
+      if (type === 'task.answer') return canAsk
+      if (type === 'deadline.passed') return timeoutMs !== undefined && status === 'active' && value !== 'stopping'
+      return type !== 'grace.passed' || value === 'stopping'
+    },
   })
 
 /** What a method asks for; after the deadline, completing a task fails it. */
@@ -65,10 +67,11 @@ function createHost(timeoutMs: number | undefined) {
 }
 
 /** Takes a step. Answers what the caller was told, if there is an answer. */
-type Perform = (host: Host, event: Event) => boolean | undefined
+type Perform = (host: Host, event: AsyncTaskEvent) => boolean | undefined
 
 const byMethods: Perform = ({ clock, manager }, event) => {
-  if ('delay' in event) clock.advance(event.delay === 'deadline' ? TIMEOUT_MS : GRACE_MS)
+  if (event.type === 'deadline.passed') clock.advance(TIMEOUT_MS)
+  else if (event.type === 'grace.passed') clock.advance(GRACE_MS)
   else if (event.type === 'task.complete') return manager.completeTask('a', event.output)
   else if (event.type === 'task.fail') return manager.failTask('a', event.error)
   else if (event.type === 'task.cancel') return manager.cancelTask('a')
@@ -78,7 +81,8 @@ const byMethods: Perform = ({ clock, manager }, event) => {
 
 const byRun: Perform = (host, event) => {
   const run = host.engine.runs[0]
-  if ('delay' in event || event.type === 'task.cancel') return byMethods(host, event)
+  if (event.type === 'task.cancel') return byMethods(host, event)
+  if (event.type === 'deadline.passed' || event.type === 'grace.passed') return byMethods(host, event)
   // A question after the end or the deadline is refused, which the record shows.
   if (event.type === 'task.ask') void host.contexts[0]?.ask('Which one?').catch(() => undefined)
   else if (event.type === 'task.answer') host.manager.answerTask('a', event.questionId, { action: 'decline' })
@@ -87,7 +91,7 @@ const byRun: Perform = (host, event) => {
   return undefined
 }
 
-async function take(way: Way<Event>, timeoutMs: number | undefined, isLaunched: boolean): Promise<void> {
+async function take(way: Way<AsyncTaskEvent>, timeoutMs: number | undefined, isLaunched: boolean): Promise<void> {
   const host = createHost(timeoutMs)
   const { clock, engine, manager, told, input } = host
   if (isLaunched) {

@@ -34,7 +34,7 @@ const page = {
   finish: (id) => gates.get(id)(),
   async ended() {
     const manager = tasks.getAsyncTaskManager()
-    await manager.whenQuiet()
+    await manager.onIdle()
     return manager.getAllTasks().map(({ id, status, output }) => `${id} ${status}: ${output?.final_message}`)
   },
   async close() {

@@ -173,7 +173,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       const [{ status }] = await outcome
       expect(status).toBe(subject.rejectsAborted ? 'rejected' : 'fulfilled')
       expect(signal.aborted).toBe(true)
-      await manager.whenQuiet()
+      await manager.onIdle()
       expect(ended).toHaveBeenCalledTimes(1)
       expect(manager.getRunningTasks()).toEqual([])
     })

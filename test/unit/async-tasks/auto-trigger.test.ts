@@ -1,7 +1,6 @@
 /** The auto-trigger's promises, one example each; `test/race` lets them race. */
 import { BehaviorSubject, Observable } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import { coreOf } from '../../../src/async-tasks/core.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { setUpTrigger } from './trigger-host.js'
 
@@ -487,10 +486,10 @@ describe('a subscription', () => {
     complete('a')
     complete('b')
     const unsubscribe = createTrigger().subscribe()
-    coreOf(manager).acknowledgePulled(['a'])
+    manager.registry.acknowledgePulled(['a'])
     expect(deliveryOf('a')).toBe('owed')
     unsubscribe()
-    coreOf(manager).acknowledgePulled(['b'])
+    manager.registry.acknowledgePulled(['b'])
     expect(deliveryOf('b')).toBe('delivered')
   })
 

@@ -1,6 +1,6 @@
 /** Bad input gets an error that says which field, what came and what was expected, and nothing is changed. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { taskRegistryMachine } from '../../../machines/index.js'
+import { asyncTaskMachine } from '../../../machines/index.js'
 import type { OutputObject } from '../../../machines/records.js'
 import {
   AsyncTaskManager,
@@ -65,16 +65,34 @@ describe('the error names the field', () => {
   })
 })
 
-describe('a chart of the host', () => {
-  it('that does not admit a task makes an error of it, and the slot stays free', () => {
-    const machines = { registry: taskRegistryMachine.provide({ guards: { canAdmit: () => false } }) }
-    const { manager } = setUp({ machines, maxAsyncTasks: 1 })
-    for (const begin of [() => manager.registerTask(input), () => manager.launch(input, () => ({}))]) {
-      expect(begin).toThrow(
-        expect.objectContaining({ code: 'NOT_ADMITTED', message: 'Task a was not admitted.' }) as Error,
-      )
+describe("a machine of the host's", () => {
+  it('fails its task when it throws, and the registry goes on', () => {
+    const broken = () => {
+      throw new Error('broken machine')
     }
-    expect([manager.getAllTasks(), manager.canLaunchAsync().allowed]).toEqual([[], true])
+    const { manager } = setUp({ machines: { task: asyncTaskMachine.provide({ actions: { keepOutput: broken } }) } })
+    manager.registerTask(input)
+    expect(manager.completeTask('a', {})).toBe(false)
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', error: 'broken machine', delivery: 'owed' })
+    manager.registerTask({ ...input, id: 'b' })
+    expect(manager.cancelTask('b')).toBe(true)
+  })
+
+  it('cannot register a task from inside a transition of the registry: the call throws, and nothing is registered', () => {
+    const errors: unknown[] = []
+    const requestAbort = () => {
+      try {
+        manager.registerTask({ ...input, id: 'inner' })
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    const task = asyncTaskMachine.provide({ actions: { requestAbort } })
+    const { manager, clock } = setUp({ machines: { task } })
+    manager.registerTask({ ...input, timeoutMs: 10 })
+    clock.advance(10)
+    expect(errors).toEqual([expect.objectContaining({ code: 'REENTRANT_CALL' })])
+    expect(manager.getTask('inner')).toBeUndefined()
   })
 })
 
@@ -91,7 +109,7 @@ describe('a run that was cancelled', () => {
     })
     await Promise.resolve()
     manager.cancelTask('a')
-    await manager.whenQuiet()
+    await manager.onIdle()
     await settle()
     expect(onError).toHaveBeenCalledExactlyOnceWith(
       new Error(
@@ -143,9 +161,9 @@ describe('an engine that breaks its word', () => {
   })
 })
 
-describe('what is no manager', () => {
-  it('is refused where one is needed', () => {
-    expect(() => new AsyncTaskReminderService({} as never)).toThrow(new TypeError('expected an AsyncTaskManager'))
+describe('a value that is not a manager', () => {
+  it('is refused by name', () => {
+    expect(() => new AsyncTaskReminderService({} as never)).toThrow('manager: got {}, expected an AsyncTaskManager.')
   })
 })
 

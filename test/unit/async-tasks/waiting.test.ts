@@ -214,13 +214,13 @@ describe('waiting for tasks', () => {
 describe('waiting for quiet', () => {
   it('is over at once when nothing runs, is owed or is on its way', async () => {
     const { manager } = setUp()
-    await manager.whenQuiet()
-    await manager.whenQuiet('main')
+    await manager.onIdle()
+    await manager.onIdle('main')
   })
 
   it('lasts until the last message was accepted', async () => {
     const { manager, isOver } = setUp('a')
-    const quiet = manager.whenQuiet()
+    const quiet = manager.onIdle()
     expect(await isOver(quiet)).toBe(false)
     manager.completeTask('a', {})
     expect(await isOver(quiet)).toBe(false)
@@ -233,18 +233,18 @@ describe('waiting for quiet', () => {
   it('looks at one owner alone if it is given one', async () => {
     const { manager, register, isOver } = setUp('a')
     register('b', 'sub')
-    const quiet = manager.whenQuiet('sub')
+    const quiet = manager.onIdle('sub')
     manager.cancelTask('b')
     expect(await isOver(quiet)).toBe(true)
-    expect(await isOver(manager.whenQuiet())).toBe(false)
+    expect(await isOver(manager.onIdle())).toBe(false)
   })
 
   it('A9: ends with dispose, although something is owed', async () => {
     const { manager, isOver } = setUp('a')
     manager.completeTask('a', {})
-    const quiet = manager.whenQuiet()
+    const quiet = manager.onIdle()
     await manager.dispose()
     expect(await isOver(quiet)).toBe(true)
-    expect(await isOver(manager.whenQuiet())).toBe(true)
+    expect(await isOver(manager.onIdle())).toBe(true)
   })
 })

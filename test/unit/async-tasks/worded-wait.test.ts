@@ -1,6 +1,5 @@
 /** A wait whose result is worded for a model: nothing of it may be lost between the end and the answer. */
 import { describe, expect, it, vi } from 'vitest'
-import { coreOf } from '../../../src/async-tasks/core.js'
 import type { WordedWaitOptions } from '../../../src/async-tasks/waiting.js'
 import { setUpHost, settle } from '../tools/tool-host.js'
 
@@ -12,7 +11,7 @@ describe('a worded wait', () => {
     const options: WordedWaitOptions = {
       onSettled: (ended) => {
         seen.push(...ended.map(({ id }) => [id, manager.getTask(id)?.delivery]))
-        coreOf(manager).send({ type: 'text.cut', taskIds: ['a'] })
+        manager.registry.send({ type: 'text.cut', taskIds: ['a'] })
       },
     }
     const waiting = manager.waitFor(['a'], options)

@@ -18,7 +18,7 @@ const taskOf = (id: string): Task => ({
 })
 
 it('S9: tasks that are submitted and cancelled behind a long one do not pile up in its lane', () => {
-  const outbox = createOutbox<() => void>((run) => run())
+  const outbox = createOutbox<() => void>({ notify: (run) => run() })
   const onComplete = vi.fn()
   const lanes = createLanes({
     clock: createManualClock(),

@@ -72,7 +72,7 @@ it('N5: tells a relay that comes back of the actors that live, and says once tha
   // What had ended before is not told again; what happened meanwhile is, after the actors that it happened to.
   expect(treeOf(after)).toEqual(['registry', 'registry > task.busy', 'registry > task.new', 'registry > task.idle'])
   expect(storyOf(after, 'task.busy').slice(1)).toEqual(['task.complete', 'is "completed"'])
-  expect(storyOf(after, 'task.idle')).toEqual(['made {"running":{"deadline":"unlimited","attention":"working"}}'])
+  expect(storyOf(after, 'task.idle')).toEqual(['made "running"'])
   expect(errors).toEqual([[expect.any(Error), 'connection']])
   expect(inspector.stats.dropped).toBe(0)
 })
@@ -364,17 +364,3 @@ it.each([5, {}, { inspect: { next: () => {} } }])(
     )
   },
 )
-
-it('makes actors without an inspector unless one is given', async () => {
-  const manager = new AsyncTaskManager()
-  const { system } = manager.actor
-  const told = vi.fn()
-  // XState calls nobody when nobody was registered; this one is, from here on.
-  const inspection = system.inspect(told)
-  manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })
-  expect(told).toHaveBeenCalled()
-  inspection.unsubscribe()
-  expect((manager.actor as unknown as { options: object }).options).not.toHaveProperty('inspect')
-  await manager.dispose()
-  await setImmediate()
-})

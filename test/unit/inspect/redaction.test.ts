@@ -30,7 +30,7 @@ async function runWithSecrets(options: InspectorOptions = {}): Promise<string[]>
   manager.launch({ id: 'failed', subagentName: 's', goalPrompt }, () => {
     throw new Error(`error ${SECRET}`)
   })
-  await manager.whenQuiet()
+  await manager.onIdle()
   const restored = AsyncTaskManager.restore(
     manager.getAllTasks().map((record) => ({ ...record, delivery: 'owed' as const })),
     { inspect: inspector },
@@ -100,8 +100,8 @@ it.each([
 const JUDGED = new Set([
   ...['type', 'id', 'actorId', 'taskId', 'instanceId', 'subagentName', 'owner', 'status', 'delivery', 'value', 'code'],
   ...['deliveryId', 'taskIds', 'heir', 'reservationId', 'name', 'tags', 'kind', 'from', 'to', 'task', 'src'],
-  ...['initial', 'running', 'holding', 'gathering', 'open', 'delivering', 'connecting', 'connected', 'connection'],
-  ...['deadline', 'attention'],
+  ...['initial', 'running', 'holding', 'gathering', 'delivering', 'connecting', 'connected', 'connection'],
+  ...['phase'],
 ])
 
 it('shows text in no field that nobody has judged', async () => {

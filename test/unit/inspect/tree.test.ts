@@ -5,12 +5,12 @@ import { createMachine, type AnyStateMachine } from 'xstate'
 import { createAgentTasks } from '../../../src/host/agent-tasks.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import {
-  taskRegistryMachine,
   asyncTaskMachine,
   commandTaskMachine,
   deliveryMachine,
   instanceMachine,
   laneMachine,
+  type RegistrySnapshot,
 } from '../../../machines/index.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { createCommandHost } from '../../support/command-host.js'
@@ -31,7 +31,7 @@ it('shows the registry, its tasks and its deliveries, each under its parent, in 
   for (const id of ['a', 'b']) {
     manager.launch({ id, subagentName: 'helper', goalPrompt: 'do' }, () => ({ final_message: 'ok' }))
   }
-  await manager.whenQuiet()
+  await manager.onIdle()
   await agent.dispose()
   await flushTo(inspector, received)
 
@@ -45,9 +45,9 @@ it('shows the registry, its tasks and its deliveries, each under its parent, in 
     'registry > delivery.main > deliver',
   ])
   expect(storyOf(received, 'task.a')).toEqual([
-    'made {"running":{"deadline":"unlimited","attention":"working"}}',
+    'made "running"',
     'xstate.init',
-    'is {"running":{"deadline":"unlimited","attention":"working"}}',
+    'is "running"',
     'task.complete',
     'is "completed"',
   ])
@@ -86,7 +86,7 @@ it('shows who sent an event: a task that ended tells the registry', async () => 
   expect(done).toMatchObject({ sourceId: sessionOf('task.a'), sessionId: sessionOf('registry') })
 })
 
-it("shows the registry's counts as they were at each step, although its table changes in place", async () => {
+it("shows the registry's counts as they were at each step, although its ledger changes in place", async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url)
@@ -101,10 +101,10 @@ it("shows the registry's counts as they were at each step, although its table ch
   await flushTo(inspector, received)
   const counts = received.messages.flatMap((message) =>
     message.type === '@xstate.snapshot' && message.event.type !== 'xstate.init'
-      ? [(message.snapshot as { context?: { table?: { running: number; owed: number } } }).context?.table]
+      ? [message.snapshot as Partial<RegistrySnapshot>]
       : [],
   )
-  expect(counts.filter((count) => count !== undefined).map(({ running, owed }) => [running, owed])).toEqual([
+  expect(counts.filter(({ phase }) => phase !== undefined).map(({ running, owed }) => [running, owed])).toEqual([
     [1, 0],
     [2, 0],
     [1, 1],
@@ -186,7 +186,7 @@ it('gives each actor the chart of its machine, which XState builds again from th
   const { inspector } = inspectorFor(relay.url)
   const agent = createAgentTasks({ inspect: inspector, isAgentBusy: () => false, triggerAgentTurn: () => undefined })
   agent.getAsyncTaskManager().launch({ id: 'a', subagentName: 's', goalPrompt: 'g' }, () => ({}))
-  await agent.getAsyncTaskManager().whenQuiet()
+  await agent.getAsyncTaskManager().onIdle()
   await agent.dispose()
   const host = createCommandHost()
   onTestFinished(async () => {
@@ -204,14 +204,7 @@ it('gives each actor the chart of its machine, which XState builds again from th
       return config.states === undefined ? [] : [[config.id, chartOf(createMachine(config))]]
     }),
   )
-  const machines = [
-    taskRegistryMachine,
-    asyncTaskMachine,
-    deliveryMachine,
-    laneMachine,
-    commandTaskMachine,
-    instanceMachine,
-  ]
+  const machines = [asyncTaskMachine, deliveryMachine, laneMachine, commandTaskMachine, instanceMachine]
   expect(new Map(machines.map((machine) => [machine.id, chartOf(machine)]))).toEqual(drawn)
 })
 
@@ -219,7 +212,7 @@ it('gives each actor the chart of its machine, which XState builds again from th
 function chartOf(machine: { readonly definition: unknown }): unknown {
   return JSON.parse(
     JSON.stringify(machine.definition, (key, value: unknown) =>
-      key === 'context' || key === 'output' || key === 'version' ? undefined : value,
+      key === 'context' || key === 'input' || key === 'output' || key === 'version' ? undefined : value,
     ),
   )
 }

@@ -1,26 +1,24 @@
-/** The task chart by itself: T1 to T6. */
+/** The task's machine by itself: T1 to T6. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
 import type { TaskQuestion } from '../../../machines/records.js'
-import { createManualClock } from '../../../src/testing/manual-clock.js'
 
-function start(input: { timeoutMs?: number; graceMs?: number } = {}) {
-  const clock = createManualClock()
+function start(timeoutMs?: number) {
   const requestAbort = vi.fn()
-  const noted: (readonly TaskQuestion[])[] = []
-  const noteQuestions = ({ context }: { context: { questions: readonly TaskQuestion[] } }) =>
-    void noted.push(context.questions)
-  const actor = createActor(asyncTaskMachine.provide({ actions: { requestAbort, noteQuestions } }), {
-    clock: { setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (timer) => clock.clearTimeout(timer) },
-    input: { id: 'a', subagentName: 'helper', graceMs: 100, ...input },
+  const published: string[][] = []
+  const setQuestions = (_id: string, questions: readonly TaskQuestion[]) =>
+    void published.push(questions.map(({ id }) => id))
+  const actor = createActor(asyncTaskMachine, {
+    input: {
+      ...{ id: 'a', subagentName: 'helper', host: { requestAbort, setQuestions } },
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    },
   })
   actor.start()
   const ask = (message: string) =>
-    actor.send({ type: 'task.ask', question: { message, schema: { type: 'object' }, askedAt: clock.now() } })
-  /** The ids of the open questions, whenever they changed. */
-  const open = () => noted.map((questions) => questions.map(({ id }) => id))
-  return { actor, clock, requestAbort, ask, open }
+    actor.send({ type: 'task.ask', question: { message, schema: { type: 'object' }, askedAt: 0 } })
+  return { actor, requestAbort, ask, published }
 }
 
 const ends: AsyncTaskEvent[] = [
@@ -37,7 +35,7 @@ describe('a task', () => {
         actor.send(first)
         const ended = actor.getSnapshot()
         expect(ended.status).toBe('done')
-        // The actor has stopped and hears nothing more; the chart itself has no way out of its ends either.
+        // The actor has stopped; the machine itself has no transition out of its final states either.
         const [next] = transition(asyncTaskMachine, ended, second)
         expect(next).toMatchObject({ value: ended.value, status: 'done', output: ended.output })
       }
@@ -57,14 +55,13 @@ describe('a task', () => {
     ])
   })
 
-  it('T3: after its deadline it can only fail, unless someone cancels it first', () => {
+  it('T3: after its deadline it can only fail, unless it is cancelled first', () => {
     const outputs = ends.map((end) => {
-      const { actor, clock, requestAbort } = start({ timeoutMs: 500 })
-      clock.advance(500)
-      expect(requestAbort).toHaveBeenCalledOnce()
-      expect(actor.getSnapshot().value).toEqual({ running: { deadline: 'overdue', attention: 'working' } })
+      const { actor, requestAbort } = start(500)
+      actor.send({ type: 'deadline.passed' })
+      expect(requestAbort).toHaveBeenCalledExactlyOnceWith('a')
+      expect(actor.getSnapshot().value).toBe('stopping')
       actor.send(end)
-      expect(clock.pending).toBe(0)
       return actor.getSnapshot().output
     })
     expect(outputs).toEqual([
@@ -77,36 +74,36 @@ describe('a task', () => {
     ])
   })
 
-  it('T4: it fails when its grace is over, with a message that names the limit', () => {
-    const { actor, clock } = start({ timeoutMs: 3_000, graceMs: 100 })
-    clock.advance(3_099)
-    expect(actor.getSnapshot().status).toBe('active')
-    clock.advance(1)
+  it('T4: it fails when its grace has passed, with a message that names the limit', () => {
+    const { actor } = start(3_000)
+    actor.send({ type: 'grace.passed' })
+    expect(actor.getSnapshot().value).toBe('running')
+    actor.send({ type: 'deadline.passed' })
+    actor.send({ type: 'grace.passed' })
     expect(actor.getSnapshot().output).toEqual({
       status: 'failed',
       error: 'Task timed out: it did not end within its limit of 3 s.',
     })
   })
 
-  it('T5: a task that asks ends like any other, and its deadline goes on', () => {
+  it('T5: a task that asks ends like any other, and its deadline applies', () => {
     for (const end of ends) {
-      const { actor, clock, ask } = start({ timeoutMs: 500 })
+      const { actor, ask } = start(500)
       ask('Which one?')
-      expect(actor.getSnapshot().value).toEqual({ running: { deadline: 'timed', attention: 'asking' } })
+      expect(actor.getSnapshot().value).toBe('asking')
       actor.send(end)
       expect(actor.getSnapshot().status).toBe('done')
-      expect(clock.pending).toBe(0)
     }
-    const { actor, clock, ask, requestAbort } = start({ timeoutMs: 500, graceMs: 100 })
+    const { actor, ask, requestAbort } = start(500)
     ask('Which one?')
-    clock.advance(500)
+    actor.send({ type: 'deadline.passed' })
     expect(requestAbort).toHaveBeenCalledOnce()
-    clock.advance(100)
+    actor.send({ type: 'grace.passed' })
     expect(actor.getSnapshot().value).toBe('failed')
   })
 
   it('T6: a question is open until it is answered, once, and its number is never used again', () => {
-    const { actor, ask, open } = start()
+    const { actor, ask, published } = start()
     const answer = (questionId: string) => actor.send({ type: 'task.answer', questionId })
     answer('question-1')
     ask('First?')
@@ -114,50 +111,19 @@ describe('a task', () => {
     answer('question-1')
     answer('question-1')
     answer('question-9')
-    expect(actor.getSnapshot().matches({ running: { attention: 'asking' } })).toBe(true)
+    expect(actor.getSnapshot().value).toBe('asking')
     answer('question-2')
-    expect(actor.getSnapshot().matches({ running: { attention: 'working' } })).toBe(true)
+    expect(actor.getSnapshot().value).toBe('running')
     ask('Third?')
-    expect(open()).toEqual([['question-1'], ['question-1', 'question-2'], ['question-2'], [], ['question-3']])
+    expect(published).toEqual([['question-1'], ['question-1', 'question-2'], ['question-2'], [], ['question-3']])
   })
 
-  it('T6: an overdue task drops its questions and takes no more', () => {
-    const { actor, clock, ask, open } = start({ timeoutMs: 500 })
+  it('T6: an overdue task withdraws its questions and asks no more', () => {
+    const { actor, ask, published } = start(500)
     ask('First?')
-    clock.advance(500)
+    actor.send({ type: 'deadline.passed' })
     ask('Second?')
-    expect(open()).toEqual([['question-1'], []])
-    expect(actor.getSnapshot().matches({ running: { attention: 'working' } })).toBe(true)
-  })
-
-  it('waits for no deadline when it has none, and drops the one it has when it ends', () => {
-    expect(start().clock.pending).toBe(0)
-    const { actor, clock } = start({ timeoutMs: 500 })
-    expect(clock.pending).toBe(1)
-    actor.send({ type: 'task.cancel' })
-    expect(clock.pending).toBe(0)
-  })
-
-  it('refuses to run into its deadline without the host’s effect', () => {
-    const errors: unknown[] = []
-    const clock = createManualClock()
-    const timed = createActor(asyncTaskMachine, {
-      clock: { setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (timer) => clock.clearTimeout(timer) },
-      input: { id: 'a', subagentName: 's', graceMs: 0, timeoutMs: 1 },
-    })
-    timed.subscribe({ error: (error) => errors.push(error) })
-    timed.start()
-    clock.advance(1)
-    expect(String(errors[0])).toContain('requestAbort')
-  })
-
-  it('refuses to ask without the host’s effect', () => {
-    const errors: unknown[] = []
-    const asking = createActor(asyncTaskMachine, { input: { id: 'a', subagentName: 's', graceMs: 0 } })
-    asking.subscribe({ error: (error) => errors.push(error) })
-    asking.start()
-    asking.send({ type: 'task.ask', question: { message: 'Sure?', schema: { type: 'object' }, askedAt: 0 } })
-    expect(errors).toEqual([new Error('async-task: the host must provide the action noteQuestions')])
-    expect(asking.getSnapshot().status).toBe('error')
+    expect(published).toEqual([['question-1'], []])
+    expect(actor.getSnapshot().value).toBe('stopping')
   })
 })

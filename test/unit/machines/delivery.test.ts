@@ -1,6 +1,6 @@
-/** The delivery chart by itself: D1 to D5, on a host that is played by the test. */
+/** The delivery machine by itself: D1 to D5, with a host that the test plays. */
 import { describe, expect, it, vi } from 'vitest'
-import { createActor, fromCallback } from 'xstate'
+import { createActor } from 'xstate'
 import { deliveryMachine, type DeliveryReport, type DeliveryTiming } from '../../../machines/delivery.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
@@ -11,34 +11,33 @@ function start(timing: Partial<DeliveryTiming> = {}) {
   const host = { isNothingOwed: false, isIdle: true, inFlight: 0, mostInFlight: 0, deliveries: 0, abandoned: 0 }
   let report: (event: DeliveryReport) => void = () => undefined
   const reportExpiry = vi.fn()
-  const actor = createActor(
-    deliveryMachine.provide({
-      guards: { isNothingOwed: () => host.isNothingOwed, isAgentIdle: () => host.isIdle },
-      actions: { reportExpiry },
-      actors: {
-        deliver: fromCallback(({ sendBack }) => {
+  const actor = createActor(deliveryMachine, {
+    clock: { setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (timer) => clock.clearTimeout(timer) },
+    input: {
+      timing: { ...TIMING, ...timing },
+      host: {
+        isNothingOwed: () => host.isNothingOwed,
+        isAgentIdle: () => host.isIdle,
+        reportExpiry,
+        deliver: (reportOutcome) => {
           host.deliveries += 1
           host.inFlight += 1
           host.mostInFlight = Math.max(host.mostInFlight, host.inFlight)
           let isOver = false
-          report = (event) => {
+          report = (outcome) => {
             isOver = true
             host.inFlight -= 1
-            sendBack(event)
+            reportOutcome(outcome)
           }
           return () => {
             if (isOver) return
             host.abandoned += 1
             host.inFlight -= 1
           }
-        }),
+        },
       },
-    }),
-    {
-      clock: { setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (timer) => clock.clearTimeout(timer) },
-      input: { ...TIMING, ...timing },
     },
-  )
+  })
   actor.start()
   return { actor, clock, host, reportExpiry, report: (type: DeliveryReport['type']) => report({ type }) }
 }

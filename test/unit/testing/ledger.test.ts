@@ -155,12 +155,12 @@ describe('a recorder', () => {
         if ((turns += 1) === 1) throw new Error('refused')
       }),
     )
-    await runUntilSettled(manager.whenQuiet(), clock)
+    await runUntilSettled(manager.onIdle(), clock)
     for (const id of ['a', 'b', 'c']) {
       manager.registerTask({ id, ...run })
       if (id === 'c') void manager.waitFor(['c'])
       manager.completeTask(id, {})
-      await runUntilSettled(manager.whenQuiet(), clock)
+      await runUntilSettled(manager.onIdle(), clock)
     }
     expect(ledger.check()).toMatchObject({ isClean: true, counts: { tasks: 4, owing: 4, told: 4 } })
     expect(ledger.entries.map(({ type }) => type)).toContain('returned')

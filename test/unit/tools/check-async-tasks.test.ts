@@ -1,7 +1,6 @@
 /** check_async_tasks lists, shows and cancels, in the words of seed 002. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { coreOf } from '../../../src/async-tasks/core.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import {
@@ -253,7 +252,7 @@ describe('a peek that was seen whole', () => {
 
   it('A5: does not count as told for an owner that is brought its messages', async () => {
     const { call, manager, register } = setUp()
-    coreOf(manager).notePusher('main')
+    manager.registry.addPushSubscriber('main')
     register('a')
     manager.completeTask('a', {})
     await call({ task_id: 'a' })

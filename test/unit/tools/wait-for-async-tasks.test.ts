@@ -1,7 +1,6 @@
 /** wait_for_async_tasks blocks until tasks have ended, and what it returns is told once. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { coreOf } from '../../../src/async-tasks/core.js'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
@@ -27,7 +26,7 @@ const completed = (id: string, message: string) =>
 describe('waiting', () => {
   it('A5: for all returns every end in one message, which counts as told', async () => {
     const { call, manager, register } = setUp()
-    coreOf(manager).notePusher('main')
+    manager.registry.addPushSubscriber('main')
     register('a')
     register('b')
     const waiting = call()

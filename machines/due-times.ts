@@ -1,0 +1,72 @@
+/** Keys by the time at which they are due: reservations that expire, deadlines that pass. */
+import { BinaryHeap } from './binary-heap.js'
+
+interface Due<Key> {
+  readonly key: Key
+  readonly at: number
+  /** Orders keys that are due at the same time. */
+  readonly order: number
+}
+
+/** Stale heap items that are kept at most, besides as many as there are keys. */
+const MAX_STALE = 64
+
+/** Adding, removing and finding the earliest cost at most the logarithm of the number of keys, over time. */
+export class DueTimes<Key> {
+  readonly #dues = new Map<Key, Due<Key>>()
+  #heap = DueTimes.#newHeap<Key>()
+  #order = 0
+
+  static #newHeap<Key>(): BinaryHeap<Due<Key>> {
+    return new BinaryHeap((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order))
+  }
+
+  get size(): number {
+    return this.#dues.size
+  }
+
+  has(key: Key): boolean {
+    return this.#dues.has(key)
+  }
+
+  /** Sets the time of a key; an earlier one no longer counts. */
+  set(key: Key, at: number): void {
+    const due = { key, at, order: (this.#order += 1) }
+    this.#dues.set(key, due)
+    this.#heap.push(due)
+  }
+
+  /** False when there was no such key. */
+  delete(key: Key): boolean {
+    if (!this.#dues.delete(key)) return false
+    if (this.#heap.size > 2 * this.#dues.size + MAX_STALE) this.#dropStale()
+    return true
+  }
+
+  /** The earliest time; undefined when there is no key. */
+  get next(): number | undefined {
+    return this.#earliest()?.at
+  }
+
+  /** Removes and returns the earliest key that is due at `now`. */
+  take(now: number): Key | undefined {
+    const due = this.#earliest()
+    if (due === undefined || due.at > now) return undefined
+    this.#heap.pop()
+    this.#dues.delete(due.key)
+    return due.key
+  }
+
+  #earliest(): Due<Key> | undefined {
+    for (;;) {
+      const due = this.#heap.peek()
+      if (due === undefined || this.#dues.get(due.key) === due) return due
+      this.#heap.pop()
+    }
+  }
+
+  #dropStale(): void {
+    this.#heap = DueTimes.#newHeap()
+    for (const due of this.#dues.values()) this.#heap.push(due)
+  }
+}

@@ -1,0 +1,80 @@
+/** Numbers every change of a task, stamps it with the time, and queues it for the host, in order (R6). */
+import type { DeliveryStatus, TaskTransition } from './records.js'
+import type { TaskEntry } from './task-entry.js'
+
+/** What the host is notified of after a transition of the registry has ended. */
+export type RegistryNotification =
+  | { readonly type: 'transition'; readonly transition: TaskTransition; readonly entry: TaskEntry }
+  /** An exclusive lease has ended: the owner's next delivery may start. */
+  | { readonly type: 'lease.ended'; readonly owner: string }
+  /** The open questions of a task have changed. */
+  | { readonly type: 'questions'; readonly entry: TaskEntry }
+
+/** The numbered record of changes. */
+export class Journal {
+  /** The time, in ms since the epoch. */
+  readonly now: () => number
+  readonly #publish: (notification: RegistryNotification) => void
+  #seq = 0
+
+  /** @param publish queues a notification; it calls no host code */
+  constructor(now: () => number, publish: (notification: RegistryNotification) => void) {
+    this.now = now
+    this.#publish = publish
+  }
+
+  /** The number of the latest change. */
+  get seq(): number {
+    return this.#seq
+  }
+
+  /** The number of the next change. */
+  next(): number {
+    return ++this.#seq
+  }
+
+  /** Later changes get numbers above this one. */
+  continueAfter(seq: number): void {
+    this.#seq = Math.max(this.#seq, seq)
+  }
+
+  /** A task was registered (`from` is null) or has ended: its record has the number and the time already. */
+  status(entry: TaskEntry, from: 'running' | null): void {
+    const { record } = entry
+    const { id: taskId, owner, seq, status: to } = record
+    const at = record.completedAt ?? record.launchedAt
+    this.#write(entry, { kind: 'status', seq, taskId, owner, from, to, at, record })
+  }
+
+  delivery(entry: TaskEntry, from: DeliveryStatus, deliveryId: string | undefined): void {
+    const { record } = entry
+    const { id: taskId, owner, delivery: to } = record
+    const change = { kind: 'delivery', seq: this.next(), taskId, owner, from, to, at: this.now(), record } as const
+    this.#write(entry, deliveryId === undefined ? change : { deliveryId, ...change })
+  }
+
+  owner(entry: TaskEntry, from: string): void {
+    const { record } = entry
+    const { id: taskId, owner } = record
+    this.#write(entry, { kind: 'owner', seq: this.next(), taskId, owner, from, to: owner, at: this.now(), record })
+  }
+
+  pruned(entry: TaskEntry): void {
+    const { record } = entry
+    const { id: taskId, owner } = record
+    const [seq, at] = [this.next(), this.now()]
+    this.#write(entry, { kind: 'history', seq, taskId, owner, from: 'retained', to: 'pruned', at, record })
+  }
+
+  leaseEnded(owner: string): void {
+    this.#publish({ type: 'lease.ended', owner })
+  }
+
+  questions(entry: TaskEntry): void {
+    this.#publish({ type: 'questions', entry })
+  }
+
+  #write(entry: TaskEntry, transition: TaskTransition): void {
+    this.#publish({ type: 'transition', transition: Object.freeze(transition), entry })
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * What is owed to each owner, and which message carries it: `owed -> leased -> delivered` (A5, A6).
+ *
+ * R4  An entry is in at most one lease, and an owner has at most one exclusive lease.
+ */
+import type { Journal } from './journal.js'
+import type { DeliveryStatus, Settlement } from './records.js'
+import { byEnd, byRegistration, isTerminal, type Lease, type TaskEntry } from './task-entry.js'
+import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
+
+/** Asks for a lease. */
+export interface LeaseRequest {
+  /** The id of the delivery; it must be new. */
+  readonly deliveryId: string
+  /** Whose entries to take; every owner's when absent. */
+  readonly owner?: string
+  /** Takes these entries alone. */
+  readonly taskIds?: readonly string[]
+  /** Refused while another exclusive lease of the same owner is open. */
+  readonly isExclusive?: boolean
+  /** Also takes the named tasks that run or are leased, as soon as they are owed. */
+  readonly isClaim?: boolean
+}
+
+/** The parts of an owner's account. */
+export type AccountPart = 'running' | 'owed' | 'leased'
+
+interface OwnerAccount extends Record<AccountPart, Set<TaskEntry>> {
+  exclusive: Lease | undefined
+}
+
+/** What the ledger needs of the registry. */
+export interface LedgerOptions {
+  readonly journal: Journal
+  /** A cancelled task owes a message too. */
+  readonly notifyCancelled: boolean
+  readonly find: (id: string) => TaskEntry | undefined
+  /** An ended entry owes nothing (any more). */
+  readonly onCleared: (entry: TaskEntry) => void
+}
+
+/** Keeps an account for each owner, and the open leases. */
+export class Ledger {
+  readonly #options: LedgerOptions
+  readonly #accounts = new Map<string, OwnerAccount>()
+  readonly #leases = new Map<string, Lease>()
+  readonly #totals: Record<AccountPart, number> = { running: 0, owed: 0, leased: 0 }
+
+  constructor(options: LedgerOptions) {
+    this.#options = options
+  }
+
+  /** An open lease. */
+  lease(deliveryId: string): Lease | undefined {
+    return this.#leases.get(deliveryId)
+  }
+
+  /** Whether an exclusive lease of this owner is open. */
+  isDelivering(owner: string): boolean {
+    return this.#accounts.get(owner)?.exclusive !== undefined
+  }
+
+  /** What is owed and in no lease, in the order in which it ended. */
+  owed(owner?: string): TaskEntry[] {
+    return this.#entries('owed', owner).sort(byEnd)
+  }
+
+  /** What runs, in the order of registration. */
+  running(owner?: string): TaskEntry[] {
+    return this.#entries('running', owner).sort(byRegistration)
+  }
+
+  countOf(part: AccountPart, owner?: string): number {
+    return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part].size ?? 0)
+  }
+
+  /** The owners that have such entries, with their numbers. */
+  countsByOwner(part: AccountPart): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const [owner, account] of this.#accounts) if (account[part].size > 0) counts.set(owner, account[part].size)
+    return counts
+  }
+
+  /** Opens the account of a task that was registered, or restored. */
+  add(entry: TaskEntry): void {
+    const { status, delivery } = entry.record
+    if (status === 'running') this.#add(entry, 'running')
+    else if (delivery === 'owed') this.#add(entry, 'owed')
+    else this.#options.onCleared(entry)
+  }
+
+  /** A task has ended: writes its record, and what is owed for it. */
+  end(entry: TaskEntry, settlement: Settlement): void {
+    const { journal, notifyCancelled } = this.#options
+    const seq = journal.next()
+    const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
+    const claim = isOwed ? nextClaim(entry) : undefined
+    const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
+    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now() })
+    this.#remove(entry, 'running')
+    journal.status(entry, 'running')
+    if (claim !== undefined) this.#putInLease(entry, claim)
+    else if (isOwed) this.#add(entry, 'owed')
+    if (delivery !== 'none') journal.delivery(entry, 'none', claim?.id)
+    this.#closeIfEmpty(entry.record.owner)
+  }
+
+  /** Opens a lease; undefined when there is nothing to take, or the owner's exclusive lease is open. */
+  take(request: LeaseRequest): Lease | undefined {
+    const { deliveryId, owner, taskIds, isExclusive = false, isClaim = false } = request
+    const exclusiveOwner = isExclusive ? owner : undefined
+    if (exclusiveOwner !== undefined && this.isDelivering(exclusiveOwner)) return undefined
+    const named = taskIds?.flatMap((id) => this.#options.find(id) ?? [])
+    const entries = named?.filter(({ record }) => record.delivery === 'owed').sort(byEnd) ?? this.owed(owner)
+    const claimed = isClaim ? (named ?? []).filter(isClaimable) : []
+    if (entries.length === 0 && claimed.length === 0) return undefined
+    const lease: Lease = { id: deliveryId, exclusiveOwner, entries: new Set(), claimed: new Set(claimed) }
+    this.#leases.set(deliveryId, lease)
+    if (exclusiveOwner !== undefined) this.#account(exclusiveOwner).exclusive = lease
+    for (const entry of entries) {
+      this.#remove(entry, 'owed')
+      this.#putInLease(entry, lease)
+      this.#setDelivery(entry, 'leased', deliveryId)
+    }
+    for (const entry of claimed) (entry.claims ??= []).push(lease)
+    return lease
+  }
+
+  /** The message was accepted: its entries are delivered. */
+  acknowledge(deliveryId: string): void {
+    const lease = this.#leases.get(deliveryId)
+    if (lease === undefined) return
+    for (const entry of [...lease.entries]) this.#deliver(entry, deliveryId)
+    this.#close(lease)
+  }
+
+  /** The message was not accepted: its entries are owed again. */
+  release(deliveryId: string): void {
+    const lease = this.#leases.get(deliveryId)
+    if (lease === undefined) return
+    for (const entry of [...lease.entries]) this.#return(entry, lease)
+    this.#close(lease)
+  }
+
+  /** A message was accepted whose lease had been released: what it carried is no longer owed. */
+  acceptLate(deliveryId: string, entries: readonly TaskEntry[]): void {
+    for (const entry of entries) {
+      if (entry.record.delivery === 'owed') this.#deliver(entry, deliveryId)
+      else entry.isAccepted = true
+    }
+  }
+
+  /** The host has delivered the end of a task by itself. */
+  markDelivered(entry: TaskEntry): void {
+    if (isTerminal(entry.record)) this.#deliver(entry, undefined)
+  }
+
+  /** Hands what an owner has running, owed and leased to an heir; without one it is owed to no one. */
+  releaseOwner(owner: string, heir: string | undefined): void {
+    const account = this.#accounts.get(owner)
+    if (account === undefined || heir === owner) return
+    const [running, owed] = [this.running(owner), this.owed(owner)]
+    const leased = [...account.leased].sort(byRegistration)
+    if (heir === undefined) {
+      for (const entry of [...running, ...leased]) entry.isDisowned = true
+      for (const entry of owed) {
+        this.#remove(entry, 'owed')
+        this.#setDelivery(entry, 'none', undefined)
+        this.#options.onCleared(entry)
+      }
+    } else {
+      for (const [part, entries] of [
+        ['running', running],
+        ['owed', owed],
+        ['leased', leased],
+      ] as const) {
+        for (const entry of entries) {
+          this.#remove(entry, part)
+          entry.record = changedRecord(entry.record, { owner: heir })
+          this.#add(entry, part)
+          this.#options.journal.owner(entry, owner)
+        }
+      }
+    }
+    this.#closeIfEmpty(owner)
+  }
+
+  #entries(part: AccountPart, owner: string | undefined): TaskEntry[] {
+    if (owner !== undefined) return [...(this.#accounts.get(owner)?.[part] ?? [])]
+    return [...this.#accounts.values()].flatMap((account) => [...account[part]])
+  }
+
+  #account(owner: string): OwnerAccount {
+    let account = this.#accounts.get(owner)
+    if (account === undefined) {
+      account = { running: new Set(), owed: new Set(), leased: new Set(), exclusive: undefined }
+      this.#accounts.set(owner, account)
+    }
+    return account
+  }
+
+  #add(entry: TaskEntry, part: AccountPart): void {
+    this.#account(entry.record.owner)[part].add(entry)
+    this.#totals[part] += 1
+  }
+
+  #remove(entry: TaskEntry, part: AccountPart): void {
+    if (this.#accounts.get(entry.record.owner)?.[part].delete(entry) === true) this.#totals[part] -= 1
+  }
+
+  #closeIfEmpty(owner: string): void {
+    const account = this.#accounts.get(owner)
+    if (account === undefined || account.exclusive !== undefined) return
+    if (account.running.size + account.owed.size + account.leased.size === 0) this.#accounts.delete(owner)
+  }
+
+  #putInLease(entry: TaskEntry, lease: Lease): void {
+    entry.lease = lease
+    lease.entries.add(entry)
+    this.#add(entry, 'leased')
+  }
+
+  #takeOutOfLease(entry: TaskEntry): void {
+    entry.lease?.entries.delete(entry)
+    entry.lease = undefined
+    this.#remove(entry, 'leased')
+  }
+
+  #deliver(entry: TaskEntry, deliveryId: string | undefined): void {
+    const { delivery, owner } = entry.record
+    if (delivery !== 'owed' && delivery !== 'leased') return
+    if (delivery === 'leased') this.#takeOutOfLease(entry)
+    else this.#remove(entry, 'owed')
+    this.#setDelivery(entry, 'delivered', deliveryId)
+    this.#options.onCleared(entry)
+    this.#closeIfEmpty(owner)
+  }
+
+  #return(entry: TaskEntry, lease: Lease): void {
+    if (entry.isAccepted) {
+      this.#deliver(entry, lease.id)
+      return
+    }
+    this.#takeOutOfLease(entry)
+    const claim = entry.isDisowned ? undefined : nextClaim(entry)
+    if (entry.isDisowned) {
+      this.#setDelivery(entry, 'none', lease.id)
+      this.#options.onCleared(entry)
+    } else if (claim !== undefined) {
+      this.#putInLease(entry, claim)
+      this.#options.journal.delivery(entry, 'leased', claim.id)
+    } else {
+      this.#add(entry, 'owed')
+      this.#setDelivery(entry, 'owed', lease.id)
+    }
+    this.#closeIfEmpty(entry.record.owner)
+  }
+
+  #close(lease: Lease): void {
+    this.#leases.delete(lease.id)
+    for (const entry of lease.claimed) {
+      entry.claims = entry.claims?.filter((claim) => claim !== lease)
+      if (entry.claims?.length === 0) entry.claims = undefined
+    }
+    const owner = lease.exclusiveOwner
+    if (owner === undefined) return
+    this.#account(owner).exclusive = undefined
+    this.#closeIfEmpty(owner)
+    this.#options.journal.leaseEnded(owner)
+  }
+
+  #setDelivery(entry: TaskEntry, delivery: DeliveryStatus, deliveryId: string | undefined): void {
+    const { journal } = this.#options
+    const from = entry.record.delivery
+    entry.record =
+      delivery === 'delivered'
+        ? deliveredRecord(entry.record, journal.now())
+        : changedRecord(entry.record, { delivery })
+    journal.delivery(entry, from, deliveryId)
+  }
+}
+
+const isClaimable = ({ record }: TaskEntry): boolean => record.status === 'running' || record.delivery === 'leased'
+
+function nextClaim(entry: TaskEntry): Lease | undefined {
+  const claim = entry.claims?.shift()
+  if (entry.claims?.length === 0) entry.claims = undefined
+  return claim
+}

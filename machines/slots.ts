@@ -1,0 +1,73 @@
+/** The slots of the concurrency limit, and the reservations that hold some of them (A3). */
+import { DueTimes } from './due-times.js'
+import type { TaskEntry } from './task-entry.js'
+
+/** Counts what runs against the maximum. */
+export class Slots {
+  /** How many tasks may run at once; -1 for no limit. */
+  max: number
+  readonly #now: () => number
+  /** Slots held until their task ends. */
+  readonly #untilEnd = new Set<TaskEntry>()
+  /** Slots of launched runs, which may outlive their tasks. */
+  readonly #untilRelease = new Set<TaskEntry>()
+  readonly #reservations = new DueTimes<string>()
+
+  /** @param now the time that reservations expire by, in ms */
+  constructor(max: number, now: () => number) {
+    this.max = max
+    this.#now = now
+  }
+
+  get inUse(): number {
+    return this.#untilEnd.size + this.#untilRelease.size
+  }
+
+  get reserved(): number {
+    this.#dropExpired()
+    return this.#reservations.size
+  }
+
+  hasRoom(): boolean {
+    return this.max === -1 || this.inUse + this.reserved < this.max
+  }
+
+  isOverLimit(): boolean {
+    return this.max !== -1 && this.inUse + this.reserved > this.max
+  }
+
+  reserve(id: string, ttlMs: number): void {
+    this.#reservations.set(id, this.#now() + ttlMs)
+  }
+
+  hasReservation(id: string): boolean {
+    this.#dropExpired()
+    return this.#reservations.has(id)
+  }
+
+  cancelReservation(id: string): boolean {
+    this.#dropExpired()
+    return this.#reservations.delete(id)
+  }
+
+  /** @param isLaunched the slot is held until `release`, not only until the task ends */
+  take(entry: TaskEntry, isLaunched: boolean): void {
+    ;(isLaunched ? this.#untilRelease : this.#untilEnd).add(entry)
+  }
+
+  /** The task has ended. */
+  end(entry: TaskEntry): void {
+    this.#untilEnd.delete(entry)
+  }
+
+  /** The launched run has settled, or its grace has passed. */
+  release(entry: TaskEntry): void {
+    this.#untilRelease.delete(entry)
+  }
+
+  #dropExpired(): void {
+    if (this.#reservations.size === 0) return
+    const now = this.#now()
+    while (this.#reservations.take(now) !== undefined);
+  }
+}

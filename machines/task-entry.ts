@@ -1,0 +1,48 @@
+/** A retained task as the registry keeps it. Only the registry and its parts change an entry. */
+import type { AsyncTaskRef } from './async-task.js'
+import type { AsyncTaskInfo, SettledTaskInfo } from './records.js'
+
+/** One retained task. */
+export interface TaskEntry {
+  /** The present frozen record. */
+  record: AsyncTaskInfo
+  /** The actor, while the task runs. */
+  ref: AsyncTaskRef | undefined
+  /** How long the run may take to stop after its deadline, in ms. */
+  readonly graceMs: number
+  /** Its deadline has passed. */
+  isOverdue: boolean
+  /** The number of the registration: it orders tasks and names the slot, and is never reused. */
+  readonly serial: number
+  /** The lease that the entry is in. */
+  lease: Lease | undefined
+  /** Leases of waits that take the entry when it is owed (again), first come first served. */
+  claims: Lease[] | undefined
+  /** Its owner was released without an heir: its end is owed to no one. */
+  isDisowned: boolean
+  /** A message that carried it was accepted after its lease had been released. */
+  isAccepted: boolean
+  /** The handlers of its end have run. */
+  isHandled: boolean
+}
+
+/** Entries that one message carries. */
+export interface Lease {
+  /** The id of the delivery. */
+  readonly id: string
+  /** The owner, if this is the owner's exclusive delivery. */
+  readonly exclusiveOwner: string | undefined
+  /** The entries that the message carries. */
+  readonly entries: Set<TaskEntry>
+  /** Entries that the lease takes as soon as they are owed. */
+  readonly claimed: Set<TaskEntry>
+}
+
+/** Whether a record is the record of an ended task. */
+export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => record.status !== 'running'
+
+/** The order in which tasks ended. */
+export const byEnd = (a: TaskEntry, b: TaskEntry): number => a.record.seq - b.record.seq
+
+/** The order of registration. */
+export const byRegistration = (a: TaskEntry, b: TaskEntry): number => a.serial - b.serial

@@ -1,0 +1,375 @@
+/**
+ * The registry actor of one manager, and the one way to change it.
+ *
+ * `batch` runs a change to its end, then the aborts that it calls for, and then notifies the host, in transition order and never
+ * from inside a transition (A2). A change made by a handler is answered at once; its own notifications wait their turn.
+ */
+import { Subject } from 'rxjs'
+import { createActor, type InspectionEvent } from 'xstate'
+import { asyncTaskMachine, timeoutMessage, type AsyncTaskMachine } from '../../machines/async-task.js'
+import { History } from '../../machines/history.js'
+import { Journal, type RegistryNotification } from '../../machines/journal.js'
+import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
+import type { TaskAdmission, TaskProgress, TaskQuestion, TaskTransition } from '../../machines/records.js'
+import { Slots } from '../../machines/slots.js'
+import type { Lease, TaskEntry } from '../../machines/task-entry.js'
+import { changedRecord, withQuestions } from '../../machines/task-record.js'
+import {
+  createRegistryLogic,
+  type Admission,
+  type RegistryEvent,
+  type RegistryRef,
+  type RegistrySnapshot,
+} from '../../machines/task-registry.js'
+import type { OnError } from '../callbacks/error-report.js'
+import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
+import { createOutbox, type Outbox } from '../callbacks/outbox.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import type { Run } from '../engine/engine.js'
+import { AgentTasksError } from '../errors.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import type { OpenQuestions } from './open-questions.js'
+import type { OutputLog } from './output-log.js'
+
+/** The parts of a task besides its record; they are dropped with its entry. */
+export interface Attachment {
+  run?: Run
+  log?: OutputLog
+  questions?: OpenQuestions
+  /** Removes the listener from the registered `AbortController`. */
+  unlink?: () => void
+}
+
+export interface TaskRegistryOptions {
+  readonly max: number
+  readonly notifyCancelled: boolean
+  readonly clock: Clock
+  readonly report: OnError
+  readonly inspect: Inspect | undefined
+  readonly taskMachine: AsyncTaskMachine | undefined
+  /** Called with each task's end, after the streams. It must not throw. */
+  readonly onEnd: (transition: TaskTransition) => void
+  /** Called once, when the registry is disposed. It must not throw. */
+  readonly onDispose: () => void
+}
+
+/** The number of terminal records that are kept (seed 000). */
+const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
+
+type Notification =
+  | RegistryNotification
+  | { readonly type: 'inspection'; readonly event: InspectionEvent }
+  | { readonly type: 'disposal' }
+
+/** What the package's own classes, tools and hosts use of a manager; not a part of the public API. */
+export class TaskRegistry {
+  readonly clock: Clock
+  readonly report: OnError
+  readonly slots: Slots
+  readonly ledger: Ledger
+  readonly history: History
+  /** The actor: parent of the actors of tasks and deliveries. Send to it through the methods of this class alone. */
+  readonly actor: RegistryRef
+  /** Every notification, in order; completes on disposal. Its subscribers must not throw. */
+  readonly notifications$ = new Subject<RegistryNotification>()
+  /** After each change, once its notifications were delivered. */
+  readonly drained$ = new Subject<void>()
+  /** The runs that have not settled: the run of a cancelled task outlives it. */
+  readonly runs = new Set<Run>()
+  readonly #options: TaskRegistryOptions
+  readonly #journal: Journal
+  /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */
+  readonly batch: Outbox<Notification>['batch']
+  readonly #push: Outbox<Notification>['push']
+  readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
+  readonly #attachments = new Map<TaskEntry, Attachment>()
+  readonly #aborts: { readonly entry: TaskEntry; readonly reason: unknown }[] = []
+  readonly #pushSubscribers = new Map<string, Set<object>>()
+  #deadline: { readonly at: number; readonly timer: LongTimer } | undefined
+  #isProcessing = false
+  #isDisposed = false
+
+  constructor(options: TaskRegistryOptions) {
+    const { clock, max, notifyCancelled, report } = options
+    this.clock = clock
+    this.report = report
+    this.#options = options
+    this.#inspect = toInspectFunction(options.inspect)
+    const { batch, push } = createOutbox<Notification>({
+      notify: (notification) => this.#notify(notification),
+      onChanged: () => this.#runAborts(),
+      onDrained: () => this.#onDrained(),
+    })
+    this.batch = batch
+    this.#push = push
+    this.#journal = new Journal(() => clock.now(), push)
+    this.slots = new Slots(max, () => elapsedMs(clock))
+    this.history = new History(() => historyLimit(this.slots.max))
+    this.ledger = new Ledger({
+      journal: this.#journal,
+      notifyCancelled,
+      find: (id) => this.history.get(id),
+      onCleared: (entry) => this.history.offer(entry),
+    })
+    const logic = createRegistryLogic({
+      slots: this.slots,
+      ledger: this.ledger,
+      history: this.history,
+      journal: this.#journal,
+      task: options.taskMachine ?? asyncTaskMachine,
+      host: {
+        requestAbort: (taskId) => this.#requestAbort(taskId),
+        setQuestions: (taskId, questions) => this.#setQuestions(taskId, questions),
+      },
+      elapsed: () => elapsedMs(clock),
+      describeError: describeFailure,
+    })
+    this.actor = createActor(logic, {
+      id: 'registry',
+      clock: {
+        setTimeout: (run, ms) => setLongTimeout(clock, () => this.batch(run), ms),
+        clearTimeout: (timer) => clearLongTimeout(clock, timer as LongTimer | undefined),
+      },
+      ...(this.#inspect && { inspect: (event) => this.#push({ type: 'inspection', event }) }),
+    })
+    this.batch(() => this.actor.start())
+  }
+
+  get isDisposed(): boolean {
+    return this.#isDisposed
+  }
+
+  /** The number of the latest change. */
+  get seq(): number {
+    return this.#journal.seq
+  }
+
+  get snapshot(): RegistrySnapshot {
+    return this.actor.getSnapshot()
+  }
+
+  // Changes
+
+  /** Sends an event that has no answer; a disposed registry ignores it. */
+  send(event: Exclude<RegistryEvent, { reply: unknown }>): void {
+    this.batch(() => {
+      if (!this.#isDisposed) this.#process(event)
+    })
+  }
+
+  register(admission: TaskAdmission, isLaunched: boolean, reservationId: string | undefined): Admission {
+    return this.#ask((reply) => ({ type: 'task.register', admission, isLaunched, reservationId, reply }))
+  }
+
+  reserve(reservationId: string, ttlMs: number): boolean {
+    return this.#ask((reply) => ({ type: 'reservation.take', reservationId, ttlMs, reply }))
+  }
+
+  cancelReservation(reservationId: string): boolean {
+    return !this.#isDisposed && this.#ask((reply) => ({ type: 'reservation.cancel', reservationId, reply }))
+  }
+
+  /** Opens a lease; undefined when there is nothing to take, or the owner's exclusive lease is open. */
+  takeLease(request: LeaseRequest): Lease | undefined {
+    return this.#isDisposed ? undefined : this.#ask((reply) => ({ type: 'lease.take', request, reply }))
+  }
+
+  /** Cancels a task that runs. The aborts that this calls for have happened when it returns. */
+  cancel(entry: TaskEntry): boolean {
+    const { ref } = entry
+    if (ref === undefined) return false
+    this.batch(() => {
+      ref.send({ type: 'task.cancel' })
+      if (entry.record.status === 'cancelled') this.#aborts.push({ entry, reason: undefined })
+    })
+    return entry.record.status === 'cancelled'
+  }
+
+  setProgress(entry: TaskEntry, progress: TaskProgress): void {
+    if (entry.record.status === 'running') entry.record = changedRecord(entry.record, { progress })
+  }
+
+  /** Ends the registry: no notification is delivered from now on. */
+  dispose(): void {
+    this.batch(() => {
+      // The deliveries end with the streams, while their parent can still receive their ends.
+      this.#options.onDispose()
+      this.notifications$.complete()
+      this.drained$.complete()
+      this.#isDisposed = true
+      this.#push({ type: 'disposal' })
+    })
+  }
+
+  // Push and pull
+
+  /**
+   * The host delivers this owner's messages: tools that the owner calls do not count as deliveries.
+   * @returns an unsubscribe function
+   */
+  addPushSubscriber(owner: string): () => void {
+    const subscribers = this.#pushSubscribers.get(owner) ?? new Set()
+    const subscriber = {}
+    this.#pushSubscribers.set(owner, subscribers.add(subscriber))
+    return () => {
+      subscribers.delete(subscriber)
+      if (subscribers.size === 0 && this.#pushSubscribers.get(owner) === subscribers)
+        this.#pushSubscribers.delete(owner)
+    }
+  }
+
+  /** Whether the host delivers this owner's messages. */
+  isPushed(owner: string): boolean {
+    return this.#pushSubscribers.has(owner)
+  }
+
+  removePushSubscribers(owner: string): void {
+    this.#pushSubscribers.delete(owner)
+  }
+
+  /** Marks as delivered what an owner without a push subscriber has read. */
+  acknowledgePulled(taskIds: readonly string[]): void {
+    const pulled = taskIds.filter((id) => {
+      const record = this.history.get(id)?.record
+      return record?.delivery === 'owed' && !this.isPushed(record.owner)
+    })
+    if (pulled.length > 0) this.send({ type: 'task.delivered', taskIds: pulled })
+  }
+
+  // Attachments
+
+  attachment(entry: TaskEntry): Attachment {
+    let attachment = this.#attachments.get(entry)
+    if (attachment === undefined) this.#attachments.set(entry, (attachment = {}))
+    return attachment
+  }
+
+  peekAttachment(entry: TaskEntry): Attachment | undefined {
+    return this.#attachments.get(entry)
+  }
+
+  /** Lets an abort of the registered controller cancel the task (A8). */
+  link(entry: TaskEntry, { signal }: AbortController): void {
+    const onAbort = (): void => {
+      this.cancel(entry)
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.attachment(entry).unlink = () => signal.removeEventListener('abort', onAbort)
+    if (signal.aborted) onAbort()
+  }
+
+  /** Sends an event and returns its answer. Inside a transition XState would defer the event: there is no answer then. */
+  #ask<A>(toEvent: (reply: (answer: A) => void) => RegistryEvent): A {
+    if (this.#isProcessing) {
+      throw new AgentTasksError(
+        'REENTRANT_CALL',
+        'A machine called the manager from inside a transition of its registry.',
+      )
+    }
+    return this.batch(() => {
+      let answer!: A
+      this.#process(toEvent((value) => (answer = value)))
+      return answer
+    })
+  }
+
+  #process(event: RegistryEvent): void {
+    const wasProcessing = this.#isProcessing
+    this.#isProcessing = true
+    try {
+      this.actor.send(event)
+    } finally {
+      this.#isProcessing = wasProcessing
+    }
+  }
+
+  #requestAbort(taskId: string): void {
+    const entry = this.history.get(taskId)
+    if (entry === undefined) return
+    const message = timeoutMessage(entry.record.timeoutMs ?? 0)
+    this.#aborts.push({ entry, reason: Object.assign(new Error(message), { name: 'TimeoutError' }) })
+  }
+
+  #setQuestions(taskId: string, questions: readonly TaskQuestion[]): void {
+    const entry = this.history.get(taskId)
+    if (entry?.record.status !== 'running') return
+    entry.record = withQuestions(entry.record, questions)
+    this.#journal.questions(entry)
+  }
+
+  #runAborts(): void {
+    for (let next = this.#aborts.shift(); next !== undefined; next = this.#aborts.shift()) {
+      const { entry, reason } = next
+      const attachment = this.#attachments.get(entry)
+      attachment?.unlink?.()
+      try {
+        entry.record.abortController?.abort(reason)
+      } catch (error) {
+        this.report(error, { source: 'abort-listener', taskId: entry.record.id })
+      }
+      attachment?.run?.abort(reason)
+    }
+  }
+
+  #notify(notification: Notification): void {
+    switch (notification.type) {
+      case 'inspection':
+        callIsolated(
+          () => this.#inspect?.(notification.event),
+          (error) => this.report(error, { source: 'inspector' }),
+        )
+        return
+      case 'disposal':
+        this.#process({ type: 'registry.dispose' })
+        return
+      case 'transition':
+      case 'questions':
+      case 'lease.ended':
+        if (this.notifications$.observed) this.notifications$.next(notification)
+    }
+    if (notification.type === 'questions') this.#withdrawQuestions(notification.entry)
+    if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
+  }
+
+  /** The streams have been notified of a transition: the rest of its effects follow. */
+  #finish(transition: TaskTransition, entry: TaskEntry): void {
+    if (transition.kind === 'history') this.#attachments.delete(entry)
+    if (!isEnd(transition)) return
+    this.#withdrawQuestions(entry)
+    this.#options.onEnd(transition)
+    this.#attachments.get(entry)?.unlink?.()
+    this.history.markHandled(entry)
+    if (this.history.hasExcess()) this.send({ type: 'history.prune' })
+  }
+
+  #withdrawQuestions(entry: TaskEntry): void {
+    this.#attachments.get(entry)?.questions?.withdraw(entry.record)
+  }
+
+  #onDrained(): void {
+    this.#setDeadlineTimer()
+    if (this.drained$.observed) this.drained$.next()
+  }
+
+  /** One timer serves all deadlines. One that is too early is left alone: it looks for the next deadline when it fires. */
+  #setDeadlineTimer(): void {
+    const at = this.snapshot.status === 'active' ? this.snapshot.nextDeadlineAt : undefined
+    const present = this.#deadline
+    if (present !== undefined && at !== undefined && present.at <= at) return
+    if (present !== undefined) clearLongTimeout(this.clock, present.timer)
+    this.#deadline = undefined
+    if (at === undefined) return
+    const onTimeout = (): void => {
+      this.#deadline = undefined
+      this.send({ type: 'deadlines.due' })
+    }
+    const timer = setLongTimeout(this.clock, onTimeout, Math.max(0, at - elapsedMs(this.clock)))
+    this.#deadline = { at, timer }
+  }
+}
+
+/** Whether a transition is a task's end. */
+export function isEnd(transition: TaskTransition): boolean {
+  return transition.kind === 'status' && transition.to !== 'running'
+}
