@@ -60,7 +60,7 @@ const lifeOnMap: Figure = {
         name: `lives at ${format(live)} live`,
         subject: lives(live),
         quantity: perSecond('cpuNs'),
-        reference: { name: 'seed 000 on a Map', subject: asyncTasks('seedLives', { live }) },
+        reference: { name: 'a manager on a plain Map', subject: asyncTasks('seedLives', { live }) },
         ...(goal !== undefined && { goal: { atLeast: goal } }),
       }
     }),
@@ -134,7 +134,7 @@ const throughOneLane: Figure = {
         {
           ...line,
           name,
-          reference: { name: "seed 004's manager", subject: commandTasks('seedTasks', commands) },
+          reference: { name: 'a manager on plain arrays', subject: commandTasks('seedTasks', commands) },
           goal: { atLeast: 0.25 },
         },
         {
@@ -155,7 +155,10 @@ const overSockets: Figure = {
       const load = { clients: 10, instances: 10, window: 8, commands }
       const sides = {
         subject: { module: 'sockets', create: 'packageServer', params: load },
-        reference: { name: "seed 004's server", subject: { module: 'sockets', create: 'seedServer', params: load } },
+        reference: {
+          name: 'that manager behind ws',
+          subject: { module: 'sockets', create: 'seedServer', params: load },
+        },
       }
       const name = `tasks of ${commandsText(commands)} over WebSockets`
       return [

@@ -39,7 +39,7 @@ export async function measureGrowth({ isQuick, effort, checkout }: Scale): Promi
       across: 'live tasks',
       series: [
         await sweep('agent-tasks', 100_000, (live) => life({ live })),
-        await sweep('seed 000 on a Map', 10_000, (live) => ({
+        await sweep('a plain Map', 10_000, (live) => ({
           module: 'async-tasks',
           create: 'seedLives',
           params: { live },
