@@ -5,7 +5,7 @@
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { drawChart } from './chart.js'
 import { measure, reaches, type Row, type Scale } from './figure.js'
@@ -24,12 +24,12 @@ if (values.help) {
 
 const rounds = Number(values.rounds ?? (values.quick ? 5 : 15))
 if (!Number.isInteger(rounds) || rounds < 5) {
-  throw new RangeError(`--rounds: got ${values.rounds ?? ''}, expected at least 5`)
+  exitWith(`--rounds: got ${values.rounds ?? ''}, expected at least 5`)
 }
 const wanted = values.only?.toUpperCase().split(',')
 const unknown = wanted?.filter((id) => !figures.some((figure) => figure.id === id)) ?? []
 if (unknown.length > 0) {
-  throw new RangeError(`--only: got ${unknown.join(', ')}, expected some of ${figures.map(({ id }) => id).join(', ')}`)
+  exitWith(`--only: got ${unknown.join(', ')}, expected some of ${figures.map(({ id }) => id).join(', ')}`)
 }
 const scale: Scale = {
   isQuick: values.quick,
@@ -62,17 +62,19 @@ function readArguments() {
       },
     })
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`)
-    process.exit(2)
+    return exitWith(error instanceof Error ? error.message : String(error))
   }
+}
+
+function exitWith(problem: string): never {
+  console.error(`${problem}\n${USAGE}`)
+  process.exit(2)
 }
 
 function builtCheckout(directory: string): string {
   const checkout = resolve(directory)
-  if (!existsSync(fileURLToPath(entryUrl(checkout, '.')))) {
-    throw new Error(`--against: ${checkout} has no build; run npm ci && npm run build there`)
-  }
-  return checkout
+  const isBuilt = existsSync(join(checkout, 'package.json')) && existsSync(fileURLToPath(entryUrl(checkout, '.')))
+  return isBuilt ? checkout : exitWith(`--against: ${checkout} has no build; run npm ci && npm run build there`)
 }
 
 /** Measures the figures and compares them with their goals. */
