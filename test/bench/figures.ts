@@ -1,22 +1,245 @@
-/** Every figure, in the order in which they are printed. */
-import type { Figure } from './figure.js'
-import { launchAmongMany, lifeInACrowd, lifeInSeed000, lifeOfABareActor } from './figures/async-tasks.js'
-import { oneEvent } from './figures/broadcast.js'
-import { oneLane } from './figures/command-tasks.js'
-import { heap } from './figures/heap.js'
-import { importing } from './figures/import.js'
-import { races } from './figures/races.js'
-import { overSockets } from './figures/sockets.js'
+/** What is measured, what it is compared with, and what it has to reach. */
+import type { Figure, Line, Quantity } from './figure.js'
+import { quantile } from './statistics.js'
+import type { SubjectSpec } from './subject.js'
+
+const cpuUs: Quantity = { unit: 'us', better: 'less', read: ({ cpuNs }) => cpuNs / 1000 }
+const own = (unit: string): Quantity => ({ unit, better: 'less', read: (round) => round.own ?? NaN })
+const perSecond = (time: 'cpuNs' | 'wallNs', processes = 1): Quantity => ({
+  unit: 'a second',
+  better: 'more',
+  read: (round) => (processes * 1e9) / round[time],
+})
+const latencyMs = (share: number): Quantity => ({
+  unit: 'ms',
+  better: 'less',
+  read: ({ durations }) => quantile(durations, share),
+})
+
+const format = (n: number): string => n.toLocaleString('en-GB')
+const commandsText = (n: number): string => `${n} command${n === 1 ? '' : 's'}`
+
+const asyncTasks = (create: string, params?: unknown): SubjectSpec => ({ module: 'async-tasks', create, params })
+const lives = (live: number, hasDeadlines = false): SubjectSpec => asyncTasks('managerLives', { live, hasDeadlines })
+
+const lifeAmongOthers: Figure = {
+  id: 'P1',
+  lines: ({ isQuick }) =>
+    [false, true].flatMap((hasDeadlines) =>
+      (isQuick ? [10, 1000, 10_000] : [10, 1000, 10_000, 100_000]).map((live): Line => {
+        const name = `a life at ${format(live)} live${hasDeadlines ? ', all with deadlines' : ''}`
+        const line = { name, subject: lives(live, hasDeadlines), quantity: cpuUs }
+        if (live === 10) return line
+        return { ...line, reference: { name: 'itself at 10', subject: lives(10, hasDeadlines) }, goal: { atMost: 1.3 } }
+      }),
+    ),
+}
+
+const lifeAndBareActor: Figure = {
+  id: 'P2',
+  lines: () => [
+    {
+      name: 'a life',
+      subject: lives(10),
+      quantity: cpuUs,
+      reference: { name: 'createActor, start, one event', subject: asyncTasks('bareActors') },
+      goal: { atMost: 1.5 },
+    },
+  ],
+}
+
+/** How many times faster than the Map a life has to be, by live tasks. */
+const MAP_GOALS: Readonly<Record<number, number>> = { 10_000: 3, 50_000: 20 }
+
+const lifeOnMap: Figure = {
+  id: 'P3',
+  lines: ({ isQuick }) =>
+    [10, 1000, 10_000, ...(isQuick ? [] : [50_000])].map((live): Line => {
+      const goal = MAP_GOALS[live]
+      return {
+        name: `lives at ${format(live)} live`,
+        subject: lives(live),
+        quantity: perSecond('cpuNs'),
+        reference: { name: 'a manager on a plain Map', subject: asyncTasks('seedLives', { live }) },
+        ...(goal !== undefined && { goal: { atLeast: goal } }),
+      }
+    }),
+}
+
+const launchAmongMany: Figure = {
+  id: 'P4',
+  effort: (effort) => ({ ...effort, roundMs: Math.min(effort.roundMs, 60) }),
+  lines: ({ isQuick }) => {
+    const live = isQuick ? 2000 : 10_000
+    return [
+      {
+        name: `launches at ${format(live)} live`,
+        subject: asyncTasks('managerLaunches', { live }),
+        quantity: perSecond('cpuNs'),
+        reference: { name: 'a machine that uses spawn', subject: asyncTasks('spawnLaunches', { live }) },
+        ...(!isQuick && { goal: { atLeast: 50 } }),
+      },
+    ]
+  },
+}
+
+/** Bytes a life that cannot be told from no growth. */
+const NOISE_BYTES = 0.5
+
+const heap: Figure = {
+  id: 'P5',
+  lines: ({ isQuick, effort: { rounds } }) => {
+    const count = isQuick ? 2000 : 20_000
+    const filled = (create: string): SubjectSpec => ({ module: 'heap', create, params: count, isFresh: true })
+    const lived = Math.ceil((isQuick ? 20_000 : 1_000_000) / rounds)
+    return [
+      {
+        name: 'heap of a live task',
+        subject: filled('liveTasks'),
+        quantity: own('bytes'),
+        reference: { name: 'a bare started actor', subject: filled('startedActors') },
+        goal: { atMost: 1.3 },
+      },
+      {
+        name: 'heap of a retained record',
+        subject: filled('retainedRecords'),
+        quantity: own('bytes'),
+        reference: { name: 'a frozen object of its fields', subject: filled('frozenObjects') },
+        goal: { atMost: 2 },
+      },
+      {
+        name: `heap growth over ${format(lived * rounds)} lives`,
+        subject: { module: 'heap', create: 'growth', params: lived },
+        quantity: own('bytes a life'),
+        // In a short run the caches are still being filled.
+        ...(!isQuick && { goal: { atMost: NOISE_BYTES } }),
+      },
+    ]
+  },
+}
+
+const commandTasks = (create: string, commands: number): SubjectSpec => ({
+  module: 'command-tasks',
+  create,
+  params: { commands },
+})
+
+const throughOneLane: Figure = {
+  id: 'P6',
+  lines: () =>
+    [1, 5].flatMap((commands): Line[] => {
+      const line = { subject: commandTasks('laneTasks', commands), quantity: perSecond('cpuNs') }
+      const name = `tasks of ${commandsText(commands)} through a lane`
+      return [
+        {
+          ...line,
+          name,
+          reference: { name: 'a manager on plain arrays', subject: commandTasks('seedTasks', commands) },
+          goal: { atLeast: 0.25 },
+        },
+        {
+          ...line,
+          name: `${name}, for information`,
+          reference: { name: 'p-queue', subject: commandTasks('queuedFunctions', commands) },
+        },
+      ]
+    }),
+}
+
+const overSockets: Figure = {
+  id: 'P7',
+  // Long enough that a time slice of another program does not decide a round.
+  effort: (effort) => ({ ...effort, roundMs: effort.roundMs * 2 }),
+  lines: () =>
+    [1, 5].flatMap((commands): Line[] => {
+      const load = { clients: 10, instances: 10, window: 8, commands }
+      const sides = {
+        subject: { module: 'sockets', create: 'packageServer', params: load },
+        reference: {
+          name: 'that manager behind ws',
+          subject: { module: 'sockets', create: 'seedServer', params: load },
+        },
+      }
+      const name = `tasks of ${commandsText(commands)} over WebSockets`
+      return [
+        { ...sides, name, quantity: perSecond('wallNs'), goal: { atLeast: 1 } },
+        { ...sides, name: `p50 of ${name}`, quantity: latencyMs(0.5) },
+        { ...sides, name: `p99 of ${name}`, quantity: latencyMs(0.99), goal: { atMost: 1 } },
+      ]
+    }),
+}
+
+const oneEvent: Figure = {
+  id: 'P8',
+  lines: ({ isQuick }) => {
+    const many = isQuick ? 100 : 1000
+    const crowd = isQuick ? 500 : 10_000
+    const events = (create: string, clients: number, subscribed: number): SubjectSpec => ({
+      module: 'broadcast',
+      create,
+      params: { clients, subscribed },
+    })
+    return [
+      {
+        name: `one event to ${format(many)} subscribers`,
+        subject: events('serverEvents', many, many),
+        quantity: own('us'),
+        reference: { name: 'one serialisation, as many raw sends', subject: events('rawSends', many, many) },
+        goal: { atMost: 1.2 },
+      },
+      {
+        name: `one event to one of ${format(crowd)} clients`,
+        subject: events('serverEvents', crowd, 1),
+        quantity: own('us'),
+        reference: { name: 'the same with one client', subject: events('serverEvents', 1, 1) },
+        goal: { atMost: 1.1 },
+      },
+    ]
+  },
+}
+
+const CORES = 2
+
+const raceOrders: Figure = {
+  id: 'P9',
+  lines: () => [
+    {
+      name: 'orders of a host with three actors, on two cores',
+      subject: { module: 'races', create: 'hostRaces' },
+      // Two processes share nothing: they explore twice what one does in its processor time.
+      quantity: perSecond('cpuNs', CORES),
+      goal: { atLeast: 2000 },
+    },
+  ],
+}
+
+const importTime: Figure = {
+  id: 'P10',
+  // A round is short, and the start of a process varies.
+  effort: (effort) => ({ ...effort, rounds: 3 * effort.rounds }),
+  lines: () => [
+    {
+      name: "time to import 'agent-tasks'",
+      subject: { module: 'import', create: 'packageImport', isFresh: true },
+      quantity: own('ms'),
+      reference: {
+        name: 'importing xstate, rxjs and zod',
+        subject: { module: 'import', create: 'dependencyImports', isFresh: true },
+      },
+      goal: { atMost: 1.25 },
+    },
+  ],
+}
 
 export const figures: readonly Figure[] = [
-  lifeInACrowd,
-  lifeOfABareActor,
-  lifeInSeed000,
+  lifeAmongOthers,
+  lifeAndBareActor,
+  lifeOnMap,
   launchAmongMany,
   heap,
-  oneLane,
+  throughOneLane,
   overSockets,
   oneEvent,
-  races,
-  importing,
+  raceOrders,
+  importTime,
 ]

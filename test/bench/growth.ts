@@ -1,73 +1,76 @@
-/** How cost grows: the same operations, among more and more of everything. What docs/performance.svg shows. */
-import type { Scale, Series } from './figure.js'
+/** How the cost of an operation grows with the number of live tasks, records, clients and lanes: what docs/performance.svg shows. */
+import type { Scale } from './figure.js'
 import { interleave } from './interleave.js'
+import { quantile } from './statistics.js'
 import type { SubjectSpec } from './subject.js'
 
-/** One panel of the picture. */
+export interface Series {
+  readonly name: string
+  readonly points: readonly (readonly [size: number, us: number])[]
+}
+
 export interface Panel {
   readonly title: string
   readonly across: string
   readonly series: readonly Series[]
 }
 
-const LIVE = [10, 100, 1000, 10_000, 100_000]
+const SIZES = [1, 10, 100, 1000, 10_000, 100_000]
 
-/** Measures one operation at each size; the sizes take turns. */
-async function sweep(
-  name: string,
-  sizes: readonly number[],
-  specOf: (size: number) => SubjectSpec,
-  { effort }: Scale,
-): Promise<Series> {
-  const measured = await interleave(Object.fromEntries(sizes.map((size) => [`${size}`, specOf(size)])), effort)
-  return { name, points: sizes.map((size) => [size, (measured[`${size}`]?.cpuNs.median ?? NaN) / 1000] as const) }
-}
+const life = (params: object): SubjectSpec => ({ module: 'async-tasks', create: 'managerLives', params })
 
-export async function measureGrowth(scale: Scale): Promise<Panel[]> {
-  const most = scale.isQuick ? 1000 : 100_000
-  const upTo = (limit: number): number[] => LIVE.filter((size) => size <= Math.min(limit, most))
-  const life = (crowd: object): SubjectSpec => ({ module: 'async-tasks', create: 'managerLives', params: crowd })
+export async function measureGrowth({ isQuick, effort, checkout }: Scale): Promise<Panel[]> {
+  /** Measures one operation at each size; the sizes take turns. */
+  const sweep = async (name: string, most: number, specOf: (size: number) => SubjectSpec): Promise<Series> => {
+    const sizes = SIZES.filter((size) => size <= Math.min(most, isQuick ? 1000 : most))
+    const rounds = await interleave(
+      sizes.map((size) => ({ ...specOf(size), checkout })),
+      effort,
+    )
+    const points = sizes.map((size, at) => {
+      const us = (rounds[at] ?? []).map((round) => round.own ?? round.cpuNs / 1000)
+      return [size, quantile(us, 0.5)] as const
+    })
+    return { name, points }
+  }
   return [
     {
       title: "One async task's life",
       across: 'live tasks',
       series: [
-        await sweep('agent-tasks', upTo(100_000), (live) => life({ live }), scale),
-        await sweep(
-          'seed 000 on a Map',
-          upTo(10_000),
-          (live) => ({ module: 'async-tasks', create: 'seedLives', params: { live } }),
-          scale,
-        ),
+        await sweep('agent-tasks', 100_000, (live) => life({ live })),
+        await sweep('a plain Map', 10_000, (live) => ({
+          module: 'async-tasks',
+          create: 'seedLives',
+          params: { live },
+        })),
       ],
     },
     {
       title: "One async task's life",
       across: 'retained records',
-      series: [await sweep('agent-tasks', upTo(100_000), (retained) => life({ live: 10, retained }), scale)],
+      series: [await sweep('agent-tasks', 100_000, (retained) => life({ live: 10, retained }))],
     },
     {
       title: 'One event to one subscriber',
       across: 'connected clients',
       series: [
-        await sweep(
-          'agent-tasks',
-          [1, ...upTo(scale.isQuick ? 100 : 10_000)],
-          (clients) => ({ module: 'broadcast', create: 'serverEvents', params: { clients, subscribed: 1 } }),
-          scale,
-        ),
+        await sweep('agent-tasks', 10_000, (clients) => ({
+          module: 'broadcast',
+          create: 'serverEvents',
+          params: { clients, subscribed: 1 },
+        })),
       ],
     },
     {
       title: 'One task of one command',
       across: 'lanes that run side by side',
       series: [
-        await sweep(
-          'agent-tasks',
-          [1, ...upTo(100)],
-          (lanes) => ({ module: 'command-tasks', create: 'laneTasks', params: { commands: 1, lanes } }),
-          scale,
-        ),
+        await sweep('agent-tasks', 100, (lanes) => ({
+          module: 'command-tasks',
+          create: 'laneTasks',
+          params: { commands: 1, lanes },
+        })),
       ],
     },
   ]

@@ -1,13 +1,12 @@
 /**
- * Measures subjects side by side: each in its own process, one round of each in turn, so that whatever else the machine does falls on
- * all of them alike. What is claimed is the median of the ratios of the rounds.
+ * Measures subjects side by side: each in its own process, one round of each in turn, so that other load on the machine slows all of them
+ * alike. A ratio is the median of the ratios of the rounds.
  *
- * Benchmark libraries run one task after the other, which a busy machine turns into noise; hence these few lines.
+ * Benchmark libraries run one task after the other, and a busy machine turns their results into noise.
  */
 import { fork, type ChildProcess } from 'node:child_process'
-import { sampleOf, type Sample } from './statistics.js'
-import type { SubjectSpec } from './subject.js'
-import type { Round, WorkerOrder, WorkerReport } from './worker.js'
+import type { BuiltSubjectSpec, Round } from './subject.js'
+import type { WorkerOrder, WorkerReport } from './worker.js'
 
 export interface Effort {
   readonly rounds: number
@@ -15,62 +14,63 @@ export interface Effort {
   readonly warmMs: number
 }
 
-/** What rounds say about one subject. Times are of one operation. */
-export interface Measured {
-  readonly cpuNs: Sample
-  readonly wallNs: Sample
-  readonly rounds: readonly Round[]
-  readonly durations: readonly number[]
-}
-
-type Of<Names extends string> = Readonly<Record<Names, Measured>>
-
-/** Runs rounds of all subjects in turn. */
-export async function interleave<Names extends string>(
-  subjects: Readonly<Record<Names, SubjectSpec>>,
-  effort: Effort,
-): Promise<Of<Names>> {
-  const names = Object.keys(subjects) as Names[]
-  const workers = new Map<Names, Worker>()
-  try {
-    for (const name of names) workers.set(name, await startWorker(subjects[name]))
-    for (const worker of workers.values()) {
-      await worker.ask({ do: 'warm', forMs: effort.warmMs, roundMs: effort.roundMs })
-    }
-    const rounds = new Map<Names, Round[]>(names.map((name) => [name, []]))
-    for (let round = 0; round < effort.rounds; round += 1) {
-      // Turn about, so that none always comes first.
-      for (const name of round % 2 === 0 ? names : [...names].reverse()) {
-        const answer = await workers.get(name)?.ask({ do: 'round' })
-        if (answer?.type === 'round') rounds.get(name)?.push(answer.round)
-      }
-    }
-    return Object.fromEntries(names.map((name) => [name, summarise(rounds.get(name) ?? [])])) as Of<Names>
-  } finally {
-    await Promise.all(Array.from(workers.values(), (worker) => worker.close()))
-  }
-}
-
-/** The ratio of two subjects, round by round. */
-export function ratioOf(subject: Measured, reference: Measured, time: 'cpuNs' | 'wallNs' = 'cpuNs'): Sample {
-  return sampleOf(subject.rounds.map((round, index) => round[time] / (reference.rounds[index]?.[time] ?? NaN)))
-}
-
-function summarise(rounds: readonly Round[]): Measured {
-  return {
-    cpuNs: sampleOf(rounds.map(({ cpuNs }) => cpuNs)),
-    wallNs: sampleOf(rounds.map(({ wallNs }) => wallNs)),
-    rounds,
-    durations: rounds.flatMap(({ durations }) => durations),
-  }
-}
-
 interface Worker {
   ask(order: WorkerOrder): Promise<WorkerReport>
   close(): Promise<void>
 }
 
-async function startWorker(spec: SubjectSpec): Promise<Worker> {
+interface Runner {
+  round(): Promise<Round>
+  close(): Promise<void>
+}
+
+/** Runs rounds of all subjects in turn. Returns the rounds of each, in the order of `specs`. */
+export async function interleave(specs: readonly BuiltSubjectSpec[], effort: Effort): Promise<readonly Round[][]> {
+  const runners: Runner[] = []
+  try {
+    for (const spec of specs) runners.push(await (spec.isFresh === true ? startFresh(spec) : startWarm(spec, effort)))
+    const rounds = specs.map((): Round[] => [])
+    for (let round = 0; round < effort.rounds; round += 1) {
+      // Every other round runs backwards, so that no subject always comes first.
+      const order = round % 2 === 0 ? runners.keys() : [...runners.keys()].reverse()
+      for (const at of order) {
+        const runner = runners[at]
+        if (runner !== undefined) rounds[at]?.push(await runner.round())
+      }
+    }
+    return rounds
+  } finally {
+    await Promise.all(runners.map((runner) => runner.close()))
+  }
+}
+
+async function startWarm(spec: BuiltSubjectSpec, { warmMs, roundMs }: Effort): Promise<Runner> {
+  const worker = await startWorker(spec)
+  await worker.ask({ do: 'warm', forMs: warmMs, roundMs })
+  return { round: () => runRound(worker), close: () => worker.close() }
+}
+
+async function startFresh(spec: BuiltSubjectSpec): Promise<Runner> {
+  const round = async (): Promise<Round> => {
+    const worker = await startWorker(spec)
+    try {
+      return await runRound(worker)
+    } finally {
+      await worker.close()
+    }
+  }
+  // The first round fills the disk cache.
+  await round()
+  return { round, close: () => Promise.resolve() }
+}
+
+async function runRound(worker: Worker): Promise<Round> {
+  const report = await worker.ask({ do: 'round' })
+  if (report.type !== 'round') throw new Error(`a worker of the benchmark answered a round with ${report.type}`)
+  return report.round
+}
+
+async function startWorker(spec: BuiltSubjectSpec): Promise<Worker> {
   const child = fork(new URL('worker.js', import.meta.url), [JSON.stringify(spec)], { execArgv: ['--expose-gc'] })
   await nextReport(child)
   return {

@@ -1,53 +1,72 @@
-/** The summary: a line a figure as it is measured, and all of them again with pass or short. */
+/** Prints rows: each as a line when it is measured, and all of them as a Markdown table. */
 import { cpus, totalmem } from 'node:os'
-import { reaches, type Goal, type Row } from './figure.js'
+import { isReferenceBetter, reaches, type Goal, type Row } from './figure.js'
+import type { Sample } from './statistics.js'
 
-/** Where the figures were taken. */
+/** The machine on which the figures were taken. */
 export function describeMachine(): string {
   const [cpu] = cpus()
   const memory = Math.round(totalmem() / 2 ** 30)
   return `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} x ${cpu?.model ?? 'unknown'}, ${memory} GiB`
 }
 
-const HEADER = ['', 'figure', 'value', 'unit', 'ratio', 'spread', 'to reach', '', 'reference']
+/** The cells of a row, by their titles. */
+function cellsOf(row: Row): Readonly<Record<string, string>> {
+  const { figure, line, value, ratio, reference, older } = row
+  const { unit } = line.quantity
+  const verdict = reaches(row)
+  return {
+    Figure: figure,
+    What: line.name,
+    Value: ratio === undefined ? `${formatSample(value)} ${unit}` : `${formatNumber(value.median)} ${unit}`,
+    'Ratio (spread)': ratio === undefined ? '' : formatSample(ratio),
+    Reference:
+      line.reference === undefined || reference === undefined
+        ? ''
+        : `${line.reference.name}: ${formatNumber(reference.median)} ${unit}`,
+    'To reach': line.goal === undefined ? '' : formatGoal(line.goal),
+    Verdict:
+      verdict === undefined
+        ? isReferenceBetter(row)
+          ? 'the reference is better'
+          : ''
+        : verdict
+          ? 'reached'
+          : '**short**',
+    ...(older && {
+      Before: `${formatNumber(older.value.median)} ${unit}`,
+      'Its ratio': older.ratio === undefined ? '' : formatNumber(older.ratio.median),
+      'Value / before (spread)': formatSample(older.change),
+    }),
+  }
+}
 
-/** All rows as a table. */
+/** All rows, as the table in docs/performance.md. */
 export function formatTable(rows: readonly Row[]): string {
-  const cells = rows.map((row) => {
-    const { figure, name, value, unit, ratio, goal, reference } = row
-    const verdict = reaches(row)
-    return [
-      figure,
-      name,
-      formatNumber(value),
-      unit,
-      ratio === undefined ? '' : formatNumber(ratio.median),
-      ratio === undefined ? '' : `${formatNumber(ratio.low)} to ${formatNumber(ratio.high)}`,
-      goal === undefined ? '' : formatGoal(goal),
-      verdict === undefined ? '' : verdict ? 'pass' : 'short',
-      reference ?? '',
-    ]
-  })
-  const widths = HEADER.map((title, at) => Math.max(title.length, ...cells.map((row) => row[at]?.length ?? 0)))
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, at) => (IS_NUMBER.has(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
-      .join('  ')
-  return [HEADER, ...cells].map((row) => line(row).trimEnd()).join('\n')
+  const cells = rows.map(cellsOf)
+  const titles = Object.keys(cells[0] ?? {})
+  const widths = titles.map((title) => Math.max(title.length, ...cells.map((row) => row[title]?.length ?? 0)))
+  const format = (texts: readonly string[]): string =>
+    `| ${texts.map((text, at) => text.padEnd(widths[at] ?? 0)).join(' | ')} |`
+  return [
+    format(titles),
+    format(widths.map((width) => '-'.repeat(width))),
+    ...cells.map((row) => format(titles.map((title) => row[title] ?? ''))),
+  ].join('\n')
 }
 
-/** One row by itself. */
+/** One row on one line. */
 export function formatRow(row: Row): string {
-  const { figure, name, value, unit, ratio, reference, note } = row
-  const compared =
-    ratio === undefined ? '' : `, ${formatNumber(ratio.median)} x ${reference ?? ''} (${ratio.rounds} rounds)`
-  return `${figure} ${name}: ${formatNumber(value)} ${unit}${compared}${note === undefined ? '' : `; ${note}`}`
+  const { Figure = '', What = '', Value = '', ...rest } = cellsOf(row)
+  const more = Object.entries(rest).filter(([, text]) => text !== '')
+  return [`${Figure} ${What}: ${Value}`, ...more.map(([title, text]) => `${title.toLowerCase()}: ${text}`)].join('; ')
 }
 
-const IS_NUMBER = new Set([2, 4, 5, 6])
+const formatSample = ({ median, low, high }: Sample): string =>
+  `${formatNumber(median)} (${formatNumber(low)} to ${formatNumber(high)})`
 
 const formatGoal = (goal: Goal): string =>
-  'atMost' in goal ? `<= ${formatNumber(goal.atMost)}` : `>= ${formatNumber(goal.atLeast)}`
+  'atMost' in goal ? `at most ${goal.atMost}` : `at least ${goal.atLeast.toLocaleString('en-GB')}`
 
 export function formatNumber(value: number): string {
   const size = Math.abs(value)

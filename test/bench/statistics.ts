@@ -1,6 +1,6 @@
-/** What is said about several rounds: the middle, and how far they spread. */
+/** Statistics of several rounds. */
 
-/** A value that was measured several times. */
+/** A value that was measured in several rounds. */
 export interface Sample {
   readonly median: number
   /** The lower and the upper quartile. */
@@ -9,9 +9,9 @@ export interface Sample {
   readonly rounds: number
 }
 
-/** The value below which a share of the sorted values lies. */
+/** The value below which a share of the values lies, by linear interpolation. */
 export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
+  const sorted = values.toSorted((a, b) => a - b)
   const at = (sorted.length - 1) * share
   const below = sorted[Math.floor(at)] ?? NaN
   const above = sorted[Math.ceil(at)] ?? NaN
@@ -27,7 +27,7 @@ export function sampleOf(values: readonly number[]): Sample {
   }
 }
 
-/** The line through the points, and the standard error of its slope. */
+/** The slope of the line through the points by least squares, and its standard error. */
 export function regression(points: readonly (readonly [number, number])[]): { slope: number; error: number } {
   const n = points.length
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / n

@@ -1,13 +1,16 @@
 /**
- * The async tasks under a soak: tasks of several owners that end in every way, deliveries that are accepted, refused or hang, agents that
- * are busy, triggers that come and go, waits that are aborted. Each task is followed until nothing can happen to it any more, and
- * forgotten then, so that the soak itself does not grow.
+ * The soak's load on async tasks: tasks of several owners that end in every way, deliveries that are accepted, refused or hang, busy
+ * agents, triggers that subscribe and unsubscribe, waits that are aborted. A task is tracked until its record is pruned, so that the
+ * soak itself does not grow.
  */
-import { AsyncTaskAutoTrigger, type TurnDelivery } from '../../../src/async-tasks/auto-trigger.js'
-import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
-import { AgentTasksError } from '../../../src/errors.js'
-import type { TaskTransition } from '../../../machines/records.js'
+import {
+  AgentTasksError,
+  AsyncTaskAutoTrigger,
+  AsyncTaskManager,
+  AsyncTaskReminderService,
+  type TaskTransition,
+  type TurnDelivery,
+} from 'agent-tasks'
 import type { Findings } from './findings.js'
 import type { Random } from './random.js'
 import { holdsWithin, pause, type Side } from './side.js'
@@ -15,7 +18,7 @@ import { holdsWithin, pause, type Side } from './side.js'
 const MAX_TASKS = 40
 const STEPS_AT_ONCE = 20
 
-interface Followed {
+interface TrackedTask {
   readonly owner: string
   end: string | undefined
   isAccepted: boolean
@@ -26,17 +29,17 @@ interface Agent {
   readonly trigger: AsyncTaskAutoTrigger
   unsubscribe: (() => void) | undefined
   isBusy: boolean
-  underWay: number
+  deliveriesInFlight: number
 }
 
 export function createAsyncSide(random: Random, findings: Findings): Side {
   const manager = new AsyncTaskManager({
     maxAsyncTasks: MAX_TASKS,
     graceMs: 20,
-    onError: (_error, { source }) => findings.count(`errors reported of ${source}`),
+    onError: (_error, { source }) => findings.count(`errors reported by ${source}`),
   })
   const reminders = new AsyncTaskReminderService(manager)
-  const tasks = new Map<string, Followed>()
+  const tasks = new Map<string, TrackedTask>()
   const registered: string[] = []
   let lastSeq = 0
   let isDraining = false
@@ -48,7 +51,7 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
       findings.check(
         task?.end === 'completed' || task?.end === 'failed',
         'A5',
-        () => `${id} was told, and owes nothing`,
+        () => `${id} was delivered and owes nothing`,
       )
       findings.check(task?.isAccepted !== true, 'A5', () => `${id} is in two accepted messages`)
       if (task !== undefined) task.isAccepted = true
@@ -56,9 +59,9 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
     }
   }
 
-  const note = (transition: TaskTransition): void => {
+  const check = (transition: TaskTransition): void => {
     const { kind, seq, taskId, from, to, owner } = transition
-    findings.check(seq > lastSeq, 'A2', () => `change ${seq} was told after ${lastSeq}`)
+    findings.check(seq > lastSeq, 'A2', () => `transition ${seq} was emitted after ${lastSeq}`)
     lastSeq = seq
     if (kind === 'status' && from === null) {
       findings.check(!tasks.has(taskId), 'A4', () => `${taskId} was registered while a record held its id`)
@@ -69,7 +72,7 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
       if (task !== undefined) task.end = to
       findings.count(`tasks ${to}`)
     } else if (kind === 'delivery') {
-      // What a wait returns counts as told before whoever waits can look at it.
+      // A wait acknowledges its results before its promise resolves.
       if (to === 'delivered' && transition.deliveryId?.startsWith('wait-') === true) accept([taskId])
     } else if (kind === 'history') {
       const task = tasks.get(taskId)
@@ -78,7 +81,7 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
       tasks.delete(taskId)
     }
   }
-  manager.transitions$.subscribe(note)
+  manager.transitions$.subscribe(check)
   manager.onTaskCompleted(() => {
     findings.count('handlers that threw')
     if (random.chance(0.05)) throw new Error('a handler that throws')
@@ -86,15 +89,15 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
 
   const agents: Agent[] = ['main', 'researcher', 'writer'].map((owner) => {
     const turn = async (_text: string, { taskIds, signal }: TurnDelivery): Promise<void> => {
-      findings.check(agent.underWay === 0, 'A6', () => `two deliveries of ${owner} are under way`)
-      agent.underWay += 1
-      let isOver = false
-      // A turn that was given up may go on for a while; it no longer counts.
-      const over = (): void => {
-        if (!isOver) agent.underWay -= 1
-        isOver = true
+      findings.check(agent.deliveriesInFlight === 0, 'A6', () => `two deliveries of ${owner} are in flight`)
+      agent.deliveriesInFlight += 1
+      let hasEnded = false
+      // An aborted turn may go on for a while, but it is no longer a delivery in flight.
+      const end = (): void => {
+        if (!hasEnded) agent.deliveriesInFlight -= 1
+        hasEnded = true
       }
-      signal.addEventListener('abort', over, { once: true })
+      signal.addEventListener('abort', end, { once: true })
       try {
         const how = isDraining ? 0 : random.below(10)
         if (how > 0) await pause(random.below(6))
@@ -102,21 +105,21 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
         if (how === 9) {
           findings.count('deliveries that hung')
           await new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => reject(new Error('given up')), { once: true })
+            signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
           })
         }
-        // Its lease has been returned: what it says now comes too late.
-        if (signal.aborted) throw new Error('given up')
+        // The lease has been released: accepting now would be too late.
+        if (signal.aborted) throw new Error('aborted')
         accept(taskIds)
       } finally {
-        over()
+        end()
         findings.count('deliveries')
       }
     }
     const agent: Agent = {
       owner,
       isBusy: false,
-      underWay: 0,
+      deliveriesInFlight: 0,
       unsubscribe: undefined,
       trigger: new AsyncTaskAutoTrigger(manager, reminders, () => agent.isBusy, turn, {
         owner,
@@ -134,17 +137,17 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
     if (how > 1) await pause(random.below(10))
     if (how === 3) throw new Error('it broke')
     if (how === 4) {
-      // Some stop when they are asked to, some do not.
-      const isDeaf = random.chance(0.3)
+      // Some runs ignore the abort.
+      const ignoresAbort = random.chance(0.3)
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve()
-        else if (!isDeaf) signal.addEventListener('abort', () => resolve(), { once: true })
+        else if (!ignoresAbort) signal.addEventListener('abort', () => resolve(), { once: true })
       })
     }
     return { final_message: 'x'.repeat(random.below(200)) }
   }
 
-  const begin = (): void => {
+  const start = (): void => {
     const owner = random.pick(agents).owner
     const input = { subagentName: 'agent', goalPrompt: 'soak', owner, timeoutMs: 15 + random.below(30) }
     try {
@@ -171,13 +174,13 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
     const how = random.below(3)
     const ended =
       how === 0 ? manager.completeTask(id, { n: 1 }) : how === 1 ? manager.failTask(id, 'no') : manager.cancelTask(id)
-    // After its deadline whatever is said makes it fail, so that an end may be another than the one that was asked for.
-    findings.check(!ended || wasRunning, 'A1', () => `${id} had ended, and ended again`)
-    findings.check(manager.getTask(id)?.status !== 'running', 'A1', () => `${id} was ended and still runs`)
+    // After its deadline a task can only fail, so it may end differently from what was requested.
+    findings.check(!ended || wasRunning, 'A1', () => `${id} had ended and ended again`)
+    findings.check(manager.getTask(id)?.status !== 'running', 'A1', () => `${id} was ended and is still running`)
     findings.check(!manager.completeTask(id, {}), 'A1', () => `${id} was completed after its end`)
   }
 
-  /** Two waits for one task both return it, which is no second message of ours. */
+  /** Two waits for one task both return it, which A5 allows; the soak waits for a task once. */
   const awaited = new Set<string>()
   const wait = (): void => {
     const free = manager.getRunningTasks().filter(({ id }) => !awaited.has(id))
@@ -185,12 +188,12 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
     if (ids.length === 0) return
     for (const id of ids) awaited.add(id)
     const controller = new AbortController()
-    setTimeout(() => controller.abort(new Error('no longer wanted')), random.below(20))
+    setTimeout(() => controller.abort(new Error('the wait was aborted')), random.below(20))
     manager
       .waitFor(ids, { mode: random.pick(['any', 'all']), signal: controller.signal })
       .then(
         () => findings.count('waits'),
-        () => findings.count('waits that were aborted'),
+        () => findings.count('waits aborted'),
       )
       .finally(() => {
         for (const id of ids) awaited.delete(id)
@@ -200,7 +203,7 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
   const act = (): void => {
     const what = random.below(100)
     const agent = random.pick(agents)
-    if (what < 45) begin()
+    if (what < 45) start()
     else if (what < 75) endOne()
     else if (what < 80) {
       const victim = random.pick(manager.getRunningTasks())
@@ -226,7 +229,11 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
     const all = manager.getAllTasks()
     const owing = all.filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length
     const ended = all.filter(({ status }) => status !== 'running').length
-    findings.check(ended <= owing + 2 * MAX_TASKS, 'A7', () => `${ended} records are kept, and ${owing} of them owe`)
+    findings.check(
+      ended <= owing + 2 * MAX_TASKS,
+      'A7',
+      () => `${ended} ended records are kept and ${owing} of them are owed`,
+    )
     findings.check(
       all.every((record) => Object.isFrozen(record)),
       'A8',
@@ -236,7 +243,6 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
 
   return {
     step: () => {
-      // What is registered and never ended would fill the registry.
       for (let n = 0; n < STEPS_AT_ONCE; n += 1) act()
       checkLimits()
     },
@@ -251,10 +257,18 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
       let hasSettled = false
       void manager.whenQuiet().then(() => (hasSettled = true))
       const isQuiet = await holdsWithin(20_000, () => hasSettled)
-      findings.check(isQuiet, 'A6', () => `${manager.getPendingNotifications().length} are owed and nobody is told`)
+      findings.check(
+        isQuiet,
+        'A6',
+        () => `${manager.getPendingNotifications().length} results are owed and no delivery starts`,
+      )
       for (const [id, { end, isAccepted }] of tasks) {
         findings.check(end !== undefined, 'A1', () => `${id} never ended`)
-        findings.check(end === 'cancelled' || isAccepted, 'A5', () => `${id} is ${end ?? 'running'} and never arrived`)
+        findings.check(
+          end === 'cancelled' || isAccepted,
+          'A5',
+          () => `${id} is ${end ?? 'running'} and was never delivered`,
+        )
       }
       await manager.dispose()
     },

@@ -1,12 +1,17 @@
 /**
- * The command tasks under a soak: a server with instances of this process and a worker on a socket, clients that submit, watch, cancel and
- * leave. Each task is followed from its submission to its `complete`.
+ * The soak's load on command tasks: a server with in-process instances and a worker on a WebSocket, and clients that submit, watch, cancel
+ * and disconnect. A task is tracked from its submission to its `complete`.
  */
 import { WebSocket } from 'ws'
-import { connectInstance, type ConnectedInstance } from '../../../src/client/connect-instance.js'
-import { localInstance, type LocalToolContext } from '../../../src/instances/local-instance.js'
-import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
-import { startTaskServer, type TaskServer } from '../../../src/server/start-task-server.js'
+import { connectInstance, type ConnectedInstance } from 'agent-tasks/client'
+import {
+  localInstance,
+  startTaskServer,
+  type LocalToolContext,
+  type TaskCompleteMessage,
+  type TaskProgressMessage,
+  type TaskServer,
+} from 'agent-tasks/server'
 import type { Findings } from './findings.js'
 import type { Random } from './random.js'
 import { holdsWithin, pause, type Side } from './side.js'
@@ -18,10 +23,10 @@ const GRACE_MS = 30
 const MAX_OPEN = 300
 const STEPS_AT_ONCE = 10
 
-/** Enough to fill what the server keeps of ended tasks, so that it does not count as growth. */
+/** Enough tasks to fill what the server retains, which would otherwise count as growth. */
 const FILLING = 18_000
 
-interface Followed {
+interface TrackedTask {
   readonly instanceId: string
   readonly order: number
   started: number
@@ -29,8 +34,8 @@ interface Followed {
 }
 
 export async function createCommandSide(random: Random, findings: Findings): Promise<Side> {
-  const tasks = new Map<string, Followed>()
-  /** The calls that run, and have not been given up. */
+  const tasks = new Map<string, TrackedTask>()
+  /** Calls in flight that have not been aborted, by instance. */
   const running = new Map<string, number>()
   let submitted = 0
   let worker: ConnectedInstance | undefined
@@ -45,17 +50,17 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
       const others = running.get(instanceId) ?? 0
       findings.check(others === 0, 'S3', () => `two commands run on ${instanceId}`)
       running.set(instanceId, others + 1)
-      let isOver = false
-      const over = (): void => {
-        if (!isOver) running.set(instanceId, (running.get(instanceId) ?? 1) - 1)
-        isOver = true
+      let hasEnded = false
+      const end = (): void => {
+        if (!hasEnded) running.set(instanceId, (running.get(instanceId) ?? 1) - 1)
+        hasEnded = true
       }
-      signal.addEventListener('abort', over, { once: true })
+      signal.addEventListener('abort', end, { once: true })
       try {
         findings.check(
           instanceId === WORKER || tasks.get(taskId)?.ended !== 1,
           'S4',
-          () => `a command of ${taskId} started late`,
+          () => `a command of ${taskId} started after its end`,
         )
         findings.count('commands')
         if (tool === 'slow') {
@@ -71,7 +76,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
         }
         return 'done'
       } finally {
-        over()
+        end()
       }
     }
 
@@ -99,7 +104,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
   const onProgress = ({ taskId, status, instanceId }: TaskProgressMessage): void => {
     const task = tasks.get(taskId)
     if (task === undefined) return
-    findings.check(task.ended === 0, 'S1', () => `${taskId} was told of after its complete`)
+    findings.check(task.ended === 0, 'S1', () => `${taskId} emitted progress after its complete`)
     if (status !== 'running' || task.started > 0) return
     task.started = 1
     const last = lastOrder.get(instanceId) ?? 0
@@ -113,7 +118,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
     task.ended += 1
     findings.check(task.ended === 1, 'S1', () => `${taskId} was completed twice`)
     const isClosed = results.every((result) => result.status !== 'pending' && result.status !== 'running')
-    findings.check(isClosed, 'S2', () => `a command of ${taskId} is open after its end`)
+    findings.check(isClosed, 'S2', () => `a command of ${taskId} is pending or running after its end`)
     findings.check(
       Number.isFinite(summary.duration) && summary.duration >= 0,
       'S2',
@@ -121,7 +126,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
     )
     const successes = results.filter((result) => result.status === 'success').length
     findings.check(summary.successfulCommands === successes, 'S2', () => `the count of ${taskId} does not match`)
-    // Whatever would still be told of it is told by now.
+    // Late events of the task would have been emitted by then.
     setTimeout(() => tasks.delete(taskId), 200).unref()
   }
   server.taskManager.on('progress', onProgress).on('complete', onComplete)
@@ -160,7 +165,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
     }
     const socket = new WebSocket(server.wsUrl)
     sockets.add(socket)
-    const told = new Set<string>()
+    const completed = new Set<string>()
     socket.on('open', () => {
       for (const instanceId of LOCAL) socket.send(JSON.stringify({ type: 'subscribe_instance', instanceId }))
       socket.send('this is not JSON')
@@ -169,8 +174,8 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
       const message = JSON.parse(data.toString()) as { type: string; taskId?: string }
       const { type, taskId = '' } = message
       if (type !== 'task_complete' && type !== 'task_progress') return
-      findings.check(!told.has(taskId), 'S7', () => `a socket was told of ${taskId} after its complete`)
-      if (type === 'task_complete') told.add(taskId)
+      findings.check(!completed.has(taskId), 'S7', () => `a socket got an event of ${taskId} after its complete`)
+      if (type === 'task_complete') completed.add(taskId)
       findings.count('events on sockets')
     })
     socket.on('error', () => undefined)
@@ -196,7 +201,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
         findings.count('workers connected')
       }
     } catch (error) {
-      // Its id is in use until the server has seen it go.
+      // Its id is in use until the server has noticed the disconnect.
       findings.count(`workers refused: ${(error as { code?: string }).code ?? String(error)}`)
     } finally {
       isConnecting = false
@@ -234,7 +239,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
     finish: async () => {
       const isDrained = await holdsWithin(30_000, () => openTasks() === 0)
       findings.check(isDrained, 'S1', () => `${openTasks()} command tasks never ended`)
-      for (const [taskId, { ended }] of tasks) findings.check(ended === 1, 'S1', () => `${taskId} has ${ended} ends`)
+      for (const [taskId, { ended }] of tasks) findings.check(ended === 1, 'S1', () => `${taskId} ended ${ended} times`)
       await holdsWithin(5000, () => !isConnecting)
       await worker?.close()
       for (const socket of sockets) socket.terminate()
@@ -243,7 +248,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
   }
 }
 
-/** Fills the log of ended tasks. */
+/** Fills what the server retains of ended tasks. */
 async function fill(server: TaskServer): Promise<void> {
   for (let left = FILLING; left > 0; left -= 90) {
     for (let n = 0; n < 90; n += 1) {

@@ -1,14 +1,13 @@
-/** What a soak found: how often each thing was done, and what did not hold. */
+/** What a soak found: how often each thing happened, and which invariants were violated. */
 export interface Findings {
-  /** Counts one more of something. */
   count(what: string, by?: number): void
-  /** Notes a problem unless the invariant is kept. */
-  check(isKept: boolean, invariant: string, what: () => string): void
+  /** Adds a problem unless the invariant holds. */
+  check(holds: boolean, invariant: string, describe: () => string): void
   readonly counts: ReadonlyMap<string, number>
   readonly problems: readonly string[]
 }
 
-/** More problems than this say nothing new. */
+/** Further problems are dropped. */
 const MAX_PROBLEMS = 50
 
 export function createFindings(): Findings {
@@ -18,8 +17,8 @@ export function createFindings(): Findings {
     counts,
     problems,
     count: (what, by = 1) => counts.set(what, (counts.get(what) ?? 0) + by),
-    check: (isKept, invariant, what) => {
-      if (!isKept && problems.length < MAX_PROBLEMS) problems.push(`${invariant}: ${what()}`)
+    check: (holds, invariant, describe) => {
+      if (!holds && problems.length < MAX_PROBLEMS) problems.push(`${invariant}: ${describe()}`)
     },
   }
 }

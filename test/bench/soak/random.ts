@@ -1,13 +1,13 @@
-/** Random choices that a seed names. */
+/** Random choices that a seed determines. */
 export interface Random {
-  /** From 0 up to, not including, `below`. */
+  /** An integer from 0 to `below` - 1. */
   below(below: number): number
-  /** True this often. */
+  /** True with this probability. */
   chance(share: number): boolean
   pick<T>(from: readonly T[]): T
 }
 
-/** Mulberry32: small, and good enough to choose what to do next. */
+/** Mulberry32, a small generator. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {

@@ -1,18 +1,18 @@
-/** One of the two systems under a soak. */
+/** One half of the soak: the load on async tasks, or on command tasks. */
 export interface Side {
-  /** Does a few things at random. */
+  /** Performs a few random operations. */
   step(): void | Promise<void>
-  /** Lets everything come to its end, checks what must hold then, and takes it down. */
+  /** Waits until everything has ended, checks the invariants, and closes. */
   finish(): Promise<void>
 }
 
-/** Real time: a soak is about what time does. */
+/** In real time, unlike the unit tests. */
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Waits until something holds. Returns whether it came to that. */
-export async function holdsWithin(ms: number, isHeld: () => boolean): Promise<boolean> {
+/** Waits until a condition holds. Returns false when it does not within `ms`. */
+export async function holdsWithin(ms: number, condition: () => boolean): Promise<boolean> {
   const until = performance.now() + ms
-  while (!isHeld()) {
+  while (!condition()) {
     if (performance.now() > until) return false
     await pause(10)
   }

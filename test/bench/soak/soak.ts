@@ -1,7 +1,7 @@
 /**
- * `npm run soak -- --minutes 10`: both systems with random work, cancels, disconnects and refused deliveries. At the end everything must
- * have come to its end, the heap must not have grown, and nothing may be left open. `--seed` repeats the choices, though not the timing.
- * Exits with 1 when something did not hold.
+ * `npm run soak -- --minutes 10`: both systems with random work, cancels, disconnects and refused deliveries. At the end every task must
+ * have ended, the heap must not have grown, and no handle may be open. `--seed` repeats the choices, but not the timing.
+ * Exits with 1 when an invariant was violated.
  */
 import { parseArgs } from 'node:util'
 import { formatNumber } from '../report.js'
@@ -19,9 +19,9 @@ const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
 const { gc } = globalThis
 if (gc === undefined) throw new Error('run with --expose-gc')
 
-/** How much of the time passes before the heap counts: code and caches are filled by then. */
+/** The share of the run before the first heap sample, in which code is compiled and caches are filled. */
 const WARM_SHARE = 0.25
-/** Growth over the whole run that cannot be told from noise, as a share of the heap. */
+/** Growth over the whole run that counts as noise, as a share of the heap. */
 const NOISE_SHARE = 0.02
 const STEP_MS = 4
 
@@ -51,17 +51,17 @@ for (const side of sides) await side.finish()
 const { slope, error } = regression(points)
 const mean = points.reduce((sum, [, bytes]) => sum + bytes, 0) / points.length
 const grown = (slope - 2 * error) * minutes
-// In a shorter run what is kept for a while is still being filled.
+// In a shorter run the retained tasks are still being filled.
 findings.check(
   minutes < 2 || grown < mean * NOISE_SHARE,
   'heap',
   () => `grew by at least ${formatNumber(grown / 1024)} KiB`,
 )
 
-// What stands for the console, which a program may always have.
-const isOurs = (resource: string): boolean => !['TTYWrap', 'PipeWrap', 'FSReqCallback'].includes(resource)
-const open = (): string[] => process.getActiveResourcesInfo().filter(isOurs)
-// The pause that looks is a timer itself.
+/** The resources of the console, which every program has. */
+const CONSOLE = ['TTYWrap', 'PipeWrap', 'FSReqCallback']
+const open = (): string[] => process.getActiveResourcesInfo().filter((resource) => !CONSOLE.includes(resource))
+// `holdsWithin` has a timer itself.
 const isClosed = await holdsWithin(10_000, () => open().filter((resource) => resource !== 'Timeout').length === 0)
 await pause(1000)
 const left = open()

@@ -1,66 +1,75 @@
-/** Lives of async tasks: of this package, of a bare actor of the same chart, of seed 000, and of a parent that spawns. */
-import { assign, createActor, setup, type ActorRefFrom } from 'xstate'
-import { asyncTaskMachine } from '../../../machines/async-task.js'
-import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+/** Lives of async tasks: in this package, as bare actors of the same machine, in seed 000, and as children of a parent that spawns. */
+import { assign, createActor, setup, type AnyActorRef } from 'xstate'
+import type { AsyncTaskManager } from 'agent-tasks'
+import { importEntry } from '../package.js'
 import { SeedAsyncTaskManager } from '../seed-000/async-task-manager.js'
 import type { Subject } from '../subject.js'
+import { loadTaskMachine } from './task-machine.js'
 
-/** How many other tasks there are. */
-export interface Crowd {
+/** The other tasks of the registry. */
+export interface Others {
   readonly live: number
-  /** Ended, told of, and kept because the history is long enough. */
+  /** Ended and delivered, and kept because the history is long enough. */
   readonly retained?: number
-  /** They are the first tasks of the process. Otherwise others have come and gone before. */
-  readonly isFirst?: boolean
+  /** Every task has a deadline, the measured ones too. */
+  readonly hasDeadlines?: boolean
 }
-
-/**
- * V8 decides by the first objects of a kind whether it makes the later ones where it keeps what lives long, and does not change its mind
- * while the heap is large. A process in which no task has ended yet would be measured for that.
- */
-const EARLIER_LIVES = 5000
 
 const OUTPUT = { final_message: 'done' }
 
 const taskOf = (id: string) => ({ id, subagentName: 'agent', goalPrompt: 'look into it' })
 
-/** The crowd belongs to someone else. */
-function gather(manager: AsyncTaskManager, { live, retained = 0 }: Crowd): void {
-  for (let n = 0; n < live; n += 1) manager.registerTask({ ...taskOf(`live-${n}`), owner: 'crowd' })
+/** Its deadline is in 15 to 30 minutes, after the run, and in no order. */
+const timedTaskOf = (id: string, n: number) => ({
+  id,
+  subagentName: 'agent',
+  goalPrompt: 'look into it',
+  timeoutMs: 900_000 + ((n * 7919) % 900_000),
+})
+
+/** Registers the other tasks, for another owner. */
+function addOthers(manager: AsyncTaskManager, { live, retained = 0, hasDeadlines = false }: Others): void {
+  for (let n = 0; n < live; n += 1) {
+    const task = hasDeadlines ? timedTaskOf(`live-${n}`, n) : taskOf(`live-${n}`)
+    manager.registerTask({ ...task, owner: 'others' })
+  }
   for (let n = 0; n < retained; n += 1) {
-    manager.registerTask({ ...taskOf(`retained-${n}`), owner: 'crowd' })
+    manager.registerTask({ ...taskOf(`retained-${n}`), owner: 'others' })
     manager.completeTask(`retained-${n}`, OUTPUT)
     manager.markNotified(`retained-${n}`)
   }
 }
 
-/** Register, complete, lease, acknowledge, be pruned. */
-export function managerLives(crowd: Crowd): Subject {
-  const { retained = 0 } = crowd
+/** Register, complete, lease, acknowledge; the acknowledgement prunes. */
+export async function managerLives(others: Others, checkout: string): Promise<Subject> {
+  const { AsyncTaskManager } = await importEntry(checkout, '.')
+  const { retained = 0, hasDeadlines = false } = others
   const manager = new AsyncTaskManager({ maxAsyncTasks: retained === 0 ? -1 : Math.ceil(retained / 2) })
-  let count = 0
-  const run = (times: number): undefined => {
-    for (let n = 0; n < times; n += 1) {
-      const id = `task-${(count += 1)}`
-      manager.registerTask(taskOf(id))
-      manager.completeTask(id, OUTPUT)
-      manager.lease({ owner: 'main' })?.acknowledge()
-    }
-  }
-  if (crowd.isFirst !== true) run(EARLIER_LIVES)
-  gather(manager, crowd)
-  return { run, close: () => manager.dispose() }
-}
-
-/** What XState alone does for a task of the same chart: create, start, one event to a final state. */
-export function bareActors(): Subject {
-  const machine = asyncTaskMachine.provide({ actions: { requestAbort: () => undefined } })
+  addOthers(manager, others)
   let count = 0
   return {
     run: (times) => {
       for (let n = 0; n < times; n += 1) {
         const id = `task-${(count += 1)}`
-        const actor = createActor(machine, { id, input: { id, subagentName: 'agent', graceMs: 5000 } })
+        manager.registerTask(hasDeadlines ? timedTaskOf(id, count) : taskOf(id))
+        manager.completeTask(id, OUTPUT)
+        manager.lease({ owner: 'main' })?.acknowledge()
+      }
+      return undefined
+    },
+    close: () => manager.dispose(),
+  }
+}
+
+/** What XState alone does for a task: create an actor, start it, and send the event that ends it. */
+export async function bareActors(_params: unknown, checkout: string): Promise<Subject> {
+  const { machine, inputOf } = await loadTaskMachine(checkout)
+  let count = 0
+  return {
+    run: (times) => {
+      for (let n = 0; n < times; n += 1) {
+        const id = `task-${(count += 1)}`
+        const actor = createActor(machine, { id, input: inputOf(id) })
         actor.start()
         actor.send({ type: 'task.complete', output: OUTPUT })
       }
@@ -69,27 +78,29 @@ export function bareActors(): Subject {
   }
 }
 
-/** The same life as seed 000 has it: register, complete, look for what is owed, mark it; the next completion prunes. */
-export function seedLives({ live }: Crowd): Subject {
+/** The same life in seed 000: register, complete, look for what is owed, mark it; the next completion prunes. */
+export function seedLives({ live }: Others): Subject {
   const manager = new SeedAsyncTaskManager(-1)
-  let count = 0
-  const run = (times: number): undefined => {
-    for (let n = 0; n < times; n += 1) {
-      const id = `task-${(count += 1)}`
-      manager.registerTask(taskOf(id))
-      manager.completeTask(id, OUTPUT)
-      for (const task of manager.getPendingNotifications()) manager.markNotified(task.id)
-    }
-  }
-  run(EARLIER_LIVES)
   for (let n = 0; n < live; n += 1) manager.registerTask(taskOf(`live-${n}`))
-  return { run }
+  let count = 0
+  return {
+    run: (times) => {
+      for (let n = 0; n < times; n += 1) {
+        const id = `task-${(count += 1)}`
+        manager.registerTask(taskOf(id))
+        manager.completeTask(id, OUTPUT)
+        for (const task of manager.getPendingNotifications()) manager.markNotified(task.id)
+      }
+      return undefined
+    },
+  }
 }
 
-/** Launches, whose tasks are cancelled and forgotten before the next round. */
-export function managerLaunches({ live }: Crowd): Subject {
+/** Launches, which are cancelled before the next round. */
+export async function managerLaunches(others: Others, checkout: string): Promise<Subject> {
+  const { AsyncTaskManager } = await importEntry(checkout, '.')
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1, graceMs: 0 })
-  gather(manager, { live })
+  addOthers(manager, others)
   const never = new Promise<Record<string, unknown>>(() => undefined)
   let launched: string[] = []
   return {
@@ -108,19 +119,18 @@ export function managerLaunches({ live }: Crowd): Subject {
   }
 }
 
-/** The same with the usual means of XState: a parent that spawns, with its refs in a Map that is not copied. */
-export function spawnLaunches({ live }: Crowd): Subject {
-  const machine = asyncTaskMachine.provide({ actions: { requestAbort: () => undefined } })
+/** The usual way in XState: a parent that spawns its children, with their refs in a Map that is not copied. */
+export async function spawnLaunches({ live }: Others, checkout: string): Promise<Subject> {
+  const { machine, inputOf } = await loadTaskMachine(checkout)
   const parent = setup({
     types: {
-      context: {} as { readonly refs: Map<string, ActorRefFrom<typeof machine>> },
+      context: {} as { readonly refs: Map<string, AnyActorRef> },
       events: {} as { readonly type: 'task.register'; readonly id: string },
     },
     actors: { task: machine },
     actions: {
-      spawnTask: assign(({ context, event, spawn }) => {
-        const { id } = event
-        context.refs.set(id, spawn('task', { id, input: { id, subagentName: 'agent', graceMs: 5000 } }))
+      spawnTask: assign(({ context, event: { id }, spawn }) => {
+        context.refs.set(id, spawn('task', { id, input: inputOf(id) }))
         return {}
       }),
     },

@@ -1,4 +1,4 @@
-/** The clients of `broadcast.ts`: `node audience.js <url> <clients> <subscribed>` connects them, and reads what comes. */
+/** The clients of `broadcast.ts`: `node audience.js <url> <clients> <subscribed>` connects them and reads what they get. */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 
@@ -10,20 +10,15 @@ const AT_ONCE = 100
 async function connect(isSubscribed: boolean): Promise<void> {
   const socket = new WebSocket(url, { perMessageDeflate: false })
   await once(socket, 'open')
-  if (!isSubscribed) {
-    socket.on('message', () => undefined)
-    return
+  if (isSubscribed) {
+    socket.send(JSON.stringify({ type: 'subscribe_instance', instanceId: 'instance' }))
+    await new Promise<void>((resolve) => {
+      socket.on('message', (data: Buffer) => {
+        if (data.includes('"subscribe_ack"')) resolve()
+      })
+    })
+    socket.removeAllListeners('message')
   }
-  const acknowledged = new Promise<void>((resolve) => {
-    const onMessage = (data: Buffer): void => {
-      if (!data.toString().includes('"subscribe_ack"')) return
-      socket.off('message', onMessage)
-      resolve()
-    }
-    socket.on('message', onMessage)
-  })
-  socket.send(JSON.stringify({ type: 'subscribe_instance', instanceId: 'instance' }))
-  await acknowledged
   socket.on('message', () => undefined)
 }
 

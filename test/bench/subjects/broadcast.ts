@@ -1,15 +1,14 @@
 /**
- * What it costs the server to tell one event: this process is the server, its clients are another. A tool reports its progress, which is
- * told to everyone; that call is timed, with the turn of the event loop in which what it wrote goes out.
+ * What one event costs the server, in us: this process is the server, its clients are in another. A tool reports progress, which goes to
+ * every subscriber; the report is timed together with the turn of the event loop in which its frames are written.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { WebSocketServer, type WebSocket } from 'ws'
-import { localInstance } from '../../../src/instances/local-instance.js'
-import { startTaskServer } from '../../../src/server/start-task-server.js'
-import type { OwnTiming, Subject } from '../subject.js'
+import { importEntry } from '../package.js'
+import type { Subject } from '../subject.js'
 
 export interface Audience {
   readonly clients: number
@@ -17,11 +16,12 @@ export interface Audience {
   readonly subscribed: number
 }
 
-const TURN_MS = 2
+const PAUSE_MS = 2
 
-/** Lets what was sent go out. */
-const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, TURN_MS))
+/** Lets the clients read. */
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
 
+/** Connects the clients. Returns a function that closes them. */
 async function connectClients(
   url: string,
   { clients, subscribed }: Audience,
@@ -36,42 +36,36 @@ async function connectClients(
   }
 }
 
-/** Does something `times` times, a few at a time, and times the doing alone. */
-async function timed(times: number, atOnce: number, act: () => void): Promise<OwnTiming> {
+/** Sends `times` events, with a pause whenever `atOnce` were sent. Returns the time of one without the pauses. */
+async function timed(times: number, atOnce: number, sendEvent: () => void): Promise<number> {
   let us = 0
   for (let left = times; left > 0; left -= atOnce) {
-    const begun = process.cpuUsage()
+    const start = process.cpuUsage()
     for (let n = Math.min(left, atOnce); n > 0; n -= 1) {
-      act()
-      // What is held back to the end of the turn counts, and each event has a turn of its own.
+      sendEvent()
+      // The server may hold frames back to the end of the turn, so each event has its own.
       await nextTurn()
     }
-    const { user, system } = process.cpuUsage(begun)
+    const { user, system } = process.cpuUsage(start)
     us += user + system
-    await breathe()
+    await pause()
   }
-  return { ns: us * 1000 }
+  return us / times
 }
 
-/** How many events are told before the sockets get a turn: few enough that no reader counts as slow. */
-const atOnceOf = (subscribed: number): number => Math.max(1, Math.min(500, Math.floor(5000 / Math.max(1, subscribed))))
+/** So few events between two pauses that no client counts as a slow reader. */
+const atOnceOf = ({ subscribed }: Audience): number =>
+  Math.max(1, Math.min(500, Math.floor(5000 / Math.max(1, subscribed))))
 
-export async function serverEvents(audience: Audience): Promise<Subject> {
-  let report: (progress: number) => void = () => undefined
-  let release = (): void => undefined
-  const started = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const hang = new Promise<void>(() => undefined)
+export async function serverEvents(audience: Audience, checkout: string): Promise<Subject> {
+  const { localInstance, startTaskServer } = await importEntry(checkout, './server')
+  const never = new Promise<void>(() => undefined)
+  let setReport: (report: (progress: number) => void) => void
+  const reporting = new Promise<(progress: number) => void>((resolve) => (setReport = resolve))
   const server = await startTaskServer({
     port: 0,
     tasks: { wsPort: 0, commandTimeout: 86_400_000, drainMs: 0 },
-    limits: {
-      requestsPerMinute: 1e9,
-      connectionsPerClient: 1_000_000,
-      deadReaderBytes: 2 ** 30,
-      slowReaderBytes: 2 ** 30,
-    },
+    limits: { connectionsPerClient: 1_000_000, deadReaderBytes: 2 ** 30, slowReaderBytes: 2 ** 30 },
     env: {},
     writeLog: () => undefined,
     instances: [
@@ -80,26 +74,25 @@ export async function serverEvents(audience: Audience): Promise<Subject> {
         closeGraceMs: 0,
         tools: [
           {
-            name: 'tell',
+            name: 'report',
             execute: (_input, { progress }) => {
-              report = progress
-              release()
-              return hang
+              setReport(progress)
+              return never
             },
           },
         ],
       }),
     ],
   })
-  const leave = await connectClients(server.wsUrl, audience, false)
-  server.taskManager.submitTask({ instanceId: 'instance', task_name: 'task', commands: [{ tool_name: 'tell' }] })
-  await started
-  await breathe()
+  const disconnect = await connectClients(server.wsUrl, audience, false)
+  server.taskManager.submitTask({ instanceId: 'instance', task_name: 'task', commands: [{ tool_name: 'report' }] })
+  const report = await reporting
+  await pause()
   let count = 0
   return {
-    run: (times) => timed(times, atOnceOf(audience.subscribed), () => report((count += 1))),
+    run: (times) => timed(times, atOnceOf(audience), () => report((count += 1))),
     close: async () => {
-      await leave()
+      await disconnect()
       await server.close({ drainMs: 0 })
     },
   }
@@ -112,11 +105,11 @@ export async function rawSends(audience: Audience): Promise<Subject> {
   const open = new Set<WebSocket>()
   server.on('connection', (socket) => open.add(socket))
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const leave = await connectClients(url, audience, true)
+  const disconnect = await connectClients(url, audience, true)
   let count = 0
   return {
     run: (times) =>
-      timed(times, atOnceOf(audience.subscribed), () => {
+      timed(times, atOnceOf(audience), () => {
         const frame = Buffer.from(
           JSON.stringify({
             type: 'task_progress',
@@ -127,14 +120,14 @@ export async function rawSends(audience: Audience): Promise<Subject> {
             totalCommands: 1,
             status: 'running',
             timestamp: Date.now(),
-            tool_name: 'tell',
+            tool_name: 'report',
             progress: (count += 1),
           }),
         )
         for (const socket of open) socket.send(frame, { binary: false })
       }),
     close: async () => {
-      await leave()
+      await disconnect()
       server.close()
     },
   }

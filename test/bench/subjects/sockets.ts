@@ -1,5 +1,5 @@
-/** Tasks over real WebSockets, and raw `ws` that echoes the same frames. The clients are this process, the server is another. */
-import { fork, type ChildProcess } from 'node:child_process'
+/** Tasks over real WebSockets, from `task_submit` to `task_complete`. The clients are in this process, the server is in another. */
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import type { Subject } from '../subject.js'
@@ -9,28 +9,25 @@ export interface SocketLoad {
   readonly instances: number
   /** How many tasks each client has under way. */
   readonly window: number
+  readonly commands: number
 }
 
-/** What a server process is asked for. */
 export interface ServerSpec {
-  readonly kind: 'tasks' | 'echo'
+  readonly kind: 'package' | 'seed'
   readonly instances: number
+  readonly checkout: string
 }
 
-/** A task over the server, from `task_submit` to `task_complete`. */
-export const tasksOverSockets = (load: SocketLoad): Promise<Subject> => overSockets('tasks', load)
+export const packageServer = (load: SocketLoad, checkout: string): Promise<Subject> =>
+  overSockets('package', load, checkout)
 
-/** The frames of such a task, sent back by `ws` alone. */
-export const echoedFrames = (load: SocketLoad): Promise<Subject> => overSockets('echo', load)
+export const seedServer = (load: SocketLoad, checkout: string): Promise<Subject> => overSockets('seed', load, checkout)
 
-async function startServer(spec: ServerSpec): Promise<{ child: ChildProcess; url: string }> {
-  const child = fork(new URL('socket-server.js', import.meta.url), [JSON.stringify(spec)])
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }]
-  return { child, url }
-}
-
-async function overSockets(kind: 'tasks' | 'echo', { clients, instances, window }: SocketLoad): Promise<Subject> {
-  const { child, url } = await startServer({ kind, instances })
+async function overSockets(kind: ServerSpec['kind'], load: SocketLoad, checkout: string): Promise<Subject> {
+  const { clients, instances, window, commands } = load
+  const spec: ServerSpec = { kind, instances, checkout }
+  const server = fork(new URL('socket-server.js', import.meta.url), [JSON.stringify(spec)])
+  const [url] = (await once(server, 'message')) as [string]
   const sockets = await Promise.all(
     Array.from({ length: clients }, async () => {
       const socket = new WebSocket(url)
@@ -43,24 +40,33 @@ async function overSockets(kind: 'tasks' | 'echo', { clients, instances, window 
   let toStart = 0
   let done = (): void => undefined
   const startNext = sockets.map((socket, at) => {
-    // Tasks of one lane end in the order in which they were submitted.
-    const begun: number[] = []
+    // The tasks of one instance end in the order of their submission.
+    const startedAt: number[] = []
     const frame = JSON.stringify({
       type: 'task_submit',
       task_name: 'task',
+      task_intention: 'do nothing',
       instanceId: `instance-${at % instances}`,
-      commands: [{ tool_name: 'nothing', args: { at } }],
+      commands: Array.from({ length: commands }, () => ({
+        tool_name: 'nothing',
+        intention: 'do nothing',
+        args: { at },
+      })),
     })
     const start = (): void => {
       if (toStart === 0) return
       toStart -= 1
-      begun.push(performance.now())
+      startedAt.push(performance.now())
       socket.send(frame)
     }
     socket.on('message', (data: Buffer) => {
-      // The type comes first in every frame.
-      if (!data.toString('latin1', 0, 24).startsWith('{"type":"task_complete"')) return
-      durations.push(performance.now() - (begun.shift() ?? NaN))
+      // The type is the first field of every frame.
+      if (data.toString('latin1', 0, 24) !== '{"type":"task_complete",') {
+        if (data.includes('"success":false') || data.includes('"type":"error"')) throw new Error(data.toString())
+        return
+      }
+      if (!data.includes('"status":"completed"')) throw new Error(data.toString())
+      durations.push(performance.now() - (startedAt.shift() ?? NaN))
       left -= 1
       if (left === 0) done()
       else start()
@@ -68,6 +74,11 @@ async function overSockets(kind: 'tasks' | 'echo', { clients, instances, window 
     return start
   })
   return {
+    prepare: async () => {
+      const swept = once(server, 'message')
+      server.send('sweep')
+      await swept
+    },
     run: (times) => {
       left = toStart = times
       const completed = new Promise<undefined>((resolve) => (done = () => resolve(undefined)))
@@ -81,8 +92,8 @@ async function overSockets(kind: 'tasks' | 'echo', { clients, instances, window 
     },
     close: async () => {
       for (const socket of sockets) socket.terminate()
-      child.disconnect()
-      await once(child, 'exit')
+      server.disconnect()
+      await once(server, 'exit')
     },
   }
 }
