@@ -141,7 +141,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       retained: history.size,
       seq: journal.seq,
       nextDeadlineAt: deadlines.next,
-    }) as RegistrySnapshot
+    })
 
   const refusalOf = (
     id: string,

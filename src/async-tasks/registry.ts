@@ -215,7 +215,7 @@ export class TaskRegistry {
     return () => {
       subscribers.delete(subscriber)
       if (subscribers.size === 0 && this.#pushSubscribers.get(owner) === subscribers)
-        this.#pushSubscribers.delete(owner)
+        {this.#pushSubscribers.delete(owner)}
     }
   }
 

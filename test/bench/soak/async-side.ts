@@ -255,7 +255,7 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
         agent.trigger.notifyIdle()
       }
       let hasSettled = false
-      void manager.whenQuiet().then(() => (hasSettled = true))
+      void manager.onIdle().then(() => (hasSettled = true))
       const isQuiet = await holdsWithin(20_000, () => hasSettled)
       findings.check(
         isQuiet,

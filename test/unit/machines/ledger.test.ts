@@ -48,7 +48,7 @@ describe('due times', () => {
       ['b', 20],
       ['a', 25],
     ] as const)
-      times.set(key, at)
+      {times.set(key, at)}
     expect([times.size, times.next]).toEqual([3, 20])
     expect(times.take(19)).toBeUndefined()
     expect(['b', 'a', 'c', undefined]).toEqual([30, 30, 30, 30].map((now) => times.take(now)))
