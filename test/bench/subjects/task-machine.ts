@@ -13,7 +13,7 @@ export interface TaskMachine {
 export async function loadTaskMachine(checkout: string): Promise<TaskMachine> {
   const { asyncTaskMachine } = await importEntry(checkout, './machines')
   const machine: AnyStateMachine = asyncTaskMachine
-  if ('requestAbort' in machine.implementations.actions) {
+  if (!('publishQuestions' in machine.implementations.actions)) {
     // An older build: the host provides its effects as actions, and the machine waits for the grace itself.
     return {
       machine: machine.provide({ actions: { requestAbort: nothing, noteQuestions: nothing } }),
