@@ -45,6 +45,8 @@ export class Ledger {
   readonly #accounts = new Map<string, OwnerAccount>()
   readonly #leases = new Map<string, Lease>()
   readonly #totals: Record<AccountPart, number> = { running: 0, owed: 0, leased: 0 }
+  /** An account that was closed, for the next owner: one task after another opens and closes the same account. */
+  #spare: OwnerAccount | undefined
 
   constructor(options: LedgerOptions) {
     this.#options = options
@@ -193,7 +195,8 @@ export class Ledger {
   #account(owner: string): OwnerAccount {
     let account = this.#accounts.get(owner)
     if (account === undefined) {
-      account = { running: new Set(), owed: new Set(), leased: new Set(), exclusive: undefined }
+      account = this.#spare ?? { running: new Set(), owed: new Set(), leased: new Set(), exclusive: undefined }
+      this.#spare = undefined
       this.#accounts.set(owner, account)
     }
     return account
@@ -211,7 +214,9 @@ export class Ledger {
   #closeIfEmpty(owner: string): void {
     const account = this.#accounts.get(owner)
     if (account === undefined || account.exclusive !== undefined) return
-    if (account.running.size + account.owed.size + account.leased.size === 0) this.#accounts.delete(owner)
+    if (account.running.size + account.owed.size + account.leased.size > 0) return
+    this.#accounts.delete(owner)
+    this.#spare = account
   }
 
   #putInLease(entry: TaskEntry, lease: Lease): void {

@@ -159,20 +159,30 @@ export class TaskRegistry {
   }
 
   register(admission: TaskAdmission, isLaunched: boolean, reservationId: string | undefined): Admission {
-    return this.#ask((reply) => ({ type: 'task.register', admission, isLaunched, reservationId, reply }))
+    let answer!: Admission
+    this.#ask({ type: 'task.register', admission, isLaunched, reservationId, reply: (given) => (answer = given) })
+    return answer
   }
 
   reserve(reservationId: string, ttlMs: number): boolean {
-    return this.#ask((reply) => ({ type: 'reservation.take', reservationId, ttlMs, reply }))
+    let isReserved = false
+    this.#ask({ type: 'reservation.take', reservationId, ttlMs, reply: (answer) => (isReserved = answer) })
+    return isReserved
   }
 
   cancelReservation(reservationId: string): boolean {
-    return !this.#isDisposed && this.#ask((reply) => ({ type: 'reservation.cancel', reservationId, reply }))
+    let isCancelled = false
+    if (!this.#isDisposed) {
+      this.#ask({ type: 'reservation.cancel', reservationId, reply: (answer) => (isCancelled = answer) })
+    }
+    return isCancelled
   }
 
   /** Opens a lease; undefined when there is nothing to take, or the owner's exclusive lease is open. */
   takeLease(request: LeaseRequest): Lease | undefined {
-    return this.#isDisposed ? undefined : this.#ask((reply) => ({ type: 'lease.take', request, reply }))
+    let lease: Lease | undefined
+    if (!this.#isDisposed) this.#ask({ type: 'lease.take', request, reply: (answer) => (lease = answer) })
+    return lease
   }
 
   /** Cancels a task that runs. The aborts that this calls for have happened when it returns. */
@@ -214,8 +224,9 @@ export class TaskRegistry {
     this.#pushSubscribers.set(owner, subscribers.add(subscriber))
     return () => {
       subscribers.delete(subscriber)
-      if (subscribers.size === 0 && this.#pushSubscribers.get(owner) === subscribers)
-        {this.#pushSubscribers.delete(owner)}
+      if (subscribers.size === 0 && this.#pushSubscribers.get(owner) === subscribers) {
+        this.#pushSubscribers.delete(owner)
+      }
     }
   }
 
@@ -259,19 +270,15 @@ export class TaskRegistry {
     if (signal.aborted) onAbort()
   }
 
-  /** Sends an event and returns its answer. Inside a transition XState would defer the event: there is no answer then. */
-  #ask<A>(toEvent: (reply: (answer: A) => void) => RegistryEvent): A {
+  /** Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time. */
+  #ask(event: Extract<RegistryEvent, { reply: unknown }>): void {
     if (this.#isProcessing) {
       throw new AgentTasksError(
         'REENTRANT_CALL',
         'A machine called the manager from inside a transition of its registry.',
       )
     }
-    return this.batch(() => {
-      let answer!: A
-      this.#process(toEvent((value) => (answer = value)))
-      return answer
-    })
+    this.batch(() => this.#process(event))
   }
 
   #process(event: RegistryEvent): void {

@@ -31,6 +31,7 @@ await bundle.write({
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: 'chunks/[name].js',
+  sourcemap: true,
   minifyInternalExports: false,
 })
 await bundle.close()
