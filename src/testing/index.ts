@@ -52,28 +52,3 @@ export * as managerModel from './task-model.js'
 // What to draw
 export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
 export type { RaceScriptOptions, TaskEvent, TaskInputOptions } from './arbitraries.js'
-
-// A model of the lanes, and commands that hold a task manager against it
-export { compareLanes, createLanePair, laneCommand, laneCommands, takeLaneAction } from './lane-commands.js'
-export type { LaneCommand, LaneCommandsOptions, LaneStep } from './lane-commands.js'
-export { createLaneModel } from './lane-model.js'
-export type { LaneModel } from './lane-model.js'
-export { createLaneHost } from './lane-host.js'
-export type { LaneHost, LaneHostOptions } from './lane-host.js'
-export { laneActions, laneSettings } from './lane-arbitraries.js'
-export { laneInstances, playedAnswers, submissionOf } from './lane-actions.js'
-export type {
-  Answer,
-  InvalidSubmission,
-  LaneAction,
-  LaneInstance,
-  LaneSettings,
-  ListenerKind,
-  Nth,
-  PlannedCommand,
-  PlayedAnswer,
-  PlayedTool,
-  Script,
-  TaskTarget,
-} from './lane-actions.js'
-export type { LaneLogEntry, LaneView, SeenCall } from './lane-side.js'

@@ -6,17 +6,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { EndStatus } from '../../src/protocol/command-tasks.js'
-import { submissionOf, type LaneAction } from '../../src/testing/lane-actions.js'
-import { laneSettings } from '../../src/testing/lane-arbitraries.js'
-import {
-  compareLanes,
-  laneCommands,
-  takeLaneAction,
-  type LaneCommand,
-  type LaneStep,
-} from '../../src/testing/lane-commands.js'
-import { createLaneHost, type LaneHost } from '../../src/testing/lane-host.js'
-import { createLaneModel, type LaneModel } from '../../src/testing/lane-model.js'
+import { submissionOf, type LaneAction } from './lanes/actions.js'
+import { laneSettings } from './lanes/arbitraries.js'
+import { compareLanes, laneCommands, takeLaneAction, type LaneCommand, type LaneStep } from './lanes/commands.js'
+import { createLaneHost, type LaneHost } from './lanes/host.js'
+import { createLaneModel, type LaneModel } from './lanes/model.js'
 import { createSubmitCommandsTool, type SubmitCommandsOptions } from '../../src/tools/submit-commands.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { LaneAction, LaneSettings } from '../../src/testing/lane-actions.js'
-import { laneSettings } from '../../src/testing/lane-arbitraries.js'
-import { createLanePair, laneCommands, takeLaneAction, type LaneStep } from '../../src/testing/lane-commands.js'
-import type { LaneHostOptions } from '../../src/testing/lane-host.js'
+import type { LaneAction, LaneSettings } from './lanes/actions.js'
+import { laneSettings } from './lanes/arbitraries.js'
+import { createLanePair, laneCommands, takeLaneAction, type LaneStep } from './lanes/commands.js'
+import type { LaneHostOptions } from './lanes/host.js'
 
 /** When the clocks of these properties start. */
 const START = 1000

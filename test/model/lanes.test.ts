@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { submitErrorCodes } from '../../src/protocol/command-tasks.js'
-import type { LaneAction, PlayedAnswer } from '../../src/testing/lane-actions.js'
-import { playedAnswers } from '../../src/testing/lane-actions.js'
+import type { LaneAction, PlayedAnswer } from './lanes/actions.js'
+import { playedAnswers } from './lanes/actions.js'
 import { checkProperty } from '../support/property.js'
 import { agentCommandsProperty } from './agent-commands.property.js'
 import { compareOver, laneModelProperty } from './lanes.property.js'
-import { createReach } from './lane-reach.js'
+import { createReach } from './lanes/reach.js'
 
 describe('the lanes, against their model', () => {
   it('S1, S2, S3, S4, S5, S6, S7, S8, S9: answer, tell and show what the model does after every action', async () => {

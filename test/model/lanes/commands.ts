@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import type fc from 'fast-check'
-import type { Answer, LaneAction, LaneInstance } from './lane-actions.js'
-import { laneActions } from './lane-arbitraries.js'
-import { createLaneHost, type LaneHost, type LaneHostOptions } from './lane-host.js'
-import { createLaneModel, type LaneModel } from './lane-model.js'
-import type { LaneLogEntry, LaneView } from './lane-side.js'
+import type { Answer, LaneAction, LaneInstance } from './actions.js'
+import { laneActions } from './arbitraries.js'
+import { createLaneHost, type LaneHost, type LaneHostOptions } from './host.js'
+import { createLaneModel, type LaneModel } from './model.js'
+import type { LaneLogEntry, LaneView } from './side.js'
 
 /** A command of the lanes, or one of yours. */
 export type LaneCommand<Model extends LaneModel = LaneModel, Host extends LaneHost = LaneHost> = fc.AsyncCommand<

@@ -1,7 +1,7 @@
 /** The instances in the model of the lanes: who is connected, and what a connection that comes or goes leads to. */
-import type { InstanceState } from '../instances/instance-manager.js'
-import { InstanceError } from '../errors.js'
-import { nthLast, type LaneInstance } from './lane-actions.js'
+import type { InstanceState } from '../../../src/instances/instance-manager.js'
+import { InstanceError } from '../../../src/errors.js'
+import { nthLast, type LaneInstance } from './actions.js'
 import { createTelling, type ModelledLoop } from './modelled-loop.js'
 
 /** One connection of an instance: after a loss, the instance comes back with another. */

@@ -1,7 +1,7 @@
 /** What the model of the lanes and the real thing have in common: both take actions, keep a log and can be looked at. */
-import type { InstanceState } from '../instances/instance-manager.js'
-import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import type { Answer, LaneAction, ListenerKind } from './lane-actions.js'
+import type { InstanceState } from '../../../src/instances/instance-manager.js'
+import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
+import type { Answer, LaneAction, ListenerKind } from './actions.js'
 
 /** Something that happened while actions were taken. */
 export type LaneLogEntry =

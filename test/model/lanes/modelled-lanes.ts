@@ -2,10 +2,15 @@
  * The lanes as they should be (S1 to S5): per instance one call at a time, tasks in the order of submission, a task that ends once, and
  * nothing after a call that was given up before it has settled or its grace has passed.
  */
-import type { CommandError, Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
-import { answerOf, isLive, type LaneSettings, type PlayedAnswer } from './lane-actions.js'
-import { changeCommand, commandOf, completeOf, endTask, progressOf, type TaskEnd } from './lane-records.js'
+import type {
+  CommandError,
+  Task,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+} from '../../../src/protocol/command-tasks.js'
+import type { CallProgress } from '../../../src/instances/instance.js'
+import { answerOf, isLive, type LaneSettings, type PlayedAnswer } from './actions.js'
+import { changeCommand, commandOf, completeOf, endTask, progressOf, type TaskEnd } from './records.js'
 import type { ModelledConnection } from './modelled-instances.js'
 import type { ModelledLoop, Telling } from './modelled-loop.js'
 

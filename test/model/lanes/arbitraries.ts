@@ -12,7 +12,7 @@ import {
   type PlayedAnswer,
   type Script,
   type TaskTarget,
-} from './lane-actions.js'
+} from './actions.js'
 
 /** Limits that are small enough to be reached. */
 export const laneSettings: fc.Arbitrary<LaneSettings> = fc.record({

@@ -1,11 +1,15 @@
 /**
  * A real task manager that takes the actions of `lane-actions.ts`: with played instances, on a manual clock, wired as its user wires it.
  */
-import { AgentTasksError } from '../errors.js'
-import { InstanceManager } from '../instances/instance-manager.js'
-import type { Instance } from '../instances/instance.js'
-import { TaskManager, type SubmitResult, type TaskManagerOptions } from '../command-tasks/task-manager.js'
-import type { TaskCompleteMessage, TaskProgressMessage, TaskSubmitMessage } from '../protocol/command-tasks.js'
+import { AgentTasksError } from '../../../src/errors.js'
+import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import type { Instance } from '../../../src/instances/instance.js'
+import { TaskManager, type SubmitResult, type TaskManagerOptions } from '../../../src/command-tasks/task-manager.js'
+import type {
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskSubmitMessage,
+} from '../../../src/protocol/command-tasks.js'
 import {
   answerOf,
   invalidSubmissions,
@@ -23,9 +27,9 @@ import {
   type PlayedAnswer,
   type Script,
   type TaskTarget,
-} from './lane-actions.js'
-import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './lane-side.js'
-import { createManualClock, type ManualClock } from './manual-clock.js'
+} from './actions.js'
+import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './side.js'
+import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 import { createPlayedInstance, type PlayedCall, type PlayedInstance } from './played-instance.js'
 
 /** The real thing. */

@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
 import type { TaskCompleteMessage } from '../../../src/protocol/command-tasks.js'
-import type { LaneInstance, LaneSettings } from '../../../src/testing/lane-actions.js'
-import { compareLanes, createLanePair, laneCommand, laneCommands } from '../../../src/testing/lane-commands.js'
-import type { LaneCommand } from '../../../src/testing/lane-commands.js'
-import type { LaneHost } from '../../../src/testing/lane-host.js'
+import type { LaneInstance, LaneSettings } from './actions.js'
+import { compareLanes, createLanePair, laneCommand, laneCommands } from './commands.js'
+import type { LaneCommand } from './commands.js'
+import type { LaneHost } from './host.js'
 
 const settings: LaneSettings = {
   commandTimeout: 200,

@@ -2,10 +2,10 @@
  * What can be done to a task manager and its instances, as data: the model of `lane-model.ts` and the real thing of
  * `lane-host.ts` take the same actions, those of the commands and those that a listener takes when it is told.
  */
-import { InstanceError, ToolCallError } from '../errors.js'
-import type { SubmitErrorCode, TaskStatus, TaskSubmitMessage } from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
-import type { ToolCallResult } from '../protocol/tool-result.js'
+import { InstanceError, ToolCallError } from '../../../src/errors.js'
+import type { SubmitErrorCode, TaskStatus, TaskSubmitMessage } from '../../../src/protocol/command-tasks.js'
+import type { CallProgress } from '../../../src/instances/instance.js'
+import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
 
 /** The limits of a task manager under test. All times in ms. */
 export interface LaneSettings {

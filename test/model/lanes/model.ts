@@ -4,8 +4,13 @@
  *
  * A property gives the same actions to it and to a real task manager and compares the two (`lane-commands.ts`).
  */
-import type { Task, TaskCompleteMessage, TaskProgressMessage, TaskSubmitMessage } from '../protocol/command-tasks.js'
-import { AgentTasksError } from '../errors.js'
+import type {
+  Task,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskSubmitMessage,
+} from '../../../src/protocol/command-tasks.js'
+import { AgentTasksError } from '../../../src/errors.js'
 import {
   invalidSubmissions,
   isLive,
@@ -21,9 +26,9 @@ import {
   type ListenerKind,
   type Script,
   type TaskTarget,
-} from './lane-actions.js'
-import { acceptedTask } from './lane-records.js'
-import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './lane-side.js'
+} from './actions.js'
+import { acceptedTask } from './records.js'
+import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './side.js'
 import { createModelledInstances } from './modelled-instances.js'
 import { createModelledLanes, type ModelledLanes, type ModelledTask } from './modelled-lanes.js'
 import { createModelledLoop, createTelling } from './modelled-loop.js'

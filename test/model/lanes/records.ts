@@ -7,8 +7,8 @@ import type {
   TaskCompleteMessage,
   TaskProgressMessage,
   TaskSubmitMessage,
-} from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
+} from '../../../src/protocol/command-tasks.js'
+import type { CallProgress } from '../../../src/instances/instance.js'
 
 /** The record of a task that was just accepted. */
 export function acceptedTask(id: string, instanceId: string, message: TaskSubmitMessage, now: number): Task {

@@ -1,5 +1,5 @@
 /** What the runs of a property of the lanes reached: a property that never meets a state says nothing of it. */
-import type { LaneStep } from '../../src/testing/lane-commands.js'
+import type { LaneStep } from './commands.js'
 
 const kinds = [
   'actions',

@@ -1,9 +1,9 @@
 /** An instance whose tools a test plays: it decides when and how each call ends, and when the connection comes and goes. */
-import type { InstanceTiming } from '../../machines/instance.js'
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import type { CallProgress, Instance, InstanceConnection, ToolCall } from '../instances/instance.js'
-import type { ToolCallResult } from '../protocol/tool-result.js'
-import type { LaneInstance } from './lane-actions.js'
+import type { InstanceTiming } from '../../../machines/instance.js'
+import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
+import type { CallProgress, Instance, InstanceConnection, ToolCall } from '../../../src/instances/instance.js'
+import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
+import type { LaneInstance } from './actions.js'
 
 /** A call as it came to the tool. */
 export interface PlayedCall {

@@ -2,7 +2,7 @@
  * What stands in for the event loop and the outbox in the model of the lanes: microtasks, answers of tools, timers, and telling
  * after a change instead of inside it.
  */
-import { createManualClock, type ManualClock } from './manual-clock.js'
+import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 
 export interface ModelledLoop {
   readonly clock: ManualClock
