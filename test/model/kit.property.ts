@@ -1,8 +1,9 @@
 /** The kit's own model, commands and arbitraries, held against the real manager: what users get must be true. */
 import fc from 'fast-check'
 import { createManualClock } from '../../src/testing/manual-clock.js'
-import { recordDeliveryLedger } from '../../src/testing/delivery-recorder.js'
-import { createManagerPair, managerCommands } from '../../src/testing/manager-commands.js'
+import { recordDeliveryLog } from '../../src/testing/delivery-recorder.js'
+import { managerCommands } from '../../src/testing/manager-commands.js'
+import { createManagerPair } from '../../src/testing/manager-pair.js'
 import { taskEvents, type TaskEvent } from '../../src/testing/arbitraries.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
@@ -28,7 +29,7 @@ export const kitLedgerProperty = (subject: Subject) =>
     (given, events, pace) => {
       const clock = createManualClock()
       const manager = subject.createManager({ ...given, clock })
-      const recorder = recordDeliveryLedger(manager, { clock })
+      const recorder = recordDeliveryLog(manager, { clock })
       const reminders = subject.createReminders(manager)
       const remind = (): void => {
         for (const owner of ['main', 'sub']) reminders.leaseReminder({ owner })?.acknowledge()

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { taskInputs } from '../../src/testing/arbitraries.js'
-import { createManagerPair, managerCommand } from '../../src/testing/manager-commands.js'
+import { createManagerPair, managerCommand } from '../../src/testing/manager-pair.js'
 import { registryFaults } from '../support/planted-faults.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { checkProperty } from '../support/property.js'

@@ -9,7 +9,7 @@ import {
   type Race,
   type RaceGenerator,
   type RaceOptions,
-} from '../../../src/testing/index.js'
+} from 'agent-tasks/testing'
 
 const steps = (count: number) => Array.from({ length: count }, () => () => undefined)
 

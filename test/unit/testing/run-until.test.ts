@@ -1,14 +1,8 @@
 /** Waits without real time: they end when they should, and say what was seen when they cannot. */
 import { describe, expect, it } from 'vitest'
 import { createActor, emit, fromCallback, setup } from 'xstate'
-import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import {
-  createManualClock,
-  exploreRaces,
-  runUntilEvent,
-  runUntilSettled,
-  runUntilState,
-} from '../../../src/testing/index.js'
+import { AsyncTaskManager } from 'agent-tasks'
+import { createManualClock, exploreRaces, runUntilEvent, runUntilSettled, runUntilState } from 'agent-tasks/testing'
 
 const lamp = setup({
   types: { events: {} as { type: 'press' } | { type: 'look'; at: number }, emitted: {} as { type: 'dimmed' } },
