@@ -1,4 +1,4 @@
-/** Ways to part an async task from its command task (S10), through public options and wrappers alone. */
+/** Planted faults of S10, through public options and wrappers only: the async task does not follow its command task. */
 import { map } from 'rxjs'
 import { createSubmitCommandsTool, type SubmitCommandsOptions } from '../../src/tools/submit-commands.js'
 import type { CreateTool } from './agent-commands.property.js'
@@ -32,9 +32,9 @@ function managerWith(
 
 export const agentFaults: readonly AgentFault[] = [
   {
-    name: 'cancelled-by-others-passes-for-done',
+    name: 'cancelled-by-others-counts-as-completed',
     invariant: 'S10',
-    description: 'The tool takes a command task that someone else cancelled for one that completed.',
+    description: 'The tool takes a command task that was cancelled by another client for a completed one.',
     createTool: withOptions((options) =>
       managerWith(options, {
         complete$: options.taskManager.complete$.pipe(
@@ -44,9 +44,9 @@ export const agentFaults: readonly AgentFault[] = [
     ),
   },
   {
-    name: 'failed-passes-for-cancelled',
+    name: 'failed-counts-as-cancelled',
     invariant: 'S10',
-    description: 'A command task that fails is told of as one that was called off.',
+    description: 'The tool takes a failed command task for a cancelled one.',
     createTool: withOptions((options) =>
       managerWith(options, {
         complete$: options.taskManager.complete$.pipe(
@@ -64,7 +64,7 @@ export const agentFaults: readonly AgentFault[] = [
     createTool: withOptions((options) => managerWith(options, { cancelTask: () => false })),
   },
   {
-    name: 'nobody-is-owed',
+    name: 'acknowledges-a-failed-run',
     invariant: 'S10',
     description: 'An async task whose run has failed is acknowledged at once.',
     createTool: withOptions(({ getAsyncTaskManager }) => {
@@ -74,9 +74,9 @@ export const agentFaults: readonly AgentFault[] = [
     }),
   },
   {
-    name: 'owed-to-another',
+    name: 'owed-to-the-default-owner',
     invariant: 'S10',
-    description: 'The end is owed to whoever is the default owner.',
+    description: 'The result is owed to the default owner instead of the agent.',
     createTool: ({ owner: _, ...options }) => createSubmitCommandsTool(options),
   },
 ]

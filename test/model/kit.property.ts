@@ -1,4 +1,4 @@
-/** The kit's own model, commands and arbitraries, held against the real manager: what users get must be true. */
+/** The model, commands and arbitraries of the kit, against the real manager. */
 import fc from 'fast-check'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 import { recordDeliveryLog } from '../../src/testing/delivery-recorder.js'
@@ -20,7 +20,7 @@ export const kitCommandsProperty = (subject: Subject) =>
     )
   })
 
-/** Whatever happens to tasks, the log of an agent that reads its reminders is clean (A5). */
+/** The log of an agent that reads its reminders is clean, whatever happens to its tasks (A5). */
 export const kitLedgerProperty = (subject: Subject) =>
   fc.property(
     settings,

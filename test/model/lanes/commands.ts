@@ -1,67 +1,45 @@
-/**
- * Commands for `fc.commands` that do everything to a task manager and its instances, and compare it with the model after each. A user
- * of the kit mixes in commands of their own: whatever takes a `LaneModel` and a `LaneHost`, or what extends both.
- */
+/** Commands for `fc.commands`: each takes one action on a task manager and on its model, and compares both. */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import type fc from 'fast-check'
-import type { Answer, LaneAction, LaneInstance } from './actions.js'
+import type { Answer } from '../drawing.js'
+import type { LaneAction } from './actions.js'
 import { laneActions } from './arbitraries.js'
 import { createLaneHost, type LaneHost, type LaneHostOptions } from './host.js'
 import { createLaneModel, type LaneModel } from './model.js'
 import type { LaneLogEntry, LaneView } from './side.js'
 
-/** A command of the lanes, or one of yours. */
+/** A command. Other properties extend the model and the host with what they need. */
 export type LaneCommand<Model extends LaneModel = LaneModel, Host extends LaneHost = LaneHost> = fc.AsyncCommand<
   Model,
   Host
 >
 
-/** What both sides did alike in one step. */
+/** A step on which both sides agreed. */
 export interface LaneStep {
-  /** What was done. */
+  /** The action, or its name in a command that takes none. */
   readonly action: LaneAction | string
-  /** Of an action of these commands that does not take time. */
+  /** The answer, unless the action was `advance`. */
   readonly answer?: Answer
-  /** What happened meanwhile. */
   readonly log: readonly LaneLogEntry[]
-  /** How both sides look after it. */
   readonly view: LaneView
 }
 
-/** Options of `laneCommands`. */
-export interface LaneCommandsOptions {
-  /** What may be connected; the same as the host's. */
-  readonly instances?: readonly LaneInstance[]
-  /** Called after each command on which both sides agreed: to check invariants of your own, or to see what was reached. */
-  readonly afterEach?: (step: LaneStep, model: LaneModel, host: LaneHost) => void
-}
+/** Called after each command on which both sides agreed. */
+export type AfterEach = (step: LaneStep, model: LaneModel, host: LaneHost) => void
 
-/**
- * A fresh model and a fresh task manager with the same limits and instances, for `fc.asyncModelRun`.
- * @example
- * fc.asyncModelRun(() => createLanePair({ settings, createTaskManager }), commands)
- */
+/** Makes a model and a task manager with the same limits, for `fc.asyncModelRun`. */
 export function createLanePair(options: LaneHostOptions): { readonly model: LaneModel; readonly real: LaneHost } {
-  const { settings, start, instances } = options
-  return { model: createLaneModel(settings, start, instances), real: createLaneHost(options) }
+  return { model: createLaneModel(options.settings, options.start), real: createLaneHost(options) }
 }
 
-/**
- * Everything that can be done to a task manager and its instances, each compared with the model.
- * @example
- * fc.assert(
- *   fc.asyncProperty(laneSettings, fc.commands([...laneCommands(), yours]), (settings, commands) =>
- *     fc.asyncModelRun(() => createLanePair({ settings, createTaskManager: yourWiring }), commands),
- *   ),
- * )
- */
-export function laneCommands(options: LaneCommandsOptions = {}): fc.Arbitrary<LaneCommand>[] {
-  return [laneActions(options.instances).map((action) => laneCommand(action, options.afterEach))]
+/** Commands for all actions. */
+export function laneCommands(afterEach?: AfterEach): fc.Arbitrary<LaneCommand> {
+  return laneActions().map((action) => laneCommand(action, afterEach))
 }
 
-/** One command that takes one action. */
-export function laneCommand(action: LaneAction, afterEach?: LaneCommandsOptions['afterEach']): LaneCommand {
+/** A command that takes one action. */
+export function laneCommand(action: LaneAction, afterEach?: AfterEach): LaneCommand {
   return {
     check: () => true,
     run: async (model, host) => {
@@ -73,8 +51,8 @@ export function laneCommand(action: LaneAction, afterEach?: LaneCommandsOptions[
 }
 
 /**
- * Takes one action on both sides, lets everything come in that follows from it, and compares.
- * @throws AssertionError when an answer, what was told, or what can be seen differs
+ * Takes an action on both sides, completes what follows from it, and compares.
+ * @throws AssertionError when the answers, the logs or the views differ
  */
 export async function takeLaneAction(model: LaneModel, host: LaneHost, action: LaneAction): Promise<LaneStep> {
   if (action.do === 'advance') {
@@ -88,8 +66,8 @@ export async function takeLaneAction(model: LaneModel, host: LaneHost, action: L
 }
 
 /**
- * Lets everything come in, and compares what was told and what can be seen; for the end of a command of your own.
- * @param action what was done, for the message of the error
+ * Completes what is under way, and compares the logs and the views; ends a command that does not use `takeLaneAction`.
+ * @param action for the error message
  * @throws AssertionError
  */
 export async function compareLanes(model: LaneModel, host: LaneHost, action: LaneAction | string): Promise<LaneStep> {
@@ -97,8 +75,8 @@ export async function compareLanes(model: LaneModel, host: LaneHost, action: Lan
   await host.drain()
   const log = model.takeLog()
   const view = model.observe()
-  compare('what was told', host.takeLog(), log, action)
-  compare('what can be seen', host.observe(), view, action)
+  compare('the log', host.takeLog(), log, action)
+  compare('the view', host.observe(), view, action)
   for (const task of host.tasks.listTasks()) assert(Object.isFrozen(task), `the record of ${task.id} is not frozen`)
   return { action, log, view }
 }

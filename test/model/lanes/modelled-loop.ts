@@ -1,20 +1,17 @@
-/**
- * What stands in for the event loop and the outbox in the model of the lanes: microtasks, answers of tools, timers, and telling
- * after a change instead of inside it.
- */
+/** The event loop and the outbox of the model: microtasks, answers of tools, timers, and events that follow a change. */
 import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 
 export interface ModelledLoop {
   readonly clock: ManualClock
-  /** In a later microtask. */
+  /** Runs in a later microtask. */
   later(run: () => void): void
-  /** When nothing else is under way: what a tool answers takes longer than what the manager does by itself. */
+  /** Runs when no microtask is left. An answer of a tool takes longer than what the manager does by itself. */
   afterwards(run: () => void): void
   drain(): void
   advance(ms: number): void
 }
 
-/** @param start what its clock shows, in ms since the epoch */
+/** @param start the time of its clock, in ms since the epoch */
 export function createModelledLoop(start: number): ModelledLoop {
   const clock = createManualClock(start)
   const microtasks: (() => void)[] = []
@@ -42,27 +39,26 @@ export function createModelledLoop(start: number): ModelledLoop {
   }
 }
 
-export interface Telling {
-  /** Runs a change to its end; then, and not before, what it had to tell is told, in order. */
-  change<T>(run: () => T): T
-  tell(run: () => void): void
+export interface ModelledOutbox {
+  /** Makes a change. When the outermost batch has returned, the items that were pushed run, in order and never nested. */
+  batch<T>(change: () => T): T
+  push(item: () => void): void
 }
 
-/** Tells after the outermost change; what is changed while something is told is told after what waits. */
-export function createTelling(): Telling {
-  const waiting: (() => void)[] = []
-  let changes = 0
-  let isTelling = false
+export function createModelledOutbox(): ModelledOutbox {
+  const items: (() => void)[] = []
+  let depth = 0
+  let isEmptying = false
   return {
-    tell: (run) => void waiting.push(run),
-    change: (run) => {
-      changes += 1
-      const result = run()
-      changes -= 1
-      if (changes === 0 && !isTelling) {
-        isTelling = true
-        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) next()
-        isTelling = false
+    push: (item) => void items.push(item),
+    batch: (change) => {
+      depth += 1
+      const result = change()
+      depth -= 1
+      if (depth === 0 && !isEmptying) {
+        isEmptying = true
+        for (let next = items.shift(); next !== undefined; next = items.shift()) next()
+        isEmptying = false
       }
       return result
     },

@@ -1,4 +1,4 @@
-// What is run of the documents is what they show.
+/** The readers of `npm run docs:run`: the code blocks of a document, and the programs they make up. */
 import { describe, expect, it } from 'vitest'
 import { readBlocks, readPrograms } from '../../support/doc-blocks.js'
 
