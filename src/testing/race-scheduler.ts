@@ -2,7 +2,7 @@
  * A scheduler for a property that does its own scheduling: the part of `fc.Scheduler` that races need. It follows a `RaceOrder`, so
  * its orders shrink, and they do not depend on what another run has drawn.
  */
-import { runMicrotasks } from './promise-outcome.js'
+import { runMicrotasks } from './microtasks.js'
 import { chooserOf, type RaceOrder } from './race-order.js'
 
 /** One item of a sequence. */

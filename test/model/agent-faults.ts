@@ -1,6 +1,7 @@
 /** Planted faults of S10, through public options and wrappers only: the async task does not follow its command task. */
 import { map } from 'rxjs'
 import { createSubmitCommandsTool, type SubmitCommandsOptions } from '../../src/tools/submit-commands.js'
+import { overriding } from '../support/overriding.js'
 import type { CreateTool } from './agent-commands.property.js'
 
 export interface AgentFault {
@@ -15,20 +16,13 @@ const withOptions =
   (options) =>
     createSubmitCommandsTool({ ...options, ...change(options) })
 
-/** The task manager as the tool sees it, with one thing otherwise. */
-function managerWith(
+/** The tool with another task manager. */
+const managerWith = (
   { taskManager }: SubmitCommandsOptions,
-  change: Partial<Record<keyof SubmitCommandsOptions['taskManager'], unknown>>,
-): Partial<SubmitCommandsOptions> {
-  const seen = new Proxy(taskManager, {
-    get: (target, name) => {
-      if (Object.hasOwn(change, name)) return Reflect.get(change, name) as unknown
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-  return { taskManager: seen }
-}
+  replaced: Partial<Record<keyof SubmitCommandsOptions['taskManager'], unknown>>,
+): Partial<SubmitCommandsOptions> => ({
+  taskManager: overriding(taskManager, replaced as Partial<SubmitCommandsOptions['taskManager']>),
+})
 
 export const agentFaults: readonly AgentFault[] = [
   {

@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import type { Outcome } from '../../src/engine/engine.js'
 import { createInProcessEngine } from '../../src/engine/in-process.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
+import { runMicrotasks } from '../../src/testing/microtasks.js'
 
 type Event =
   | { readonly do: 'abort' }
@@ -82,7 +83,7 @@ async function check({ beginning, graceMs, listeners, events }: Plan): Promise<v
     else if (expected.settled === 'abandoned' && type !== 'abandoned') expected.late = type
   }
   const turn = async (): Promise<void> => {
-    for (let tick = 0; tick < 6; tick += 1) await Promise.resolve()
+    await runMicrotasks(6)
     if (!expected.begun && expected.settled !== 'skipped') {
       if (abortedAt !== undefined) settle('skipped')
       else expected.begun = true

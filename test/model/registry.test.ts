@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
+import { runMicrotasks } from '../../src/testing/microtasks.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { LONG_OUTPUT, type RegistrySettings, type TopAction } from './actions.js'
@@ -171,7 +172,7 @@ describe('sequences that once failed, or that missed a planted fault', () => {
     manager.actor.subscribe(reject('actor-observer'))
     abortController?.signal.addEventListener('abort', reject('abort-listener'))
     manager.cancelTask('a')
-    for (let tick = 0; tick < 5; tick += 1) await Promise.resolve()
+    await runMicrotasks(5)
     expect([...new Set(reported)].sort()).toEqual([
       'abort-listener',
       'actor-observer',
