@@ -5,7 +5,8 @@ import type { TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
 import { isThenable } from '../callbacks/isolated-call.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { DeliveryLogEntry } from './delivery-log.js'
-import { checkDeliveryLog, type DeliveryCheckOptions, type DeliveryVerdict } from './delivery-verdict.js'
+import type { DeliveryVerdict } from './delivery-accounts.js'
+import { checkDeliveryLog, type DeliveryCheckOptions } from './delivery-verdict.js'
 
 /** Whose deliveries are recorded: a manager, or the object that `createAgentTasks` returns. */
 export type DeliverySource = AsyncTaskManager | { getAsyncTaskManager(): AsyncTaskManager }

@@ -1,34 +1,8 @@
 /** Judges a delivery log: was every result delivered, once, in order, and is nothing left without a wake-up? */
 import { z } from 'zod'
 import { parseInput } from '../protocol/parse.js'
-import { DeliveryAccounts } from './delivery-accounts.js'
+import { DeliveryAccounts, type DeliveryVerdict } from './delivery-accounts.js'
 import { parseDeliveryLog } from './delivery-log.js'
-
-/** One problem in a log. */
-export interface DeliveryProblem {
-  /** The id of the task. */
-  readonly taskId: string
-  /** What happened to it, as the rest of a sentence that starts with the id. */
-  readonly message: string
-  /** The index of the entry that shows the problem. */
-  readonly entry: number
-}
-
-/** The verdict on a log. */
-export interface DeliveryVerdict {
-  /** Whether there is no problem. */
-  readonly isClean: boolean
-  /** Results that cannot be delivered any more: pruned while owed, or acknowledged although the agent did not accept them. */
-  readonly lost: readonly DeliveryProblem[]
-  /** Results that the agent accepted twice, or that two messages carried at one time. */
-  readonly duplicated: readonly DeliveryProblem[]
-  /** Entries before their cause or after the end of their task; messages whose results are not in the order of their ends. */
-  readonly outOfOrder: readonly DeliveryProblem[]
-  /** Results that are owed or leased at the end of the log, without a wake-up that would deliver them. */
-  readonly stranded: readonly DeliveryProblem[]
-  /** How many tasks the log has, how many of their results were owed, and how many of those were delivered. */
-  readonly counts: { readonly tasks: number; readonly owed: number; readonly delivered: number }
-}
 
 /** Options of `checkDeliveryLog`. */
 export interface DeliveryCheckOptions {

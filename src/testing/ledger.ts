@@ -2,6 +2,7 @@
 export { deliveryLogEntrySchema, parseDeliveryLog } from './delivery-log.js'
 export type { DeliveryLogEntry } from './delivery-log.js'
 export { checkDeliveryLog } from './delivery-verdict.js'
-export type { DeliveryCheckOptions, DeliveryProblem, DeliveryVerdict } from './delivery-verdict.js'
+export type { DeliveryCheckOptions } from './delivery-verdict.js'
+export type { DeliveryProblem, DeliveryVerdict } from './delivery-accounts.js'
 export { recordDeliveryLog } from './delivery-recorder.js'
 export type { DeliveryRecorder, DeliveryRecorderOptions, DeliverySource } from './delivery-recorder.js'

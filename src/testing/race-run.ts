@@ -158,9 +158,9 @@ class Run<World, Input> {
     const steps = open.map(({ name, open: label }) => `step '${label ?? ''}' of ${name}`)
     const promises = this.#promises.unsettled.map((name) => `the promise '${name}'`)
     const what = [...steps, ...promises].join(', ')
-    if (this.#clock.nextDue === undefined)
+    if (this.#clock.nextDue === undefined) {
       this.#fail('hang', `never settled: ${what}. Nothing is left that could go on`)
-    else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
+    } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
   }
 
   /** Everything that can take the next turn. */

@@ -77,7 +77,7 @@ export async function runUntilEvent<Actor extends AnyActorRef, Type extends stri
   const wait = createWait<EventOf<Actor, Type>>(() => isStopped(target))
   const look = (given: { readonly type: string }): void => {
     wait.see(given.type)
-    if (wait.found === undefined && matches(given as EventOf<Actor, string>)) wait.find(given as EventOf<Actor, Type>)
+    if (wait.found === undefined && matches(given)) wait.find(given as EventOf<Actor, Type>)
   }
   const subscriptions = [
     target.system.inspect((inspected) => {

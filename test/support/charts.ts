@@ -126,7 +126,8 @@ function namesOf(named: unknown): string[] {
 function nameOf(named: unknown): string {
   if (typeof named === 'string') return named
   const type = typeof named === 'object' && named !== null ? (named as { type?: unknown }).type : undefined
-  if (typeof type !== 'string')
+  if (typeof type !== 'string') {
     throw new TypeError(`a machine has an effect or a guard without a name: ${String(named)}`)
+  }
   return type
 }
