@@ -7,7 +7,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createAgentTasks, runCommandLine } from 'agent-tasks'
-import { recordDeliveryLedger } from 'agent-tasks/testing/ledger'
+import { recordDeliveryLog } from 'agent-tasks/testing/ledger'
 import { filter, firstValueFrom } from 'rxjs'
 import { createAgent } from './demo/agent.js'
 import { createDisplay } from './demo/display.js'
@@ -25,7 +25,7 @@ const tasks = createAgentTasks({
 const manager = tasks.getAsyncTaskManager()
 const display = createDisplay(manager, startedAt)
 const ledger = keepLedger(manager)
-const recorder = recordDeliveryLedger(tasks)
+const recorder = recordDeliveryLog(tasks)
 
 async function launch(name: string, goal: string, more: { timeout_seconds?: number } = {}): Promise<string> {
   const result = await tasks.tools.task.execute({ subagent_name: name, goal_prompt: goal, async: true, ...more })

@@ -11,6 +11,7 @@ export function callIsolated(run: () => unknown, report: (error: unknown) => voi
   }
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+/** Whether a value can be awaited. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

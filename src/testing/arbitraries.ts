@@ -1,18 +1,18 @@
-/** What tasks are given, what they return, what happens to them, and scripts of racing actors: for anyone's properties. */
+/** Arbitraries for your own properties: inputs, outputs and events of tasks, and scripts of racing actors. */
 import fc from 'fast-check'
 import type { OutputObject } from '../../machines/records.js'
 import type { RegisterTaskInput } from '../protocol/async-tasks.js'
 
-/** What to draw from. */
+/** Options of `taskInputs` and `taskEvents`. */
 export interface TaskInputOptions {
-  /** Ids to draw from; few, so that tasks meet. Default: any short word. */
+  /** Ids to draw from. Use few, so that tasks share them. Default: short words in `taskInputs`, `a`, `b` and `c` in `taskEvents`. */
   readonly ids?: readonly string[]
-  /** Owners to draw from. Default `main` alone. */
+  /** Owners to draw from. Default: only `main`. */
   readonly owners?: readonly string[]
 }
 
 /**
- * Inputs of `registerTask` and, but for the id, of `launch`.
+ * Draws inputs for `registerTask` and `launch`.
  * @example
  * fc.property(taskInputs({ ids: ['a', 'b'] }), (input) => manager.registerTask(input).id === input.id)
  */
@@ -30,7 +30,7 @@ export function taskInputs({ ids, owners = ['main'] }: TaskInputOptions = {}): f
 }
 
 /**
- * What runs return: nothing, an output as it should be, or whatever else there is in JSON.
+ * Draws outputs of runs: mostly with the documented fields, sometimes any JSON object.
  * @example
  * fc.property(taskOutputs(), (output) => manager.completeTask('a', output))
  */
@@ -47,7 +47,7 @@ export function taskOutputs(): fc.Arbitrary<OutputObject> {
   return fc.oneof({ weight: 4, arbitrary: usual }, { weight: 1, arbitrary: any })
 }
 
-/** Something that happens to the tasks of a manager. */
+/** An event of a task, or the passing of time. */
 export type TaskEvent =
   | { readonly type: 'register'; readonly id: string; readonly owner: string }
   | { readonly type: 'complete'; readonly id: string; readonly output: OutputObject }
@@ -56,7 +56,8 @@ export type TaskEvent =
   | { readonly type: 'advance'; readonly ms: number }
 
 /**
- * Sequences of what happens to tasks. Any order comes: ends before beginnings, two ends, ids that are used again.
+ * Draws sequences of events in any order: a task may end before it is registered, end twice, or have an id that was used before.
+ * @param options ids and owners to draw from, and `maxLength`, the most events. Default 20
  * @example
  * fc.property(taskEvents(), (events) => {
  *   for (const event of events) if (event.type === 'complete') manager.completeTask(event.id, event.output)
@@ -86,19 +87,20 @@ export function taskEvents(
   return fc.array(event, { maxLength, size: 'max' })
 }
 
-/** How scripts look. */
+/** Options of `raceScripts`. */
 export interface RaceScriptOptions {
-  /** The names of actors that are always there. Default none. */
+  /** The names of the actors that every script has. Default none. */
   readonly actors?: readonly string[]
-  /** How many more there may be, without names of their own. Default 3, and at least one in all. */
+  /** The most further actors, called `actor 1`, `actor 2` and so on. Default 3. A script has at least one actor. */
   readonly maxOthers?: number
-  /** The most steps of one actor. Default 5. */
+  /** The most steps of an actor. Default 5. */
   readonly maxSteps?: number
 }
 
 /**
- * Scripts of racing actors: for each name a list of steps, as data. `actors` of `exploreRaces` turns each step into what it does.
- * @param step one step, as data that shrinks and prints well
+ * Draws scripts of racing actors: for each actor a list of steps as data, which the option `actors` of `exploreRaces` turns into
+ * functions.
+ * @param step an arbitrary of one step, as data that shrinks and prints well
  * @example
  * await exploreRaces({
  *   inputs: raceScripts(fc.constantFrom('submit', 'cancel')),

@@ -1,7 +1,4 @@
-/**
- * The log of deliveries: what became of each task's result, one entry a line of JSON. A recorder writes it for this package's
- * manager; a host that has its own book-keeping writes the same entries by hand.
- */
+/** The delivery log: what happened to each task's result, one JSON entry a line. */
 import { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
@@ -13,11 +10,11 @@ const base = {
   at: z.number(),
 }
 
-/** The schema of one entry; fields that it does not know are ignored. */
+/** The zod schema of one entry. Unknown fields are ignored. */
 export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
-  /** A task began. */
+  /** A task was registered. */
   z.object({ type: z.literal('registered'), ...base, taskId: id, owner: id }),
-  /** A task ended. `owes`: whether its owner has to be told of it. */
+  /** A task ended. `owes`: its result must be delivered to its owner. */
   z.object({
     type: z.literal('settled'),
     ...base,
@@ -25,34 +22,35 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
     status: z.enum(['completed', 'failed', 'cancelled']),
     owes: z.boolean(),
   }),
-  /** A message that carries these results is on its way: no other one may carry them. */
+  /** A message leased these results: no other message may carry them. */
   z.object({ type: z.literal('leased'), ...base, deliveryId: id, taskIds: ids }),
-  /** A turn of the agent was started with this message. */
-  z.object({ type: z.literal('woken'), ...base, owner: id, deliveryId: id, taskIds: ids }),
-  /** The agent accepted a message that carried these results: the host says so. */
-  z.object({ type: z.literal('told'), ...base, deliveryId: id.optional(), taskIds: ids }),
-  /** The ledger has noted that the results were told. */
+  /** A turn of the agent started with this message. */
+  z.object({ type: z.literal('turn-started'), ...base, owner: id, deliveryId: id, taskIds: ids }),
+  /** The agent accepted a message with these results; the host reports it. */
+  z.object({ type: z.literal('accepted'), ...base, deliveryId: id.optional(), taskIds: ids }),
+  /** The manager marked these results as delivered. */
   z.object({ type: z.literal('acknowledged'), ...base, deliveryId: id.optional(), taskIds: ids }),
   /** The message was not accepted: its results are owed again. */
   z.object({ type: z.literal('returned'), ...base, deliveryId: id, taskIds: ids }),
   /** The result is owed to another owner from now on. */
   z.object({ type: z.literal('moved'), ...base, taskId: id, owner: id }),
-  /** The owner went away without an heir: nothing is owed for these any more. */
+  /** The owner was released without an heir: these results are no longer owed. */
   z.object({ type: z.literal('dropped'), ...base, taskIds: ids }),
-  /** The record of a task was forgotten. */
+  /** The record of a task was removed from the history. */
   z.object({ type: z.literal('pruned'), ...base, taskId: id }),
-  /** Something will look at what is owed to this owner by then, in ms since the epoch. */
+  /** The host will look at what it owes this owner at `dueAt`, in ms since the epoch. */
   z.object({ type: z.literal('wake-up'), ...base, owner: id, dueAt: z.number() }),
 ])
 
 /**
- * One entry of a log of deliveries.
+ * One entry of a delivery log.
  * @useDeclaredType
  */
 export type DeliveryLogEntry = z.output<typeof deliveryLogEntrySchema>
 
 /**
- * Reads a log: the text of a file with one JSON entry a line (empty lines are skipped), or entries that are read already.
+ * Reads a delivery log.
+ * @param log the text of a file with one JSON entry a line (empty lines are skipped), or parsed entries
  * @throws InvalidInputError that names the line, the field, what came and what was expected
  * @example
  * const log = parseDeliveryLog(await readFile('deliveries.jsonl', 'utf8'))

@@ -1,66 +1,68 @@
-/** Records the deliveries of a live manager, and what its host says of them. */
+/** Records the delivery log of a live manager. */
 import type { TaskTransition } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
+import { isThenable } from '../callbacks/isolated-call.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { DeliveryLogEntry } from './delivery-log.js'
-import { checkDeliveryLedger, type DeliveryCheckOptions, type DeliveryVerdict } from './delivery-verdict.js'
+import type { DeliveryVerdict } from './delivery-accounts.js'
+import { checkDeliveryLog, type DeliveryCheckOptions } from './delivery-verdict.js'
 
-/** What `createAgentTasks` gives, or a manager. */
-export type RecordedTasks = AsyncTaskManager | { getAsyncTaskManager(): AsyncTaskManager }
+/** Whose deliveries are recorded: a manager, or the object that `createAgentTasks` returns. */
+export type DeliverySource = AsyncTaskManager | { getAsyncTaskManager(): AsyncTaskManager }
 
-/** How to record. */
-export interface RecorderOptions {
-  /** Called with each entry: `appendFileSync('deliveries.jsonl', JSON.stringify(entry) + '\n')`. Default: nothing. */
+/** Options of `recordDeliveryLog`. */
+export interface DeliveryRecorderOptions {
+  /** Called with each entry, for example to append `JSON.stringify(entry)` to a file. */
   readonly onEntry?: (entry: DeliveryLogEntry) => void
-  /** Keep the entries in memory. Default true; false for a process that runs for long. */
+  /** Whether to keep the entries in memory. Default true; set it to false in a process that runs for long. */
   readonly keepEntries?: boolean
-  /** Dates what the host says. Default: the platform's clock; give the manager's. */
+  /** The clock for the times of turns. Pass the manager's. Default: the system clock. */
   readonly clock?: Clock
 }
 
-/** A log that is being written. */
+/** Records a delivery log. Made by `recordDeliveryLog`. */
 export interface DeliveryRecorder {
-  /** What was recorded so far, in order. */
+  /** The entries so far, in order. Empty with `keepEntries: false`. */
   readonly entries: readonly DeliveryLogEntry[]
   /**
-   * A `triggerAgentTurn` like the given one, whose turns are recorded: that they were started, and whether the agent accepted
-   * them. Without it the log knows only what the ledger believes.
+   * Wraps a `triggerAgentTurn`, so that the log shows when each turn started and whether the agent accepted it. Without it the log
+   * shows only what the manager marked as delivered.
    */
   wrapTurn(triggerAgentTurn: TriggerAgentTurn): TriggerAgentTurn
-  /** Judges what was recorded so far. */
+  /** Judges the entries so far, as `checkDeliveryLog` does. */
   check(options?: DeliveryCheckOptions): DeliveryVerdict
-  /** The log as text, one entry a line. */
+  /** The entries so far as text, one JSON entry a line. */
   toString(): string
-  /** Records nothing more. */
+  /** Stops recording. */
   stop(): void
 }
 
 /**
- * Records every delivery of a manager from now on. Tasks that it holds already are recorded as they stand. The times of the
- * entries never go back, whatever the clock does.
+ * Records every delivery of a manager from now on. Tasks that the manager already holds are recorded in their present state. The
+ * times of the entries never go back.
  * @example
  * const tasks = createAgentTasks({ subagents })
- * const ledger = recordDeliveryLedger(tasks)
- * tasks.setupAsyncTaskAutoTrigger(isAgentBusy, ledger.wrapTurn(triggerAgentTurn))
- * // … and when all is quiet:
- * expect(ledger.check()).toMatchObject({ isClean: true })
+ * const recorder = recordDeliveryLog(tasks)
+ * tasks.setupAsyncTaskAutoTrigger(isAgentBusy, recorder.wrapTurn(triggerAgentTurn))
+ * // … and when the test is over:
+ * expect(recorder.check()).toMatchObject({ isClean: true })
  */
-export function recordDeliveryLedger(tasks: RecordedTasks, options: RecorderOptions = {}): DeliveryRecorder {
+export function recordDeliveryLog(source: DeliverySource, options: DeliveryRecorderOptions = {}): DeliveryRecorder {
   const { onEntry, keepEntries = true, clock = systemClock } = options
-  const manager = 'getAsyncTaskManager' in tasks ? tasks.getAsyncTaskManager() : tasks
+  const manager = 'getAsyncTaskManager' in source ? source.getAsyncTaskManager() : source
   const entries: DeliveryLogEntry[] = []
   let isStopped = false
   let latest = -Infinity
   const write = (entry: DeliveryLogEntry): void => {
     if (isStopped) return
     latest = Math.max(latest, entry.at)
-    // The platform's clock may be set back a little at any moment; what was written later happened later.
+    // The system clock may be adjusted at any time; the order of the entries is what counts.
     const dated = entry.at < latest ? { ...entry, at: latest } : entry
     if (keepEntries) entries.push(dated)
     onEntry?.(dated)
   }
-  for (const entry of openingOf(manager)) write(entry)
+  for (const entry of pastEntriesOf(manager)) write(entry)
   const subscription = manager.transitions$.subscribe((transition) => {
     for (const entry of entriesOf(transition)) write(entry)
   })
@@ -70,8 +72,8 @@ export function recordDeliveryLedger(tasks: RecordedTasks, options: RecorderOpti
     wrapTurn: (triggerAgentTurn) => (text, delivery) => {
       const { deliveryId, taskIds } = delivery
       const owner = manager.getTask(taskIds[0] ?? '')?.owner ?? 'main'
-      write({ type: 'woken', at: clock.now(), owner, deliveryId, taskIds })
-      const accept = (): void => write({ type: 'told', at: clock.now(), deliveryId, taskIds })
+      write({ type: 'turn-started', at: clock.now(), owner, deliveryId, taskIds })
+      const accept = (): void => write({ type: 'accepted', at: clock.now(), deliveryId, taskIds })
       const result = triggerAgentTurn(text, delivery)
       if (!isThenable(result)) {
         accept()
@@ -82,7 +84,7 @@ export function recordDeliveryLedger(tasks: RecordedTasks, options: RecorderOpti
         return value
       })
     },
-    check: (checkOptions) => checkDeliveryLedger(entries, checkOptions),
+    check: (checkOptions) => checkDeliveryLog(entries, checkOptions),
     toString: () => entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''),
     stop: () => {
       isStopped = true
@@ -91,8 +93,8 @@ export function recordDeliveryLedger(tasks: RecordedTasks, options: RecorderOpti
   }
 }
 
-/** What a manager holds already, as the entries of its past that matter, in the order of their times. */
-function openingOf(manager: AsyncTaskManager): DeliveryLogEntry[] {
+/** The entries that lead to the tasks that a manager holds, in the order of their times. */
+function pastEntriesOf(manager: AsyncTaskManager): DeliveryLogEntry[] {
   const entries: DeliveryLogEntry[] = []
   for (const record of manager.getAllTasks()) {
     const { id, delivery, launchedAt, owner } = record
@@ -105,10 +107,8 @@ function openingOf(manager: AsyncTaskManager): DeliveryLogEntry[] {
   return entries.sort((one, other) => one.at - other.at)
 }
 
-/** What a change means for the log. */
 function entriesOf(transition: TaskTransition): DeliveryLogEntry[] {
   const { at, taskId, owner, record } = transition
-  const taskIds = [taskId]
   switch (transition.kind) {
     case 'status':
       if (transition.to === 'running') return [{ type: 'registered', at, taskId, owner }]
@@ -118,7 +118,7 @@ function entriesOf(transition: TaskTransition): DeliveryLogEntry[] {
     case 'history':
       return [{ type: 'pruned', at, taskId }]
     case 'delivery':
-      return entriesOfDelivery(transition, taskIds)
+      return entriesOfDelivery(transition, [taskId])
   }
 }
 
@@ -130,7 +130,7 @@ function entriesOfDelivery(
   switch (to) {
     case 'leased': {
       const leased: DeliveryLogEntry = { type: 'leased', at, deliveryId: known, taskIds }
-      // What a message gives back may go to a wait at once.
+      // A released lease may pass a result on to a wait without owing it in between.
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }, leased] : [leased]
     }
     case 'delivered':
@@ -140,8 +140,4 @@ function entriesOfDelivery(
     case 'none':
       return [{ type: 'dropped', at, taskIds }]
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

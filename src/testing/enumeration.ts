@@ -1,4 +1,4 @@
-/** Every order there is, one after the other: depth first, the last choice that is not exhausted goes on. */
+/** Every order of a race, one after the other, depth first: each run changes the last choice that has possibilities left. */
 import { AgentTasksError } from '../errors.js'
 import type { Chooser } from './race-order.js'
 
@@ -16,14 +16,13 @@ export class Enumeration implements Chooser {
     if (choice.of !== length) {
       throw new AgentTasksError(
         'RACE_NOT_DETERMINISTIC',
-        `the same order led to ${choice.of} possibilities before and to ${length} now. ` +
-          'What decides besides the race? Real time, Math.random, I/O, or what an earlier run left behind.',
+        `the same order led to ${choice.of} possibilities before and to ${length} now. ${NOT_DETERMINISTIC_HINT}`,
       )
     }
     return choice.taken
   }
 
-  /** Goes to the next order. False when there is none. */
+  /** Moves to the next order. Returns false when every order was run. */
   next(): boolean {
     // A run that stopped early made fewer choices than the order has.
     this.#choices.length = Math.min(this.#choices.length, this.#at)
@@ -38,3 +37,6 @@ export class Enumeration implements Chooser {
     return false
   }
 }
+
+export const NOT_DETERMINISTIC_HINT =
+  'Look for what decides besides the race: real time, Math.random, I/O, or state that an earlier run left behind.'

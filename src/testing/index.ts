@@ -1,8 +1,10 @@
-/** The race kit: what tests of one's own integration need. It needs fast-check, and no particular test runner. */
+/** `agent-tasks/testing`: the race kit, for tests of your own integration. It needs fast-check, and works with any test runner. */
 
 // Races
-export { exploreRaces, replayRace } from './explore-races.js'
-export type { RaceSummary, ReplayOptions, ReplaySummary } from './explore-races.js'
+export { exploreRaces } from './explore-races.js'
+export type { RaceSummary } from './explore-races.js'
+export { replayRace } from './replay-race.js'
+export type { ReplayOptions, ReplaySummary } from './replay-race.js'
 export { RaceError } from './race-error.js'
 export type { RaceFindings } from './race-error.js'
 export type {
@@ -18,9 +20,8 @@ export type {
 export type { RaceEvent, RaceFailure, RaceRun } from './race-run.js'
 export type { RaceClock } from './race-clock.js'
 
-// Orders, for a property that schedules by itself
-export { raceOrders } from './race-order.js'
-export type { Chooser, RaceOrder, ShrinkingFrom } from './race-order.js'
+// Orders, for a property that does its own scheduling
+export { RaceOrder, raceOrders } from './race-order.js'
 export { createRaceScheduler } from './race-scheduler.js'
 export type { RaceScheduler, ScheduledItem } from './race-scheduler.js'
 
@@ -28,52 +29,28 @@ export type { RaceScheduler, ScheduledItem } from './race-scheduler.js'
 export { createManualClock } from './manual-clock.js'
 export type { ManualClock } from './manual-clock.js'
 
-// Logs of deliveries; `agent-tasks/testing/ledger` has these alone, for production
-export { checkDeliveryLedger, deliveryLogEntrySchema, parseDeliveryLog, recordDeliveryLedger } from './ledger.js'
+// Waiting without real time
+export { runUntilEvent, runUntilSettled, runUntilState } from './run-until.js'
+export type { EventOf, RunUntilOptions } from './run-until.js'
+
+// Delivery logs; `agent-tasks/testing/ledger` exports these alone, for production
+export { checkDeliveryLog, deliveryLogEntrySchema, parseDeliveryLog, recordDeliveryLog } from './ledger.js'
 export type {
   DeliveryCheckOptions,
   DeliveryLogEntry,
   DeliveryProblem,
   DeliveryRecorder,
+  DeliveryRecorderOptions,
+  DeliverySource,
   DeliveryVerdict,
-  RecordedTasks,
-  RecorderOptions,
 } from './ledger.js'
 
-// Waiting without real timers
-export { runUntilEvent, runUntilSettled, runUntilState } from './run-until.js'
-export type { EventOf, RunUntilOptions } from './run-until.js'
-
-// A model of the manager, and commands that hold a manager against it
-export { compareManager, createManagerPair, managerCommand, managerCommands } from './manager-commands.js'
-export type { ManagerCommand, ManagerCommandOptions, ManagerModel, ManagerSystem } from './manager-commands.js'
+// A model of the manager, and commands that compare a manager with it
+export { managerCommands } from './manager-commands.js'
+export { compareManager, createManagerPair, managerCommand } from './manager-pair.js'
+export type { ManagerCommand, ManagerModel, ManagerPairOptions, ManagerSystem } from './manager-pair.js'
 export * as managerModel from './task-model.js'
 
-// What to draw
+// Arbitraries
 export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
 export type { RaceScriptOptions, TaskEvent, TaskInputOptions } from './arbitraries.js'
-
-// A model of the lanes, and commands that hold a task manager against it
-export { compareLanes, createLanePair, laneCommand, laneCommands, takeLaneAction } from './lane-commands.js'
-export type { LaneCommand, LaneCommandsOptions, LaneStep } from './lane-commands.js'
-export { createLaneModel } from './lane-model.js'
-export type { LaneModel } from './lane-model.js'
-export { createLaneHost } from './lane-host.js'
-export type { LaneHost, LaneHostOptions } from './lane-host.js'
-export { laneActions, laneSettings } from './lane-arbitraries.js'
-export { laneInstances, playedAnswers, submissionOf } from './lane-actions.js'
-export type {
-  Answer,
-  InvalidSubmission,
-  LaneAction,
-  LaneInstance,
-  LaneSettings,
-  ListenerKind,
-  Nth,
-  PlannedCommand,
-  PlayedAnswer,
-  PlayedTool,
-  Script,
-  TaskTarget,
-} from './lane-actions.js'
-export type { LaneLogEntry, LaneView, SeenCall } from './lane-side.js'

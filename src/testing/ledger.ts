@@ -1,7 +1,8 @@
-/** The part of the kit that production may use: it records and judges deliveries, and needs no test library. */
+/** `agent-tasks/testing/ledger`: records and judges delivery logs. It needs no test library, so production may use it too. */
 export { deliveryLogEntrySchema, parseDeliveryLog } from './delivery-log.js'
 export type { DeliveryLogEntry } from './delivery-log.js'
-export { checkDeliveryLedger } from './delivery-verdict.js'
-export type { DeliveryCheckOptions, DeliveryProblem, DeliveryVerdict } from './delivery-verdict.js'
-export { recordDeliveryLedger } from './delivery-recorder.js'
-export type { DeliveryRecorder, RecordedTasks, RecorderOptions } from './delivery-recorder.js'
+export { checkDeliveryLog } from './delivery-verdict.js'
+export type { DeliveryCheckOptions } from './delivery-verdict.js'
+export type { DeliveryProblem, DeliveryVerdict } from './delivery-accounts.js'
+export { recordDeliveryLog } from './delivery-recorder.js'
+export type { DeliveryRecorder, DeliveryRecorderOptions, DeliverySource } from './delivery-recorder.js'

@@ -1,29 +1,29 @@
-/** A clock that only its holder moves: nothing is due until they say so, and no real time passes. */
+/** A clock that stands still until a test moves it. No real time passes. */
 import { MAX_TIMER_MS, type Clock } from '../clock.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 
-/** How many timers one `advance` may run before it is taken for a loop. */
+/** How many timers one `advance` may run before it counts as a loop. */
 const MAX_RUNS = 1_000_000
 
-/** A `Clock` whose time is in the hands of the test. */
+/** A `Clock` that a test moves. */
 export interface ManualClock extends Clock {
   /** How many timers are set and have not run. */
   readonly pending: number
   /** When the next timer is due, in ms since the epoch; undefined when none is set. */
   readonly nextDue: number | undefined
   /**
-   * Moves the time by `ms` and runs what becomes due, in order of due time and then of setting, each at its own time.
-   * Timers that are set meanwhile run as well if they are due within the same stretch.
-   * @throws InvalidInputError for anything but ms >= 0; AgentTasksError `CLOCK_LOOP` when a timer sets itself for ever without a delay
+   * Moves the time forward by `ms` and runs the timers that become due, in order of due time, then of setting, each at its own time.
+   * Timers set by these timers run too if they become due within `ms`.
+   * @throws InvalidInputError unless `ms` >= 0; AgentTasksError `CLOCK_LOOP` when a timer sets itself again without a delay for ever
    */
   advance(ms: number): void
-  /** Moves the time to the next timer that is due and runs that one alone. False when none is set. */
+  /** Moves the time to the next timer and runs that one only. Returns false when none is set. */
   runNext(): boolean
 }
 
 /**
- * Makes a clock that stands still. Pass it as the option `clock` to whatever is tested.
- * @param start the time it shows, in ms since the epoch
+ * Makes a manual clock. Pass it as the option `clock` to what you test.
+ * @param start its time at first, in ms since the epoch. Default 0
  * @example
  * const clock = createManualClock()
  * const manager = new AsyncTaskManager({ clock })
@@ -54,7 +54,7 @@ export function createManualClock(start = 0): ManualClock {
   return {
     now: () => now,
     setTimeout: (run, ms) => {
-      // As on the platform: a delay that is no number, negative or too long is none.
+      // Like the platform: NaN, a negative delay and one above the limit count as 0.
       const delay = ms > 0 && ms <= MAX_TIMER_MS ? ms : 0
       timers.set(++lastId, { due: now + delay, run })
       return lastId

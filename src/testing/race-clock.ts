@@ -1,25 +1,25 @@
-/** The clock of one race: only the race moves it, and code that waits for it by reading it over and over is stopped. */
+/** The clock of one race. Only the race moves it; code that polls it in a loop gets an error instead of hanging. */
 import { AgentTasksError } from '../errors.js'
 import type { Clock } from '../clock.js'
 import { createManualClock } from './manual-clock.js'
 
-/** The clock that a race hands out: pass it on as the option `clock`. */
+/** The clock of a race. Pass it as the option `clock`. */
 export interface RaceClock extends Clock {
   /** How many timers are set and have not run. */
   readonly pending: number
 }
 
-/** The side of it that the race keeps. */
+/** The same clock, with the methods that only the race calls. */
 export interface MovableRaceClock extends RaceClock {
   readonly nextDue: number | undefined
   runNext(): boolean
-  /** A new event begins: the clock may be read again. */
-  allowReads(): void
-  /** From now on no timer is set any more. */
+  /** Starts a new turn, which may read the clock again. */
+  startTurn(): void
+  /** Makes `setTimeout` do nothing from now on. */
   close(): void
 }
 
-/** How often one event may read the clock before it is taken for a loop that waits for time to pass. */
+/** How often one turn may read the clock before it counts as a loop that waits for time to pass. */
 const MAX_READS = 100_000
 
 export function createRaceClock(start: number): MovableRaceClock {
@@ -45,7 +45,7 @@ export function createRaceClock(start: number): MovableRaceClock {
       return clock.nextDue
     },
     runNext: () => clock.runNext(),
-    allowReads: () => {
+    startTurn: () => {
       reads = 0
     },
     close: () => {

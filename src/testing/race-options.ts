@@ -1,39 +1,43 @@
-/** What a race is described by, and the check of it: a field, what came, and what was expected. */
+/** The types that describe a race: its world, its actors and steps, and the options of a run. */
 import type fc from 'fast-check'
-import { InvalidInputError } from '../errors.js'
 import type { RaceClock } from './race-clock.js'
 
 /**
- * What a race hands to the code that runs in it.
+ * What a race passes to the code that runs in it.
  * @example
  * setup: (race) => createAgentTasks({ clock: race.clock, isAgentBusy, triggerAgentTurn: () => race.pause('the model answers') })
  */
 export interface Race {
-  /** The simulated clock: pass it on as the option `clock`. Only the race moves it. */
+  /** The simulated clock. Pass it as the option `clock`; only the race moves it. */
   readonly clock: RaceClock
-  /** Promises the same as `task`, but settles when the race says so: from the time that `task` has settled it may come next. */
+  /**
+   * Holds a promise back: the returned promise settles as `task` did, in a turn of its own.
+   * @param label its name in the order and the timeline. Default `promise`
+   */
   schedule<T>(task: PromiseLike<T>, label?: string): Promise<T>
-  /** A function like `act` whose promises settle when the race says so. */
+  /**
+   * Wraps a function so that each promise it returns is held back as by `schedule`.
+   * @param label the name of its promises. Default: the function's name
+   */
   scheduleFunction<Args extends unknown[], T>(
     act: (...args: Args) => PromiseLike<T>,
     label?: string,
   ): (...args: Args) => Promise<T>
-  /** Waits until the race says so: other things may happen in between. Stands for whatever takes a while. */
+  /** Stands for something that takes a while, such as a request. Resolves in a turn of its own, so others may go first. */
   pause(label: string): Promise<void>
-  /** Says what happened, in the printed timeline. */
+  /** Adds a line to the current event of the timeline. */
   note(text: string): void
 }
 
-/** One step of an actor. */
+/** The function of a step. What it returns is awaited and shown in the timeline. */
 export type RaceStepFunction<World> = (world: World, race: Race) => unknown
 
-/** A step, with what it is called in the printed timeline; a bare function is called by its own name. */
+/** A step: a function, or a function with a label for the timeline. A bare function is shown by its name. */
 export type RaceStep<World> =
   RaceStepFunction<World> | { readonly label: string; readonly run: RaceStepFunction<World> }
 
 /**
- * An actor as a generator: other actors may go on at each `yield`, and a text that it yields is what its next step is
- * called.
+ * An actor as a generator. Other actors may take turns at each `yield`; a string that it yields is the label of its next step.
  * @example
  * async function* buyer(shop) {
  *   const has = shop.stock > 0
@@ -46,17 +50,17 @@ export type RaceGenerator<World> = (
   race: Race,
 ) => Generator<unknown, unknown> | AsyncGenerator<unknown, unknown>
 
-/** An actor: its steps, taken in their order, each when the one before has settled. */
+/** An actor: a list of steps, each taken after the previous one has settled, or a generator. */
 export type RaceActor<World> = readonly RaceStep<World>[] | RaceGenerator<World>
 
-/** Actors by name. They race with each other. */
+/** The actors that race with each other, by name. */
 export type RaceActors<World> = Readonly<Record<string, RaceActor<World>>>
 
-/** Something that must hold: it fails by throwing, rejecting, or returning `false`. */
+/** A condition. It is broken when it throws, rejects or returns `false`. */
 export type RaceCheck<World> = (world: World) => unknown
 
 /**
- * The race of `exploreRaces` and `replayRace`. Export it, so that the regression test of a failure can import it.
+ * A race, for `exploreRaces` and `replayRace`. Export it, so that the regression test of a failure can import it.
  * @example
  * export const counter: RaceOptions<{ count: number }> = {
  *   setup: () => ({ count: 0 }),
@@ -65,156 +69,56 @@ export type RaceCheck<World> = (world: World) => unknown
  * }
  */
 export interface RaceOptions<World, Input = undefined> {
-  /** What it is called when it fails. Default `race`. */
+  /** The name that error messages use. Default `race`. */
   readonly name?: string
-  /** Where these options are exported from, for the regression test that a failure prints. */
+  /** Where these options are exported, so that the printed regression test can import them. */
   readonly source?: {
-    /** What the test imports, relative to itself: `./delivery-race.js`. */
+    /** The module specifier that the test imports, such as `./delivery-race.js`. */
     readonly module: string
-    /** The name that it exports them by. */
+    /** The name of the export. */
     readonly name: string
   }
-  /** Builds the world of one run. Nothing races with it. */
+  /** Builds the world of one run. No actor runs meanwhile. */
   readonly setup: (race: Race, input: Input) => World | Promise<World>
-  /** Who races. */
+  /** The actors, or a function that returns them. */
   readonly actors: RaceActors<World> | ((world: World, input: Input) => RaceActors<World>)
-  /** What must hold after each step, and at the end. */
+  /** Conditions that must hold after each turn and at the end, by name. */
   readonly invariants?: Readonly<Record<string, RaceCheck<World>>>
-  /** What must hold at the end: when every actor is done and nothing more happens. */
+  /** Conditions that must hold at the end, when every actor is done and no timer or promise is left, by name. */
   readonly atEnd?: Readonly<Record<string, RaceCheck<World>>>
-  /** Puts the world away. Nothing races with it. */
+  /** Disposes of the world after the run. No actor runs meanwhile. */
   readonly teardown?: (world: World) => unknown
-  /** `random`: orders at random. `exhaustive`: every order, for a script of up to about nine steps. Default `random`. */
+  /** `random`: draws orders. `exhaustive`: runs every order; for up to about nine steps. Default `random`. */
   readonly mode?: 'random' | 'exhaustive'
-  /** An input for each random run: `setup` and `actors` get it, and it shrinks with the order. */
+  /** An arbitrary of inputs for `setup` and `actors`. They shrink together with the order. Random mode only. */
   readonly inputs?: fc.Arbitrary<Input>
-  /** How many random runs. Default 1000. */
+  /** How many orders random mode draws. Default 1000. */
   readonly numRuns?: number
-  /** The seed of the random runs. Default: a random one, which a failure prints. */
+  /** The seed of random mode. Default: a random one, which a failure prints. */
   readonly seed?: number
-  /** Where in the runs of `seed` the failure was, as a failure printed it. */
+  /** The path of a failure within the runs of `seed`, as a failure printed it. */
   readonly path?: string
-  /** Take the first failure as it is: no search for a shorter one; an exhaustive run stops there. Default false. */
+  /** Stops at the first failure: random mode does not shrink, exhaustive mode does not look for a shorter order. Default false. */
   readonly endOnFailure?: boolean
-  /** How much a failure says of the other failures on the way: as fast-check's `verbose`. Default false. */
+  /** How much of the shrinking a failure prints, as fast-check's `verbose`. Default false. */
   readonly verbose?: boolean | 0 | 1 | 2
-  /** The most orders that an exhaustive run may need. Default 100000. */
+  /** The most orders that exhaustive mode may run. Default 100000. */
   readonly maxOrders?: number
   /**
-   * `races`: a timer that is set may become due before anything else happens. `waits`: time passes only when nothing
-   * else can happen. Default `races`.
+   * When timers run. `races`: the next timer may take any turn. `waits`: only when no step or promise can. Default `races`.
    */
   readonly time?: 'races' | 'waits'
-  /** What the clock shows at the start of each run, in ms since the epoch. Default 0. */
+  /** The time of the clock at the start of each run, in ms since the epoch. Default 0. */
   readonly startTime?: number
-  /** By when the actors of a run must be done, in ms of simulated time. Default 3600000. */
+  /** The simulated time within which the actors must be done, in ms. Default 3600000. */
   readonly timeoutMs?: number
-  /** How long timers still run when every actor is done, in ms of simulated time, before the end. Default 60000. */
+  /** How long timers still run after every actor is done, in ms of simulated time. Default 60000. */
   readonly drainMs?: number
-  /** The most steps, promises and timers of one run before it is taken for a loop. Default 1000. */
+  /** The most turns of one run; more are reported as a loop. Default 1000. */
   readonly maxEvents?: number
-  /** How many promises may follow each other within one step, before the next may begin. Default 64. */
+  /** How many microtasks run after each turn. Raise it for chains of more promises than this. Default 64. */
   readonly settleTicks?: number
 }
 
-/** The numbers among the options, with what each must be. */
-const numbers = {
-  numRuns: 1,
-  maxOrders: 1,
-  startTime: 0,
-  timeoutMs: 0,
-  drainMs: 0,
-  maxEvents: 1,
-  settleTicks: 1,
-} as const satisfies Partial<Record<keyof RaceOptions<unknown>, number>>
-
-const known: readonly string[] = [
-  ...['name', 'source', 'setup', 'actors', 'invariants', 'atEnd', 'teardown', 'mode', 'inputs', 'seed', 'path'],
-  ...['endOnFailure', 'verbose', 'time', 'order', 'input'],
-  ...Object.keys(numbers),
-]
-
-/** @throws InvalidInputError for the first field that does not fit */
-export function checkRaceOptions<World, Input>(options: RaceOptions<World, Input>): void {
-  const given: unknown = options
-  if (typeof given !== 'object' || given === null) throw new InvalidInputError('options', given, 'an object')
-  const fields = given as Record<string, unknown>
-  for (const name of Object.keys(fields)) {
-    if (!known.includes(name)) throw new InvalidInputError(`options.${name}`, fields[name], 'no such field')
-  }
-  const expect = (name: string, isRight: boolean, expected: string): void => {
-    if (!isRight) throw new InvalidInputError(`options.${name}`, fields[name], expected)
-  }
-  const optional = (name: string, type: string, expected: string): void =>
-    expect(name, fields[name] === undefined || typeof fields[name] === type, expected)
-  const oneOf = (name: string, values: readonly unknown[]): void =>
-    expect(name, fields[name] === undefined || values.includes(fields[name]), `one of ${values.join(', ')}`)
-
-  expect('setup', typeof fields['setup'] === 'function', 'a function that builds the world of a run')
-  const { actors } = fields
-  expect(
-    'actors',
-    typeof actors === 'function' || (typeof actors === 'object' && actors !== null),
-    'actors by name, or a function that returns them',
-  )
-  if (typeof actors === 'object') checkActors(actors)
-  for (const name of ['invariants', 'atEnd'] as const) checkChecks(name, fields[name])
-  const { source } = fields
-  expect(
-    'source',
-    source === undefined || (typeof source === 'object' && source !== null && 'module' in source && 'name' in source),
-    '{ module, name }',
-  )
-  optional('teardown', 'function', 'a function')
-  optional('name', 'string', 'a string')
-  optional('path', 'string', 'a path that a failure printed')
-  optional('endOnFailure', 'boolean', 'true or false')
-  oneOf('mode', ['random', 'exhaustive'])
-  oneOf('time', ['races', 'waits'])
-  oneOf('verbose', [false, true, 0, 1, 2])
-  expect('seed', fields['seed'] === undefined || Number.isInteger(fields['seed']), 'an integer')
-  for (const [name, least] of Object.entries(numbers)) {
-    const value = fields[name]
-    expect(name, value === undefined || (typeof value === 'number' && value >= least), `a number >= ${least}`)
-  }
-  if (fields['mode'] === 'exhaustive') {
-    for (const name of ['inputs', 'seed', 'path', 'numRuns'] as const) {
-      expect(name, fields[name] === undefined, 'none in exhaustive mode, which tries every order of one script')
-    }
-  }
-}
-
-function checkChecks(name: string, checks: unknown): void {
-  if (checks === undefined) return
-  if (typeof checks !== 'object' || checks === null) {
-    throw new InvalidInputError(`options.${name}`, checks, 'functions by name')
-  }
-  for (const [key, check] of Object.entries(checks)) {
-    if (typeof check !== 'function') throw new InvalidInputError(`options.${name}.${key}`, check, 'a function')
-  }
-}
-
-/** @throws InvalidInputError for the first actor that is none */
-export function checkActors(actors: unknown): asserts actors is RaceActors<unknown> {
-  if (typeof actors !== 'object' || actors === null) throw new InvalidInputError('actors', actors, 'actors by name')
-  const all = Object.entries(actors)
-  if (all.length === 0) throw new InvalidInputError('actors', actors, 'at least one actor')
-  for (const [name, actor] of all as [string, unknown][]) {
-    if (name === '' || name === CLOCK) {
-      throw new InvalidInputError('actors', name, `another name than '' and '${CLOCK}'`)
-    }
-    if (typeof actor === 'function') continue
-    if (!Array.isArray(actor)) {
-      throw new InvalidInputError(`actors.${name}`, actor, 'a list of steps, or a generator function')
-    }
-    for (const [index, step] of (actor as unknown[]).entries()) {
-      const run: unknown = typeof step === 'object' && step !== null && 'run' in step ? step.run : step
-      if (typeof run !== 'function') {
-        throw new InvalidInputError(`actors.${name}[${index}]`, step, 'a function, or { label, run }')
-      }
-    }
-  }
-}
-
-/** Who runs the timers, in a timeline and in an order. */
+/** The name of the actor that runs the timers, in orders and timelines. */
 export const CLOCK = 'clock'

@@ -1,84 +1,53 @@
 /**
- * An order in which racing steps take turns, as a value: fast-check generates it, shrinks it, and it chooses in the same
- * way however often it is used. Choice 0 always means "whoever went last goes on", so an order whose choices are mostly 0
- * is one with few interruptions, which is the one a person can read (docs/adr: an order is a list of choices).
+ * The order of a race as a value: fast-check generates and shrinks it, and it makes the same choices each time it is used.
+ * Choice 0 means that the actor of the last turn goes on. Shrinking turns choices into 0, so what is left is an order with few
+ * interruptions, which a person can follow.
  */
 import fc from 'fast-check'
 
-/** What decides, among things that could happen next, which one does. */
+/** Chooses the next turn. */
 export interface Chooser {
-  /** The index of the one of these names that goes next; there are at least two. */
+  /** @returns the index of the chosen name; there are at least two names */
   choose(names: readonly string[]): number
-  /** Told of what goes next when there is no choice. */
+  /** Called with the name of the next turn when there was nothing to choose. */
   follow?(name: string): void
 }
 
-/** How many choices an order makes at random before shrinking counts them one by one. */
-const LONGEST_COUNTED = 1024
-
-/** One order of whatever there is to order: the same each time it is used. Made by `raceOrders`. */
+/** One order. Made by `raceOrders`; a counterexample prints it as the expression that makes it again. */
 export class RaceOrder {
-  readonly #seed: number
-  /** Only so many choices are made by the seed; whoever went last goes on after them. */
-  readonly #length: number
-  /** Choices within that length at which whoever went last goes on. */
-  readonly #quiet: ReadonlySet<number>
+  /** The seed of its choices. */
+  readonly seed: number
+  /** How many choices it makes; after them the actor of the last turn goes on. */
+  readonly length: number
+  /** The numbers of choices, counted from 0, at which the actor of the last turn goes on. */
+  readonly calm: ReadonlySet<number>
 
-  constructor(seed: number, length = Infinity, quiet: ReadonlySet<number> = new Set()) {
-    this.#seed = seed
-    this.#length = length
-    this.#quiet = quiet
+  constructor(seed: number, length = Infinity, calm: ReadonlySet<number> = new Set()) {
+    this.seed = seed
+    this.length = length
+    this.calm = calm
   }
 
-  /** The choice number `at` among `of` possibilities: an integer from 0 to `of` - 1. */
-  choice(at: number, of: number): number {
-    return at >= this.#length || this.#quiet.has(at) ? 0 : mix(this.#seed, at) % of
-  }
-
-  /** A chooser that follows this order from its beginning. */
-  chooser(): Chooser {
-    let at = 0
-    return { choose: ({ length }) => this.choice(at++, length) }
-  }
-
-  /** Simpler orders, each with where the search for still simpler ones goes on from. */
-  *simpler(from: ShrinkingFrom = { shortest: 0, next: 0 }): Generator<[RaceOrder, ShrinkingFrom]> {
-    const longest = Math.min(this.#length, LONGEST_COUNTED)
-    let { shortest } = from
-    for (let length = shortest; length < longest; length = nextLength(length)) {
-      // Those up to here will have been found to hold when this one is taken.
-      yield [new RaceOrder(this.#seed, length, this.#quiet), { shortest, next: 0 }]
-      shortest = length + 1
-    }
-    for (let at = from.next; at < longest; at += 1) {
-      if (this.#quiet.has(at) || this.#length === Infinity) continue
-      yield [
-        new RaceOrder(this.#seed, this.#length, new Set([...this.#quiet, at])),
-        { shortest: this.#length, next: at + 1 },
-      ]
-    }
-  }
-
-  /** How fast-check shows it in a counterexample. */
+  /** The expression that fast-check prints in a counterexample. */
   [fc.toStringMethod](): string {
-    const quiet = this.#quiet.size > 0 ? `, new Set([${[...this.#quiet].join(', ')}])` : ''
-    return `new RaceOrder(${this.#seed}, ${this.#length}${quiet})`
+    const calm = this.calm.size > 0 ? `, new Set([${[...this.calm].join(', ')}])` : ''
+    return `new RaceOrder(${this.seed}, ${this.length}${calm})`
   }
 }
 
-/** Where the search for simpler orders goes on from. */
-export interface ShrinkingFrom {
-  /** Every shorter order has been tried. */
-  readonly shortest: number
-  /** Every choice before this one has been tried. */
-  readonly next: number
+/** A chooser that follows an order from its start. */
+export function chooserOf(order: RaceOrder): Chooser {
+  let at = 0
+  return { choose: ({ length }) => choiceOf(order, at++, length) }
 }
 
-/** 0, 1, 2, … 8, 10, 12, 15, …: the short lengths one by one, the long ones by steps. */
-const nextLength = (length: number): number => (length < 8 ? length + 1 : Math.floor(length * 1.25))
+/** The choice number `at` among `of` possibilities, an integer from 0 to `of` - 1. */
+export function choiceOf({ seed, length, calm }: RaceOrder, at: number, of: number): number {
+  return at >= length || calm.has(at) ? 0 : randomAt(seed, at) % of
+}
 
-/** The number at a place of an endless row of random numbers (the finalizer of MurmurHash3). */
-function mix(seed: number, at: number): number {
+/** The number at a position of an endless random sequence (the finalizer of MurmurHash3). */
+function randomAt(seed: number, at: number): number {
   let hash = Math.imul(seed ^ Math.imul(at + 1, 0x9e3779b9), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   hash ^= hash >>> 16
@@ -87,8 +56,7 @@ function mix(seed: number, at: number): number {
 }
 
 /**
- * Orders at random, for a property that schedules by itself; `exploreRaces` uses them for you. They shrink to orders in
- * which whoever went last mostly goes on.
+ * An arbitrary of orders, for a property that does its own scheduling with `createRaceScheduler`. `exploreRaces` uses it for you.
  * @example
  * fc.asyncProperty(raceOrders(), async (order) => {
  *   const scheduler = createRaceScheduler(order)
@@ -111,10 +79,35 @@ class RaceOrderArbitrary extends fc.Arbitrary<RaceOrder> {
   }
 
   override shrink(order: RaceOrder, context: unknown): fc.Stream<fc.Value<RaceOrder>> {
-    return fc.stream(valuesOf(order.simpler(context as ShrinkingFrom | undefined)))
+    return fc.stream(simplerOrders(order, (context as ShrinkingFrom | undefined) ?? { length: 0, choice: 0 }))
   }
 }
 
-function* valuesOf(orders: Generator<[RaceOrder, ShrinkingFrom]>): Generator<fc.Value<RaceOrder>> {
-  for (const [order, context] of orders) yield new fc.Value(order, context)
+/** Where shrinking continues: shorter lengths and earlier choices have been tried. */
+interface ShrinkingFrom {
+  readonly length: number
+  readonly choice: number
 }
+
+/** The longest order whose lengths and choices shrinking tries one by one. */
+const LONGEST_SHRUNK = 1024
+
+/** First shorter orders, then orders with one more calm choice. */
+function* simplerOrders({ seed, length, calm }: RaceOrder, from: ShrinkingFrom): Generator<fc.Value<RaceOrder>> {
+  const longest = Math.min(length, LONGEST_SHRUNK)
+  let tried = from.length
+  for (let shorter = tried; shorter < longest; shorter = nextLength(shorter)) {
+    // fast-check takes this value only if all shorter ones held.
+    yield new fc.Value(new RaceOrder(seed, shorter, calm), { length: tried, choice: 0 } satisfies ShrinkingFrom)
+    tried = shorter + 1
+  }
+  if (length === Infinity) return
+  for (let choice = from.choice; choice < longest; choice += 1) {
+    if (calm.has(choice)) continue
+    const calmer = new RaceOrder(seed, length, new Set([...calm, choice]))
+    yield new fc.Value(calmer, { length, choice: choice + 1 } satisfies ShrinkingFrom)
+  }
+}
+
+/** 0, 1, 2, … 8, 10, 12, 15, …: short lengths one by one, long ones in growing steps. */
+const nextLength = (length: number): number => (length < 8 ? length + 1 : Math.floor(length * 1.25))

@@ -1,14 +1,52 @@
-/** How a lost race is told: as a timeline that a person can follow, and as a test that a machine can run. */
+/** How a failed race is reported: a timeline for a person, a regression test for a machine, and the error with both. */
 import fc from 'fast-check'
+import { RaceError, type RaceFindings } from './race-error.js'
 import type { RaceOptions } from './race-options.js'
 import type { RaceRun } from './race-run.js'
 
-/** Who went next, event by event, up to the failure. */
+/** What `raceErrorOf` is made of. */
+export interface FailedRace<World, Input> {
+  readonly options: RaceOptions<World, Input>
+  readonly run: RaceRun
+  readonly input: Input | undefined
+  readonly found: Pick<RaceFindings, 'runs' | 'failed' | 'seed' | 'path'>
+  /** The line above the timeline. */
+  readonly heading: string
+  /** The failures that fast-check met while it shrank. */
+  readonly others?: string | undefined
+}
+
+export function raceErrorOf<World, Input>({
+  options,
+  run,
+  input,
+  found,
+  heading,
+  others,
+}: FailedRace<World, Input>): RaceError {
+  const order = orderOf(run)
+  const timeline = timelineOf(run)
+  const regressionTest = regressionTestOf(options, order, input, found)
+  const message = [
+    `${options.name ?? 'race'}: ${run.failure?.message ?? ''}`,
+    heading,
+    '',
+    timeline,
+    '',
+    'This test fails in the same way:',
+    '',
+    regressionTest,
+    ...(others === undefined ? [] : ['', others]),
+  ]
+  return new RaceError(message.join('\n'), { ...found, order, timeline, regressionTest, run })
+}
+
+/** The actor of each event up to the failure. */
 export function orderOf({ events, failure }: RaceRun): string[] {
   return events.slice(0, failure?.after).map(({ actor }) => actor)
 }
 
-/** One line for each event up to the failure: time, actor, step, what happened. */
+/** A table with one line for each event up to the failure. */
 export function timelineOf({ events, failure }: RaceRun): string {
   const rows = events
     .slice(0, failure?.after)
@@ -23,7 +61,7 @@ export function timelineOf({ events, failure }: RaceRun): string {
   return lines.map((line) => `  ${line}`.trimEnd()).join('\n')
 }
 
-/** A run without an end is told by its beginning and its end. */
+/** Leaves out the middle of a long timeline. */
 function elide(table: string[][]): string[][] {
   const hidden = table.length - MAX_LINES
   if (hidden <= 0) return table
@@ -33,31 +71,32 @@ function elide(table: string[][]): string[][] {
 
 const MAX_LINES = 80
 
-/** A test file that replays the order, and the seed and path if the runs were random. */
-export function regressionTestOf<World, Input>(
+/** The text of a test file that replays the order, and the seed and path if the run was random. */
+function regressionTestOf<World, Input>(
   options: RaceOptions<World, Input>,
   order: readonly string[],
   input: Input | undefined,
-  replay: { readonly seed: number; readonly path: string } | undefined,
+  { seed, path }: Pick<RaceFindings, 'seed' | 'path'>,
 ): string {
+  const isRandom = seed !== undefined && path !== undefined
   const { module, name } = options.source ?? { module: './race.js', name: 'race' }
   const given = input === undefined ? '' : `, input: ${fc.stringify(input)}`
   const title = (what: string): string => quote(`${options.name ?? 'race'}: ${what}`)
   const comment = options.source === undefined ? ' // the options that exploreRaces was given' : ''
   const lines = [
     `import { test } from 'node:test' // or from 'vitest'`,
-    `import { ${replay === undefined ? '' : 'exploreRaces, '}replayRace } from 'agent-tasks/testing'`,
+    `import { ${isRandom ? 'exploreRaces, ' : ''}replayRace } from 'agent-tasks/testing'`,
     `import { ${name} } from ${quote(module)}${comment}`,
     '',
     `test(${title('holds in the order in which it once failed')}, async () => {`,
     `  await replayRace({ ...${name}, order: [${order.map(quote).join(', ')}]${given} })`,
     '})',
   ]
-  if (replay !== undefined) {
+  if (isRandom) {
     lines.push(
       '',
       `test(${title('holds at the seed and path where it once failed')}, async () => {`,
-      `  await exploreRaces({ ...${name}, mode: 'random', seed: ${replay.seed}, path: ${quote(replay.path)}, endOnFailure: true })`,
+      `  await exploreRaces({ ...${name}, mode: 'random', seed: ${seed}, path: ${quote(path)}, endOnFailure: true })`,
       '})',
     )
   }

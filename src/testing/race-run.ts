@@ -1,82 +1,64 @@
 /**
- * One run of a race: a world is built, and whatever could happen next takes its turn in the order that a chooser says,
- * until nothing is left. Three kinds of things can happen: the next step of an actor, the settling of a promise that was
- * handed to the race, and the next timer of the simulated clock.
+ * One run of a race. In each turn a chooser picks one of the things that can happen next: the next step of an actor, the settling
+ * of a promise that the race holds back, or the next timer of the simulated clock. After the turn, microtasks run
+ * (`settleTicks`) and the invariants are checked, until nothing is left.
  *
- * After each of them promises go on as far as they can (`settleTicks`), and the invariants are checked. Nothing here waits for
- * real time, nor for the event loop: a step that hangs leaves nothing to choose from, which is how it is noticed.
- *
- * It is longer than most files because the rules of a turn belong together.
+ * A run never waits for real time or for the event loop. A step that hangs is noticed because nothing is left to choose from.
  */
+import { isThenable } from '../callbacks/isolated-call.js'
 import { AgentTasksError } from '../errors.js'
 import { preview } from '../preview.js'
+import { checkRaceActors } from './check-race-options.js'
+import { runMicrotasks } from './microtasks.js'
+import { watchPromise } from './promise-outcome.js'
 import { createRaceClock, type MovableRaceClock } from './race-clock.js'
-import {
-  checkActors,
-  CLOCK,
-  type Race,
-  type RaceActor,
-  type RaceCheck,
-  type RaceGenerator,
-  type RaceOptions,
-  type RaceStep,
-} from './race-options.js'
+import { CLOCK, type Race, type RaceCheck, type RaceOptions } from './race-options.js'
 import type { Chooser } from './race-order.js'
+import { RacePromises, type Turn } from './race-promises.js'
+import { stepsOf, type NextStep, type Steps } from './race-steps.js'
 
-/** One thing that happened in a run. */
+/** One turn of a run. */
 export interface RaceEvent {
-  /** When, in ms since the epoch, by the simulated clock. */
+  /** When it happened, in ms since the epoch of the simulated clock. */
   readonly at: number
   /** The name of an actor, the label of a promise, or `clock`. */
   readonly actor: string
-  /** What it did. */
+  /** The label of the step. */
   readonly step: string
-  /** What was noted while it happened. */
+  /** The lines of `race.note`, and what the step returned. */
   readonly notes: readonly string[]
 }
 
-/** What was wrong with a run. */
+/** Why a run failed. */
 export interface RaceFailure {
-  /** `hang`: a step never settled. `loop`: there was no end. `time`: the actors were not done within `timeoutMs`. */
+  /**
+   * What failed: an invariant, a condition at the end, or a step, timer, setup or teardown that threw. `hang`: a step never settled.
+   * `loop`: more turns than `maxEvents`. `time`: the actors were not done within `timeoutMs`.
+   */
   readonly kind: 'invariant' | 'end' | 'step' | 'timer' | 'setup' | 'teardown' | 'hang' | 'loop' | 'time'
-  /** In words. */
+  /** The failure in a sentence. */
   readonly message: string
-  /** What was thrown, if something was. */
+  /** The thrown error, if there was one. */
   readonly cause?: unknown
-  /** How many events had happened by then. */
+  /** How many events came before the failure. */
   readonly after: number
 }
 
-/** What happened in one run, and what was wrong with it, if anything. */
+/** What happened in one run. */
 export interface RaceRun {
-  /** What happened, in order. */
+  /** The events, in order. */
   readonly events: readonly RaceEvent[]
-  /** What was wrong; undefined for a run without fault. */
+  /** The first failure; undefined when the run passed. */
   readonly failure: RaceFailure | undefined
 }
 
-interface Happening {
-  readonly actor: string
-  readonly step: string
-  readonly take: () => void
-}
-
-interface Line<World> {
-  readonly name: string
-  /** Undefined when the actor is done. */
-  readonly next: () => { readonly label: string; readonly run: (world: World, race: Race) => unknown } | undefined
-  /** The step that has not settled. */
-  open: string | undefined
-  isDone: boolean
-}
-
-/** Where the run stands: promises settle by themselves before and after the race. */
-type Phase = 'setup' | 'race' | 'teardown' | 'over'
-
-/** What a run may do after its first failure: stop, or go on so that its order is counted as a whole. */
+/** After its first failure a run stops, or goes on to the end so that exhaustive mode sees all choices of its order. */
 export type AfterFailure = 'stop' | 'go on'
 
-/** Runs a race once. Rejects only for actors that are none; everything else is part of the answer. */
+/**
+ * Runs a race once. A failure is part of the result.
+ * @throws InvalidInputError when the function `actors` returns invalid actors
+ */
 export async function runRace<World, Input>(
   options: RaceOptions<World, Input>,
   chooser: Chooser,
@@ -86,158 +68,169 @@ export async function runRace<World, Input>(
   return new Run(options, chooser, afterFailure).run(input)
 }
 
+/** An actor in a run. */
+interface Runner {
+  readonly name: string
+  readonly steps: Steps
+  /** The label of the step that has not settled. */
+  open: string | undefined
+  isDone: boolean
+}
+
 class Run<World, Input> {
   readonly #options: RaceOptions<World, Input>
   readonly #chooser: Chooser
   readonly #afterFailure: AfterFailure
   readonly #clock: MovableRaceClock
+  readonly #promises = new RacePromises()
   readonly #race: Race
   readonly #events: { at: number; actor: string; step: string; notes: string[] }[] = []
-  readonly #names = new Map<string, number>()
-  readonly #checks: (readonly [string, RaceCheck<World>])[]
   readonly #ticks: number
-  #lines: Line<World>[] = []
-  #settled: Happening[] = []
-  #unsettled = new Set<string>()
-  #phase: Phase = 'setup'
+  readonly #maxEvents: number
+  readonly #timeoutMs: number
+  #runners: Runner[] = []
+  /** The actor of the last turn. */
   #last = ''
   #failure: RaceFailure | undefined
-  #finishedAt: number | undefined
+  /** When every actor was done. */
+  #doneAt: number | undefined
 
   constructor(options: RaceOptions<World, Input>, chooser: Chooser, afterFailure: AfterFailure) {
     this.#options = options
     this.#chooser = chooser
     this.#afterFailure = afterFailure
     this.#clock = createRaceClock(options.startTime ?? 0)
-    this.#checks = Object.entries(options.invariants ?? {})
     this.#ticks = options.settleTicks ?? 64
+    this.#maxEvents = options.maxEvents ?? 1000
+    this.#timeoutMs = options.timeoutMs ?? 3_600_000
     this.#race = {
       clock: this.#clock,
-      schedule: (task, label = 'promise') => this.#schedule(task, label),
-      scheduleFunction: (act, label) => {
-        const name = label ?? (act.name === '' ? 'call' : act.name)
-        return (...args) => this.#schedule(act(...args), name)
-      },
-      pause: (label) => this.#pause(label),
+      schedule: (task, label) => this.#promises.schedule(task, label),
+      scheduleFunction: (act, label) => this.#promises.scheduleFunction(act, label),
+      pause: (label) => this.#promises.pause(label),
       note: (text) => void this.#events.at(-1)?.notes.push(text),
     }
   }
 
   async run(input: Input): Promise<RaceRun> {
-    const { setup, actors, teardown } = this.#options
+    const { setup, actors, atEnd = {}, teardown } = this.#options
     const built = await this.#finish('setup', () => setup(this.#race, input))
     if (built !== undefined) {
       const world = built.value
-      const cast = typeof actors === 'function' ? actors(world, input) : actors
-      checkActors(cast)
-      for (const name of Object.keys(cast)) this.#names.set(name, 1)
-      this.#names.set(CLOCK, 1)
-      this.#lines = Object.entries(cast).map(([name, actor]) => toLine(name, actor, world, this.#race))
-      this.#phase = 'race'
-      await this.#raceOn(world)
-      await this.#checkEnd(world)
-      this.#phase = 'teardown'
+      const all = typeof actors === 'function' ? actors(world, input) : actors
+      checkRaceActors(all)
+      this.#promises.reserve([...Object.keys(all), CLOCK])
+      this.#runners = Object.entries(all).map(([name, actor]) => ({
+        name,
+        steps: stepsOf(actor, world, this.#race),
+        open: undefined,
+        isDone: false,
+      }))
+      await this.#takeTurns(world)
+      await this.#check(world, 'end', Object.entries(atEnd))
       if (teardown !== undefined) await this.#finish('teardown', () => teardown(world))
     }
-    this.#phase = 'over'
+    this.#promises.close()
     this.#clock.close()
     return { events: this.#events, failure: this.#failure }
   }
 
-  // The race
-
-  async #raceOn(world: World): Promise<void> {
-    const { maxEvents = 1000 } = this.#options
+  async #takeTurns(world: World): Promise<void> {
+    const invariants = Object.entries(this.#options.invariants ?? {})
     await this.#settle()
     for (;;) {
-      await this.#check(world, 'invariant', this.#checks)
-      if (this.#hasToStop) return
-      const happenings = this.#happenings(world)
-      if (happenings.length === 0) break
-      if (this.#events.length >= maxEvents) {
-        this.#fail('loop', `after ${maxEvents} events there is no end: does something start itself over and over?`)
+      await this.#check(world, 'invariant', invariants)
+      if (this.#failure !== undefined && this.#afterFailure === 'stop') return
+      const turns = this.#turns()
+      if (turns.length === 0) break
+      if (this.#events.length >= this.#maxEvents) {
+        this.#fail(
+          'loop',
+          `after ${this.#maxEvents} events there is no end: does something start itself over and over?`,
+        )
         return
       }
-      this.#take(this.#pick(happenings))
+      this.#take(this.#choose(turns))
       await this.#settle()
     }
-    const open = this.#lines.filter((line) => line.open !== undefined)
+    const open = this.#runners.filter((runner) => runner.open !== undefined)
     if (open.length === 0) return
-    const timer = this.#clock.nextDue
-    if (timer !== undefined) {
-      const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options
-      this.#fail('time', `not done within ${timeoutMs} ms of simulated time: ${this.#describe(open)}`)
-    } else this.#fail('hang', `never settled: ${this.#describe(open)}. Nothing is left that could go on`)
+    const steps = open.map(({ name, open: label }) => `step '${label ?? ''}' of ${name}`)
+    const promises = this.#promises.unsettled.map((name) => `the promise '${name}'`)
+    const what = [...steps, ...promises].join(', ')
+    if (this.#clock.nextDue === undefined) {
+      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on`)
+    } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
   }
 
-  #happenings(world: World): Happening[] {
-    const steps: Happening[] = []
-    let isAnyoneLeft = false
-    for (const line of this.#lines) {
-      if (line.isDone) continue
-      isAnyoneLeft = true
-      if (line.open !== undefined) continue
-      const next = line.next()
-      if (next === undefined) line.isDone = true
-      else steps.push({ actor: line.name, step: next.label, take: () => this.#step(line, next, world) })
+  /** Everything that can take the next turn. */
+  #turns(): Turn[] {
+    const turns: Turn[] = []
+    for (const runner of this.#runners) {
+      if (runner.isDone || runner.open !== undefined) continue
+      const next = runner.steps()
+      if (next === undefined) runner.isDone = true
+      else turns.push({ actor: runner.name, step: next.label, take: () => this.#step(runner, next) })
     }
-    if (isAnyoneLeft && this.#lines.every(({ isDone }) => isDone)) isAnyoneLeft = false
-    if (!isAnyoneLeft) this.#finishedAt ??= this.#clock.now()
-    const happenings = [...steps, ...this.#settled]
-    const hasTimeToWait = happenings.length > 0 && this.#options.time === 'waits'
-    if (!hasTimeToWait) happenings.push(...this.#timer(isAnyoneLeft))
-    return happenings
+    if (this.#runners.every(({ isDone }) => isDone)) this.#doneAt ??= this.#clock.now()
+    turns.push(...this.#promises.ready)
+    const mayTimerRun = turns.length === 0 || this.#options.time !== 'waits'
+    return mayTimerRun ? [...turns, ...this.#timer()] : turns
   }
 
-  #timer(isAnyoneLeft: boolean): Happening[] {
+  /** The turn of the next timer, if it is due in time. */
+  #timer(): Turn[] {
+    const { drainMs = 60_000, startTime = 0 } = this.#options
+    const latest = this.#doneAt === undefined ? startTime + this.#timeoutMs : this.#doneAt + drainMs
     const due = this.#clock.nextDue
-    const { timeoutMs = DEFAULT_TIMEOUT_MS, drainMs = DEFAULT_DRAIN_MS, startTime = 0 } = this.#options
-    const latest = isAnyoneLeft ? startTime + timeoutMs : (this.#finishedAt ?? 0) + drainMs
     if (due === undefined || due > latest) return []
-    return [{ actor: CLOCK, step: 'the next timer is due', take: () => this.#runTimer() }]
+    return [{ actor: CLOCK, step: 'the next timer is due', take: () => void this.#runTimer() }]
   }
 
-  #runTimer(): void {
+  /** @returns false when no timer is set */
+  #runTimer(): boolean {
     try {
-      this.#clock.runNext()
+      return this.#clock.runNext()
     } catch (error) {
-      this.#fail('timer', `a timer threw ${say(error)}`, error)
+      this.#fail('timer', `a timer threw ${messageOf(error)}`, error)
+      return true
     }
   }
 
-  #pick(happenings: Happening[]): Happening {
-    const [first] = happenings as [Happening]
-    if (happenings.length === 1) {
+  #choose(turns: Turn[]): Turn {
+    const [first] = turns as [Turn]
+    if (turns.length === 1) {
       this.#chooser.follow?.(first.actor)
       return first
     }
-    const current = happenings.findIndex(({ actor }) => actor === this.#last)
-    if (current > 0) happenings.unshift(...happenings.splice(current, 1))
-    return happenings[this.#chooser.choose(happenings.map(({ actor }) => actor))] ?? first
+    // Choice 0 is the actor of the last turn: see race-order.ts.
+    const current = turns.findIndex(({ actor }) => actor === this.#last)
+    if (current > 0) turns.unshift(...turns.splice(current, 1))
+    return turns[this.#chooser.choose(turns.map(({ actor }) => actor))] ?? first
   }
 
-  #take({ actor, step, take }: Happening): void {
+  #take({ actor, step, take }: Turn): void {
     this.#last = actor
-    const due = actor === CLOCK ? Math.max(this.#clock.now(), this.#clock.nextDue ?? 0) : this.#clock.now()
-    this.#clock.allowReads()
-    this.#events.push({ at: due, actor, step, notes: [] })
+    const now = this.#clock.now()
+    const at = actor === CLOCK ? Math.max(now, this.#clock.nextDue ?? 0) : now
+    this.#clock.startTurn()
+    this.#events.push({ at, actor, step, notes: [] })
     take()
   }
 
-  #step(line: Line<World>, { label, run }: NonNullable<ReturnType<Line<World>['next']>>, world: World): void {
-    const what = `step '${label}' of ${line.name}`
-    line.open = label
+  #step(runner: Runner, { label, run }: NextStep): void {
+    runner.open = label
     const notes = this.#events.at(-1)?.notes
     const close = (value: unknown): void => {
-      line.open = undefined
+      runner.open = undefined
       if (value !== undefined) notes?.push(`-> ${preview(value)}`)
     }
     const fail = (error: unknown): void => {
-      line.open = undefined
-      this.#fail('step', `${what} threw ${say(error)}`, error)
+      runner.open = undefined
+      this.#fail('step', `step '${label}' of ${runner.name} threw ${messageOf(error)}`, error)
     }
     try {
-      const result = run(world, this.#race)
+      const result = run()
       if (isThenable(result)) result.then(close, fail)
       else close(result)
     } catch (error) {
@@ -245,88 +238,22 @@ class Run<World, Input> {
     }
   }
 
-  // Promises in the hands of the race
-
-  #schedule<T>(task: PromiseLike<T>, label: string): Promise<T> {
-    const name = this.#name(label)
-    this.#unsettled.add(name)
-    return new Promise((resolve, reject) => {
-      const offer = (step: string, act: () => void) => {
-        this.#unsettled.delete(name)
-        this.#offer({ actor: name, step, take: act })
-      }
-      task.then(
-        (value) => offer('resolves', () => resolve(value)),
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it came from the user's code
-        (error: unknown) => offer('rejects', () => reject(error)),
-      )
-    })
-  }
-
-  #pause(label: string): Promise<void> {
-    const name = this.#name(label)
-    return new Promise((resolve) => this.#offer({ actor: name, step: 'goes on', take: resolve }))
-  }
-
-  #offer(happening: Happening): void {
-    if (this.#phase !== 'over') this.#settled.push({ ...happening, take: () => this.#settleOne(happening) })
-  }
-
-  #settleOne(happening: Happening): void {
-    this.#settled = this.#settled.filter(({ actor }) => actor !== happening.actor)
-    happening.take()
-  }
-
-  /** A name that nobody else in this run bears, the same in every run that comes here in the same way. */
-  #name(label: string): string {
-    const uses = (this.#names.get(label) ?? 0) + 1
-    this.#names.set(label, uses)
-    return uses === 1 ? label : `${label} #${uses}`
-  }
-
-  // Before and after the race
-
-  /** Lets `act` come to its end, whatever it waits for, in one fixed order. */
+  /** Runs `setup` or `teardown` to its end: promises and timers take turns in one fixed order. */
   async #finish<T>(phase: 'setup' | 'teardown', act: () => T | PromiseLike<T>): Promise<{ value: T } | undefined> {
-    let outcome: { value: T } | { error: unknown } | undefined
-    Promise.resolve()
-      .then(act)
-      .then(
-        (value) => (outcome = { value }),
-        (error: unknown) => (outcome = { error }),
-      )
-    const { maxEvents = 1000 } = this.#options
-    for (let events = 0; ; events += 1) {
+    const done = watchPromise(Promise.resolve().then(act))
+    for (let turns = 0; ; turns += 1) {
       await this.#settle()
-      if (outcome !== undefined) break
-      const next = this.#settled[0]
-      this.#clock.allowReads()
-      if (events < maxEvents && next !== undefined) next.take()
-      else if (events >= maxEvents || !this.#runAnyTimer()) break
+      if (done.outcome !== undefined || turns >= this.#maxEvents) break
+      this.#clock.startTurn()
+      const [next] = this.#promises.ready
+      if (next !== undefined) next.take()
+      else if (!this.#runTimer()) break
     }
-    if (outcome === undefined) {
-      this.#fail(phase, `${phase} never settled: nothing is left that could go on`)
-      return undefined
-    }
-    if ('value' in outcome) return outcome
-    this.#fail(phase, `${phase} threw ${say(outcome.error)}`, outcome.error)
+    const { outcome } = done
+    if (outcome !== undefined && 'value' in outcome) return outcome
+    if (outcome === undefined) this.#fail(phase, `${phase} never settled: nothing is left that could go on`)
+    else this.#fail(phase, `${phase} threw ${messageOf(outcome.error)}`, outcome.error)
     return undefined
-  }
-
-  #runAnyTimer(): boolean {
-    try {
-      return this.#clock.runNext()
-    } catch (error) {
-      this.#fail('timer', `a timer threw ${say(error)}`, error)
-      return true
-    }
-  }
-
-  // Checks
-
-  async #checkEnd(world: World): Promise<void> {
-    if (this.#failure !== undefined) return
-    await this.#check(world, 'end', Object.entries(this.#options.atEnd ?? {}))
   }
 
   async #check(
@@ -334,113 +261,39 @@ class Run<World, Input> {
     kind: 'invariant' | 'end',
     checks: readonly (readonly [string, RaceCheck<World>])[],
   ): Promise<void> {
-    if (this.#failure !== undefined) return
     for (const [name, check] of checks) {
+      if (this.#failure !== undefined) return
       try {
         const result = check(world)
-        const isRight = isThenable(result) ? await this.#outcomeOf(result, name) : result
-        if (isRight === false) this.#fail(kind, `'${name}' does not hold`)
+        const isKept = isThenable(result) ? await this.#resultOf(result, name) : result
+        if (isKept === false) this.#fail(kind, `'${name}' does not hold`)
       } catch (error) {
-        this.#fail(kind, `'${name}' does not hold: ${say(error)}`, error)
+        this.#fail(kind, `'${name}' does not hold: ${messageOf(error)}`, error)
       }
-      if (this.#hasFailed) return
     }
   }
 
-  /** Only promises may stand between a check and its answer. */
-  async #outcomeOf(result: PromiseLike<unknown>, name: string): Promise<unknown> {
-    let outcome: { value: unknown } | { error: unknown } | undefined
-    result.then(
-      (value) => (outcome = { value }),
-      (error: unknown) => (outcome = { error }),
-    )
-    for (let round = 0; round < CHECK_ROUNDS && outcome === undefined; round += 1) await this.#settle()
+  /** Awaits a check. It may wait for promises only: no turn is taken meanwhile. */
+  async #resultOf(result: PromiseLike<unknown>, name: string): Promise<unknown> {
+    const check = watchPromise(result)
+    for (let round = 0; round < CHECK_ROUNDS && check.outcome === undefined; round += 1) await this.#settle()
+    const { outcome } = check
     if (outcome === undefined) throw new AgentTasksError('RACE_HANG', `the check '${name}' never settled`)
     if ('error' in outcome) throw outcome.error
     return outcome.value
-  }
-
-  get #hasFailed(): boolean {
-    return this.#failure !== undefined
-  }
-
-  get #hasToStop(): boolean {
-    return this.#failure !== undefined && this.#afterFailure === 'stop'
   }
 
   #fail(kind: RaceFailure['kind'], message: string, cause?: unknown): void {
     this.#failure ??= { kind, message, after: this.#events.length, ...(cause !== undefined && { cause }) }
   }
 
-  #describe(open: readonly Line<World>[]): string {
-    const steps = open.map(({ name, open: label }) => `step '${label ?? ''}' of ${name}`)
-    const tasks = [...this.#unsettled].map((name) => `the promise '${name}'`)
-    return [...steps, ...tasks].join(', ')
-  }
-
-  async #settle(): Promise<void> {
-    for (let tick = 0; tick < this.#ticks; tick += 1) await SETTLED
+  #settle(): Promise<void> {
+    return runMicrotasks(this.#ticks)
   }
 }
 
-const SETTLED = Promise.resolve()
-const DEFAULT_TIMEOUT_MS = 3_600_000
-const DEFAULT_DRAIN_MS = 60_000
 const CHECK_ROUNDS = 10
 
-function toLine<World>(name: string, actor: RaceActor<World>, world: World, race: Race): Line<World> {
-  // A list of steps is the only actor that is no function.
-  const next = typeof actor === 'function' ? stepsOfGenerator(actor, world, race) : stepsOfList(actor)
-  return { name, next, open: undefined, isDone: false }
-}
-
-function stepsOfList<World>(steps: readonly RaceStep<World>[]): Line<World>['next'] {
-  let taken = 0
-  return () => {
-    const step = steps[taken]
-    if (step === undefined) return undefined
-    const run = typeof step === 'function' ? step : step.run
-    const label = typeof step === 'function' ? step.name : step.label
-    return {
-      label: label === '' ? `step ${taken + 1}` : label,
-      run: (world, race) => {
-        taken += 1
-        return run(world, race)
-      },
-    }
-  }
-}
-
-function stepsOfGenerator<World>(create: RaceGenerator<World>, world: World, race: Race): Line<World>['next'] {
-  let steps: Generator<unknown, unknown> | AsyncGenerator<unknown, unknown> | undefined
-  let label = 'starts'
-  let isDone = false
-  const note = (result: IteratorResult<unknown, unknown>): void => {
-    isDone = result.done === true
-    label = !isDone && typeof result.value === 'string' ? result.value : 'goes on'
-  }
-  return () => {
-    if (isDone) return undefined
-    return {
-      label,
-      run: () => {
-        // A generator that throws is done.
-        isDone = true
-        steps ??= create(world, race)
-        const result = steps.next()
-        if (isThenable(result)) return result.then(note)
-        note(result)
-        return undefined
-      },
-    }
-  }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
-}
-
-/** What was thrown, in one line or as it says itself. */
-function say(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : preview(error)
 }

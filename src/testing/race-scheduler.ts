@@ -1,51 +1,55 @@
 /**
- * Lets things take turns in the order that a `RaceOrder` says, for a property that wants to schedule by itself: the part of
- * `fc.Scheduler` that races need, with orders that shrink and never depend on what another run has drawn.
+ * A scheduler for a property that does its own scheduling: the part of `fc.Scheduler` that races need. It follows a `RaceOrder`, so
+ * its orders shrink, and they do not depend on what another run has drawn.
  */
-import type { Chooser, RaceOrder } from './race-order.js'
+import { runMicrotasks } from './microtasks.js'
+import { chooserOf, type RaceOrder } from './race-order.js'
 
 /** One item of a sequence. */
 export interface ScheduledItem {
-  /** What it is called in the printed order. */
+  /** Its name in the printed order. */
   readonly label: string
-  /** Does it; nothing else takes its turn until what it returns has settled. */
+  /** Called when the item's turn has come. The next turn starts when the promise has settled. */
   readonly builder: () => Promise<unknown>
 }
 
-/** Lets things take turns. Made by `createRaceScheduler`. */
+/** A scheduler. Made by `createRaceScheduler`. */
 export interface RaceScheduler {
-  /** Promises the same as `task`, when its turn has come. */
+  /**
+   * Holds a promise back: the returned promise settles as `task` did, in a turn of its own.
+   * @param label its name in the printed order. Default `promise`
+   */
   schedule<T>(task: Promise<T>, label?: string): Promise<T>
-  /** A function like `act` whose promises settle when their turn has come. */
+  /** Wraps a function so that each promise it returns is held back as by `schedule`. */
   scheduleFunction<Args extends unknown[], T>(
     act: (...args: Args) => Promise<T>,
     label?: string,
   ): (...args: Args) => Promise<T>
   /**
-   * Does the items one after the other, each when its turn has come. An item that rejects ends the sequence.
-   * @returns `task` settles when the sequence has ended
+   * Runs items one after the other, each in a turn of its own. An item that rejects ends the sequence.
+   * @returns `task` resolves when the sequence has ended; `faulty` when an item rejected
    */
   scheduleSequence(items: readonly ScheduledItem[]): { readonly task: Promise<{ done: boolean; faulty: boolean }> }
-  /** How many things wait for their turn. */
+  /** How many promises and items are waiting for their turn. */
   count(): number
-  /** Lets one thing take its turn, and waits for it. False when nothing waited. */
+  /** Takes one turn and waits for its end. Resolves with false when nothing was waiting. */
   waitOne(): Promise<boolean>
-  /** Lets things take their turns until nothing waits for one. */
+  /** Takes turns until nothing is waiting. */
   waitIdle(): Promise<void>
-  /** What has happened so far, one line for each turn. */
+  /** The turns so far, one line each. */
   toString(): string
 }
 
 interface Waiting {
   readonly label: string
-  /** Who goes on when it is taken. */
-  readonly line: number
+  /** The number of its sequence: choice 0 of an order goes on with the sequence of the last turn. */
+  readonly sequence: number
   readonly take: () => Promise<unknown>
 }
 
 /**
  * Makes a scheduler that follows an order.
- * @param order an order of `raceOrders`
+ * @param order an order drawn from `raceOrders`
  * @example
  * const scheduler = createRaceScheduler(order)
  * void scheduler.schedule(save('a'), 'a is saved')
@@ -53,34 +57,34 @@ interface Waiting {
  * await scheduler.waitIdle()
  */
 export function createRaceScheduler(order: RaceOrder): RaceScheduler {
-  const chooser: Chooser = order.chooser()
+  const chooser = chooserOf(order)
   const waiting: Waiting[] = []
   const taken: string[] = []
-  let lines = 0
+  let sequences = 0
   let last = -1
 
-  const offer = (label: string, line: number, take: () => Promise<unknown>): void => {
-    waiting.push({ label, line, take })
+  const offer = (label: string, sequence: number, take: () => Promise<unknown>): void => {
+    waiting.push({ label, sequence, take })
   }
   const schedule = <T>(task: Promise<T>, label = 'promise'): Promise<T> =>
     new Promise((resolve, reject) => {
-      offer(label, (lines += 1), () => {
+      offer(label, (sequences += 1), () => {
         task.then(resolve, reject)
         return task.catch(() => undefined)
       })
     })
   const waitOne = async (): Promise<boolean> => {
     if (waiting.length === 0) return false
-    const current = waiting.findIndex(({ line }) => line === last)
+    const current = waiting.findIndex(({ sequence }) => sequence === last)
     const sorted =
       current > 0 ? waiting.toSpliced(current, 1).toSpliced(0, 0, ...waiting.slice(current, current + 1)) : waiting
     const next = sorted[sorted.length > 1 ? chooser.choose(sorted.map(({ label }) => label)) : 0]
     if (next === undefined) return false
     waiting.splice(waiting.indexOf(next), 1)
-    last = next.line
+    last = next.sequence
     taken.push(next.label)
     await next.take()
-    await letPromisesGoOn()
+    await runMicrotasks(TICKS)
     return true
   }
 
@@ -91,11 +95,11 @@ export function createRaceScheduler(order: RaceOrder): RaceScheduler {
       (...args) =>
         schedule(act(...args), label),
     scheduleSequence: (items) => {
-      const line = (lines += 1)
+      const sequence = (sequences += 1)
       const task = (async () => {
         for (const { label, builder } of items) {
           const isDone = await new Promise<boolean>((resolve) => {
-            offer(label, line, () =>
+            offer(label, sequence, () =>
               builder().then(
                 () => resolve(true),
                 () => resolve(false),
@@ -111,16 +115,12 @@ export function createRaceScheduler(order: RaceOrder): RaceScheduler {
     count: () => waiting.length,
     waitOne,
     waitIdle: async () => {
-      await letPromisesGoOn()
+      await runMicrotasks(TICKS)
       while (await waitOne()) continue
     },
     toString: () => taken.map((label, turn) => `${turn + 1}. ${label}`).join('\n'),
   }
 }
 
-/** More than the promises between the end of one item and the start of the next. */
+/** More than the microtasks between the end of one item and the start of the next. */
 const TICKS = 12
-
-async function letPromisesGoOn(): Promise<void> {
-  for (let tick = 0; tick < TICKS; tick += 1) await Promise.resolve()
-}

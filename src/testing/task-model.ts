@@ -1,87 +1,79 @@
 /**
- * The model of a task manager: what the registry must do, as the specification says it, in the plainest way: one list of
- * tasks, looked through from end to end for every question. No actors, no indexes, no host code. The commands of
- * `manager-commands.ts` hold a manager against it, and this repository's own properties add who is told and when.
+ * A model of the task manager: what the registry must do according to the specification, in the simplest way. It is one list of
+ * tasks that every question searches from end to end; there are no actors, no indexes, and no callbacks. The commands of
+ * `manager-commands.ts` compare a manager with it.
  *
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
 
-/** Where a task stands. */
+/** The state of a task. */
 export type Status = 'running' | 'completed' | 'failed' | 'cancelled'
-/** Where the message about the end of a task stands. */
+/** The state of a task's result in the ledger. */
 export type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
 
-/** The fields of a record, `abortController` by its name. */
+/** The fields of a record. Times are in ms since the epoch. */
 export interface ModelRecord {
   /** The id of the task. */
   id: string
   /** The name of the subagent. */
   subagentName: string
-  /** What it is to achieve. */
+  /** What the subagent is to do. */
   goalPrompt: string
-  /** Who is told of the end. */
+  /** Whom the result is owed to. */
   owner: string
-  /** Where the task stands. */
+  /** The state of the task. */
   status: Status
-  /** Where the message about its end stands. */
+  /** The state of its result. */
   delivery: Delivery
-  /** In ms since the epoch. */
+  /** When it was launched or registered. */
   launchedAt: number
-  /** The number of the last change of status. */
+  /** The number of the last change of its status. */
   seq: number
-  /** In ms since the epoch. */
+  /** When it ended. */
   completedAt?: number
-  /** In ms since the epoch. */
+  /** When its result was delivered. */
   notifiedAt?: number
   /** What its run returned. */
   output?: object
-  /** What went wrong. */
+  /** Why it failed. */
   error?: string
-  /** The deadline, in ms after the launch. */
+  /** Its deadline, in ms after the launch. */
   timeoutMs?: number
-  /** How far it has come. */
+  /** The progress it last reported. */
   progress?: object
-  /** The name of its controller. */
+  /** The name of its abort controller. */
   abortController?: string
 }
 
-/** A task as the model keeps it: its record, and what a record does not show. */
+/** A task: its record, and what the record does not show. */
 export interface ModelTask {
-  /** Replaced, never changed, so that what was handed out stays as it was. */
+  /** The record. Each change replaces it, so that a record handed out stays as it was. */
   record: Readonly<ModelRecord>
-  /** Whether it was launched: then its slot outlives its record's end. */
-  isLaunched: boolean
+  /** Whether it was launched. The slot of a launched task is released when its run has ended, which may be after the task. */
+  readonly isLaunched: boolean
   /** Whether it holds a slot. */
   hasSlot: boolean
-  /** How long it may wind down, in ms. */
-  graceMs: number
-  /** Whether its deadline has passed. */
-  isOverdue: boolean
-  /** The message that carries it. */
+  /** The lease that holds its result. */
   lease: ModelLease | undefined
-  /** Waits that get its end before any reminder does. */
+  /** Leases of waits, which get its result before any reminder. */
   claims: ModelLease[]
-  /** Whether its owner was released without an heir: it owes nothing more. */
+  /** Whether its owner was released without an heir, so that it will owe nothing. */
   isDisowned: boolean
-  /** Whether a message that carried it was accepted after its lease had been returned. */
+  /** Whether a message with its result was accepted after the lease had been released. */
   isAccepted: boolean
-  /** Whether the handlers were told of its end. */
-  isAnnounced: boolean
-  /** Whether a message told only a part of it. */
+  /** Whether the handlers of its end have run. */
+  isHandled: boolean
+  /** Whether a message carried only a part of its result, and the rest was not read. */
   isUnread: boolean
-  /** Whether its output is longer than a message may be. */
-  isLong: boolean
-  /** What it appended. */
-  text: string
 }
 
-/** A message on its way, or a wait, and what it carries. */
+/** A lease: the results that one message, or one wait, carries. */
 export interface ModelLease {
-  /** The lease's id. */
+  /** The id of the lease. */
   id: string
-  /** The owner whose only exclusive lease it is. */
+  /** The owner, for an exclusive lease: an owner has one at most. */
   exclusiveOwner: string | undefined
-  /** What it carries. */
+  /** The tasks whose results it holds. */
   tasks: ModelTask[]
 }
 
@@ -91,49 +83,50 @@ export interface ModelTransition {
   kind: 'status' | 'delivery' | 'owner' | 'history'
   /** Its number among all changes, from 1. */
   seq: number
-  /** The task. */
+  /** The id of the task. */
   taskId: string
-  /** Who is told of the task's end. */
+  /** The owner of the task. */
   owner: string
-  /** What it was; null for a task that is new. */
+  /** The state before; null for a new task. */
   from: string | null
-  /** What it is now. */
+  /** The state after. */
   to: string
   /** When, in ms since the epoch. */
   at: number
   /** The task's record after the change. */
   record: Readonly<ModelRecord>
-  /** The lease that changed, for a change of the delivery. */
+  /** The lease, for a change of the delivery. */
   deliveryId?: string
 }
 
-/** What the host has to be told: a change of a task, or that an owner's delivery is over. */
-export type Told = { transition: ModelTransition; task: ModelTask } | { leaseEndedOf: string }
+/** What the manager has yet to emit: a change of a task, or the end of an owner's exclusive lease. */
+export type OutboxItem = { transition: ModelTransition; task: ModelTask } | { leaseEndedOf: string }
 
-/** The whole state of the model. The functions below ask it and change it. */
+/** The state of the model. The functions of this module query and change it. */
 export interface Ledger {
-  /** In ms since the epoch. */
+  /** The time, in ms since the epoch. */
   now: number
   /** How many tasks may run at once; -1 for no limit. */
   max: number
-  /** Whether a cancelled task owes a message too. */
+  /** Whether the result of a cancelled task is owed. */
   readonly notifyCancelled: boolean
   /** The number of the last change. */
   seq: number
   /** The retained tasks, in the order of registration. */
   tasks: ModelTask[]
-  /** Tasks that hold a slot; a cancelled launch holds its slot longer than its record lives. */
+  /** The tasks that hold a slot. A cancelled launch may hold its slot longer than its record is retained. */
   slots: ModelTask[]
-  /** When each expires. */
+  /** The expiry of each reservation, in ms since the epoch, by id. */
   readonly reservations: Map<string, number>
-  /** The messages on their way, by id. */
+  /** The leases, by id. */
   readonly leases: Map<string, ModelLease>
-  /** What the host has yet to be told, in order. */
-  readonly outbox: Told[]
+  /** What the manager has yet to emit, in order. */
+  readonly outbox: OutboxItem[]
 }
 
 /**
- * A ledger without tasks.
+ * Makes a ledger without tasks.
+ * @param max how many tasks may run at once; -1 for no limit
  * @param now in ms since the epoch
  * @example
  * const ledger = emptyLedger(2, false, 0)
@@ -152,9 +145,22 @@ export function emptyLedger(max: number, notifyCancelled: boolean, now: number):
   }
 }
 
-// Questions
+/** Makes a task that runs, to be passed to `admit`. */
+export function newTask(
+  fields: Omit<ModelRecord, 'status' | 'delivery' | 'seq'>,
+  { isLaunched = false }: { readonly isLaunched?: boolean } = {},
+): ModelTask {
+  return {
+    record: { ...fields, status: 'running', delivery: 'none', seq: 0 },
+    isLaunched,
+    ...{ hasSlot: false, lease: undefined, claims: [] },
+    ...{ isDisowned: false, isAccepted: false, isHandled: false, isUnread: false },
+  }
+}
 
-/** The retained task of this id. */
+// Queries
+
+/** The retained task with this id. */
 export const find = (ledger: Ledger, id: string): ModelTask | undefined =>
   ledger.tasks.find((task) => task.record.id === id)
 
@@ -162,27 +168,27 @@ const isOf = (owner: string | undefined) => (task: ModelTask) => owner === undef
 
 const bySeq = (a: ModelTask, b: ModelTask): number => a.record.seq - b.record.seq
 
-/** The tasks that run, of an owner or of all, in the order of registration. */
+/** The running tasks of an owner, or of all owners, in the order of registration. */
 export const running = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.status === 'running').filter(isOf(owner))
 
-/** What is owed and not on its way, in the order in which it ended. */
-export const pending = (ledger: Ledger, owner?: string): ModelTask[] =>
+/** The tasks whose results are owed and not leased, in the order in which they ended. */
+export const owed = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks
     .filter((task) => task.record.delivery === 'owed')
     .filter(isOf(owner))
     .sort(bySeq)
 
-/** What is on its way. */
+/** The tasks whose results are leased. */
 export const leased = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.delivery === 'leased').filter(isOf(owner))
 
-/** An expired reservation is as if it had never been. */
+/** The ids of the reservations that have not expired. */
 export function liveReservations(ledger: Ledger): string[] {
   return [...ledger.reservations].filter(([, expiry]) => ledger.now < expiry).map(([id]) => id)
 }
 
-/** Whether a launch would find a slot. */
+/** Whether a slot is free. */
 export const hasRoom = (ledger: Ledger): boolean =>
   ledger.max === -1 || ledger.slots.length + liveReservations(ledger).length < ledger.max
 
@@ -190,13 +196,13 @@ const historyLimit = (ledger: Ledger): number => (ledger.max === -1 ? 10 : 2 * l
 
 const isOwed = ({ record }: ModelTask): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
-/** Ended, told, owing nothing, and read as far as anyone has to. */
+/** Whether the history may drop it: it has ended, its handlers have run, it owes nothing, and nothing is left to read. */
 const isDroppable = (task: ModelTask): boolean =>
-  task.record.status !== 'running' && task.isAnnounced && !isOwed(task) && !task.isUnread
+  task.record.status !== 'running' && task.isHandled && !isOwed(task) && !task.isUnread
 
 // Changes
 
-function tell(
+function emit(
   ledger: Ledger,
   task: ModelTask,
   change: Pick<ModelTransition, 'kind' | 'from' | 'to'>,
@@ -215,23 +221,23 @@ function tell(
   ledger.outbox.push({ transition, task })
 }
 
-/** Registers a task; the reservation, if there is one, is used up. */
+/** Registers a task, with a reservation or without. A foreground task takes no slot. */
 export function admit(ledger: Ledger, task: ModelTask, isForeground: boolean, reservationId: string | undefined): void {
   if (reservationId !== undefined) ledger.reservations.delete(reservationId)
   task.record = { ...task.record, seq: ++ledger.seq }
   ledger.tasks.push(task)
   task.hasSlot = !isForeground
   if (task.hasSlot) ledger.slots.push(task)
-  tell(ledger, task, { kind: 'status', from: null, to: 'running' })
+  emit(ledger, task, { kind: 'status', from: null, to: 'running' })
 }
 
-/** The run of a task has ended: its slot is free. */
+/** Frees a task's slot. */
 export function releaseSlot(ledger: Ledger, task: ModelTask): void {
   task.hasSlot = false
   ledger.slots = ledger.slots.filter((other) => other !== task)
 }
 
-/** Ends a task that runs. */
+/** Ends a running task. */
 export function settle(
   ledger: Ledger,
   task: ModelTask,
@@ -242,9 +248,9 @@ export function settle(
   const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
   task.record = { ...task.record, ...end, delivery, completedAt: ledger.now, seq: ++ledger.seq }
   if (!task.isLaunched) releaseSlot(ledger, task)
-  tell(ledger, task, { kind: 'status', from: 'running', to: end.status })
+  emit(ledger, task, { kind: 'status', from: 'running', to: end.status })
   if (claim) putIn(claim, task)
-  if (owes) tell(ledger, task, { kind: 'delivery', from: 'none', to: delivery }, claim?.id)
+  if (owes) emit(ledger, task, { kind: 'delivery', from: 'none', to: delivery }, claim?.id)
 }
 
 function putIn(lease: ModelLease, task: ModelTask): void {
@@ -261,7 +267,7 @@ function takeOut(task: ModelTask): void {
 function setDelivery(ledger: Ledger, task: ModelTask, to: Delivery, deliveryId?: string): void {
   const from = task.record.delivery
   task.record = { ...task.record, delivery: to, ...(to === 'delivered' && { notifiedAt: ledger.now }) }
-  tell(ledger, task, { kind: 'delivery', from, to }, deliveryId)
+  emit(ledger, task, { kind: 'delivery', from, to }, deliveryId)
 }
 
 function deliver(ledger: Ledger, task: ModelTask, deliveryId?: string): void {
@@ -273,39 +279,39 @@ function deliver(ledger: Ledger, task: ModelTask, deliveryId?: string): void {
 const isDelivering = (ledger: Ledger, owner: string): boolean =>
   [...ledger.leases.values()].some((lease) => lease.exclusiveOwner === owner)
 
-/** Takes what is owed into a lease; undefined when there is nothing, or another exclusive lease of the owner is out. */
+/** Leases what is owed. Returns undefined when nothing is owed, or when the owner has another exclusive lease. */
 export function takeLease(ledger: Ledger, id: string, owner?: string, isExclusive = false): ModelLease | undefined {
   const exclusiveOwner = isExclusive ? owner : undefined
   if (exclusiveOwner !== undefined && isDelivering(ledger, exclusiveOwner)) return undefined
-  return leaseThese(ledger, { id, exclusiveOwner, tasks: [] }, pending(ledger, owner))
+  return lease(ledger, { id, exclusiveOwner, tasks: [] }, owed(ledger, owner))
 }
 
-/** A wait takes what is owed of the tasks it awaits, and, before any reminder, what they owe when they end. */
+/** Leases, for a wait, what its tasks owe now, and what they will owe when they end, before any reminder gets it. */
 export function takeClaim(ledger: Ledger, id: string, awaited: readonly ModelTask[]): ModelLease | undefined {
   const claimed = awaited.filter(({ record }) => record.status === 'running' || record.delivery === 'leased')
-  const owed = awaited.filter(({ record }) => record.delivery === 'owed').sort(bySeq)
-  const lease = leaseThese(ledger, { id, exclusiveOwner: undefined, tasks: [] }, owed, claimed.length > 0)
-  if (lease) for (const task of claimed) task.claims.push(lease)
-  return lease
+  const ended = awaited.filter(({ record }) => record.delivery === 'owed').sort(bySeq)
+  const claim = lease(ledger, { id, exclusiveOwner: undefined, tasks: [] }, ended, claimed.length > 0)
+  if (claim) for (const task of claimed) task.claims.push(claim)
+  return claim
 }
 
-function leaseThese(ledger: Ledger, lease: ModelLease, tasks: ModelTask[], even = false): ModelLease | undefined {
-  if (tasks.length === 0 && !even) return undefined
-  ledger.leases.set(lease.id, lease)
+function lease(ledger: Ledger, made: ModelLease, tasks: ModelTask[], mayBeEmpty = false): ModelLease | undefined {
+  if (tasks.length === 0 && !mayBeEmpty) return undefined
+  ledger.leases.set(made.id, made)
   for (const task of tasks) {
-    putIn(lease, task)
-    setDelivery(ledger, task, 'leased', lease.id)
+    putIn(made, task)
+    setDelivery(ledger, task, 'leased', made.id)
   }
-  return lease
+  return made
 }
 
-/** The message was accepted. */
+/** Ends a lease whose message was accepted: its results are delivered. */
 export function acknowledge(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) deliver(ledger, task, lease.id)
   endLease(ledger, lease)
 }
 
-/** The message was not accepted: what it carried is owed again, or goes to whoever waits for it. */
+/** Ends a lease whose message was not accepted: its results go to the waits that claim them, and the rest is owed again. */
 export function release(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) giveBack(ledger, task, lease)
   endLease(ledger, lease)
@@ -327,7 +333,7 @@ function giveBack(ledger: Ledger, task: ModelTask, lease: ModelLease): void {
     return
   }
   putIn(claim, task)
-  tell(ledger, task, { kind: 'delivery', from: 'leased', to: 'leased' }, claim.id)
+  emit(ledger, task, { kind: 'delivery', from: 'leased', to: 'leased' }, claim.id)
 }
 
 function endLease(ledger: Ledger, lease: ModelLease): void {
@@ -336,7 +342,7 @@ function endLease(ledger: Ledger, lease: ModelLease): void {
   if (lease.exclusiveOwner !== undefined) ledger.outbox.push({ leaseEndedOf: lease.exclusiveOwner })
 }
 
-/** A message whose lease had been returned was accepted after all. */
+/** A message was accepted after its lease had been released. */
 export function acceptLate(ledger: Ledger, tasks: readonly ModelTask[], deliveryId: string): void {
   for (const task of tasks) {
     if (task.record.delivery === 'owed') deliver(ledger, task, deliveryId)
@@ -344,33 +350,36 @@ export function acceptLate(ledger: Ledger, tasks: readonly ModelTask[], delivery
   }
 }
 
-/** The model of the host knows of this task: it owes nothing any more. */
-export function notify(ledger: Ledger, id: string): void {
+/** Marks the result of a task as delivered. */
+export function markNotified(ledger: Ledger, id: string): void {
   const task = find(ledger, id)
   if (task) deliver(ledger, task)
 }
 
-/** @returns how many tasks it was about */
+/**
+ * Hands what an owner owes and runs to an heir; without an heir it is no longer owed.
+ * @returns how many tasks were affected
+ */
 export function releaseOwner(ledger: Ledger, owner: string, heir: string | undefined): number {
-  const all = [running(ledger, owner), pending(ledger, owner), leased(ledger, owner)] as const
+  const all = [running(ledger, owner), owed(ledger, owner), leased(ledger, owner)] as const
   if (heir === owner) return all.flat().length
   for (const task of all.flat()) {
     if (heir !== undefined) {
       task.record = { ...task.record, owner: heir }
-      tell(ledger, task, { kind: 'owner', from: owner, to: heir })
+      emit(ledger, task, { kind: 'owner', from: owner, to: heir })
     } else if (task.record.delivery === 'owed') setDelivery(ledger, task, 'none')
     else task.isDisowned = true
   }
   return all.flat().length
 }
 
-/** Drops the earliest ended records that owe nothing, until the history is within its limit (A7). */
+/** Drops the records that ended earliest and owe nothing, until the history is within its limit. */
 export function prune(ledger: Ledger): void {
   for (;;) {
     const ended = ledger.tasks.filter((task) => task.record.status !== 'running')
     const [oldest] = ended.filter(isDroppable).sort(bySeq)
     if (ended.length <= historyLimit(ledger) || !oldest) return
     ledger.tasks = ledger.tasks.filter((task) => task !== oldest)
-    tell(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
+    emit(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
   }
 }

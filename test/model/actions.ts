@@ -1,15 +1,13 @@
 /**
- * What can be done to a registry, as data: the model and the real thing interpret the same actions, those of the commands
- * and those that handlers, subscribers and abort listeners take when they are called.
+ * The actions on a manager, as data. The model and the real manager take the same actions: those of the commands, and those of the
+ * scripts that handlers, subscribers and abort listeners run when they are called.
  *
- * It is longer than most files because every kind of action stands here twice: as a type and as an arbitrary.
+ * It is longer than most files because every kind of action is here twice: as a type and as an arbitrary.
  */
 import fc from 'fast-check'
+import { nth, record, type Nth } from './drawing.js'
 
-/** Counts back from the latest of what was taken or made so far: reservations, leases, subscriptions, runs or waits. */
-type Nth = number
-
-/** A task: one that runs or is retained, counted back from the latest registered, or whatever bears an id. */
+/** A running or a retained task, counted back from the latest registered, or the task with an id. */
 export type Target = { readonly of: 'running' | 'all'; readonly nth: Nth } | { readonly id: string }
 
 export interface TaskFields {
@@ -22,7 +20,7 @@ export interface TaskFields {
 
 export type StreamName = 'transitions' | 'settled' | 'owed' | 'running' | 'progress' | 'actor'
 
-/** What a callback of the host does when it is called. */
+/** The actions of a callback. */
 export type Script = readonly Action[]
 
 export type Action =
@@ -75,10 +73,10 @@ export type Action =
   | { readonly do: 'look' }
   | { readonly do: 'throw' }
 
-/** What only a command may do. */
+/** An action that only a command may take, besides those of scripts. */
 export type TopAction = Action | { readonly do: 'advance'; readonly ms: number }
 
-/** What a run may return and what the record keeps of it. */
+/** What a run may return, and what the record keeps. */
 export const outputs: readonly { readonly given: unknown; readonly kept: object }[] = [
   { given: { final_message: 'done', emitted_vars: { n: 1 } }, kept: { final_message: 'done', emitted_vars: { n: 1 } } },
   { given: {}, kept: {} },
@@ -89,25 +87,25 @@ export const outputs: readonly { readonly given: unknown; readonly kept: object 
   { given: [1, { b: 2n }], kept: { final_message: '[1,{"b":"2"}]' } },
   { given: { deep: { list: [new Date(0)] } }, kept: { deep: { list: ['1970-01-01T00:00:00.000Z'] } } },
   { given: Object.defineProperty({}, 'x', { enumerable: true, get: throwing }), kept: { x: '[unreadable: no]' } },
-  // Longer than the reminders of these properties may be.
+  // Longer than REMINDER_CHARS allows.
   { given: { final_message: 'long '.repeat(100) }, kept: { final_message: 'long '.repeat(100) } },
 ]
 
-/** The output in `outputs` whose reminder is cut. */
+/** The index of the output whose reminder is cut. */
 export const LONG_OUTPUT = 9
 
-/** What a run may fail with and what the record says of it. */
-export const reasons: readonly { readonly given: unknown; readonly told: string }[] = [
-  { given: new Error('broken'), told: 'broken' },
-  { given: 'plain words', told: 'plain words' },
-  { given: undefined, told: 'The run failed without saying why.' },
-  { given: new TypeError(''), told: 'TypeError' },
-  { given: { message: 'in a message' }, told: 'in a message' },
-  { given: 42, told: 'The run failed with 42.' },
-  { given: Object.assign(new Error(), { message: {} }), told: 'Error' },
+/** What a run may fail with, and the error text of the record. */
+export const reasons: readonly { readonly given: unknown; readonly text: string }[] = [
+  { given: new Error('broken'), text: 'broken' },
+  { given: 'plain words', text: 'plain words' },
+  { given: undefined, text: 'The run failed without saying why.' },
+  { given: new TypeError(''), text: 'TypeError' },
+  { given: { message: 'in a message' }, text: 'in a message' },
+  { given: 42, text: 'The run failed with 42.' },
+  { given: Object.assign(new Error(), { message: {} }), text: 'Error' },
   {
     given: Object.defineProperty(new Error(), 'message', { get: throwing }),
-    told: 'The run failed with an object that cannot be shown.',
+    text: 'The run failed with an object that cannot be shown.',
   },
 ]
 
@@ -115,7 +113,7 @@ function throwing(): never {
   throw new Error('no')
 }
 
-/** Calls with arguments of the wrong kind, and the class of the error they must throw, or what they must answer. */
+/** Calls with invalid arguments, and the class of the error they must throw, or what they must return. */
 export const badInputs = {
   'register nothing': 'InvalidInputError',
   'register without a name': 'InvalidInputError',
@@ -151,16 +149,10 @@ export const OWNERS = ['main', 'sub', 'other'] as const
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'ab', 'agent-1', 'agent-2', 'agent-3', '__proto__', 'a.b', '*'] as const
 const CONTROLLERS = ['c1', 'c2', 'c3'] as const
 
-/** The `nth` of a list, counted back from its end and around; undefined of an empty one. */
-export function nthLast<T>(list: readonly T[], nth: Nth): T | undefined {
-  return list[list.length - 1 - (nth % list.length)]
-}
-
-// Arbitraries. Most of what is drawn should do something: an action that nothing answers to teaches little.
+// Arbitraries. Their weights are chosen so that most of the actions have an effect.
 
 const id = fc.constantFrom(...IDS)
 const owner = fc.constantFrom(...OWNERS)
-const nth = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.nat(5) })
 const duration = fc.constantFrom(0, 1, 5, 10)
 const controller = fc.constantFrom(...CONTROLLERS)
 const value = fc.nat(outputs.length - 1)
@@ -178,14 +170,6 @@ const target = (of: 'running' | 'all'): fc.Arbitrary<Target> =>
   )
 const runningTask = target('running')
 const anyTask = target('all')
-
-/** Leaves out what is undefined, as a caller would. */
-function record<T>(shape: { [K in keyof T]: fc.Arbitrary<T[K] | undefined> }): fc.Arbitrary<T> {
-  return fc.record(shape as Record<string, fc.Arbitrary<unknown>>).map((fields) => {
-    const given = Object.entries(fields).filter(([, value]) => value !== undefined)
-    return Object.fromEntries(given) as T
-  })
-}
 
 const action = <A extends Action['do']>(
   name: A,
@@ -264,7 +248,7 @@ const others: fc.Arbitrary<Action>[] = [
   action('bad', { input: fc.constantFrom(...(Object.keys(badInputs) as BadInput[])) }),
 ]
 
-/** Everything but subscriptions. */
+/** All actions but subscriptions. */
 const plain = [...times(6, beginnings), ...times(4, endings), ...times(3, deliveries), ...others]
 
 const subscribing = (script: fc.Arbitrary<Script>): fc.Arbitrary<Action>[] => [
@@ -287,7 +271,7 @@ const script: fc.Arbitrary<Script> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(action('dispose', {}), fc.oneof(...plain)) },
 )
 
-// A registry that is always disposed early would learn little.
+// Rare: after it, other actions have little effect.
 const disposal = fc.oneof({ weight: 3, arbitrary: fc.oneof(...plain) }, { weight: 1, arbitrary: action('dispose', {}) })
 
 const advance: fc.Arbitrary<TopAction> = record<TopAction>({
@@ -295,7 +279,7 @@ const advance: fc.Arbitrary<TopAction> = record<TopAction>({
   ms: fc.constantFrom(0, 1, 4, 5, 10, 30),
 })
 
-/** The commands of one run, each as an action. */
+/** The actions of the commands. */
 export const topActions: fc.Arbitrary<TopAction>[] = [
   ...plain,
   ...times(4, subscribing(script)),
@@ -307,7 +291,7 @@ export const topActions: fc.Arbitrary<TopAction>[] = [
 
 const namesake = fields(fc.constantFrom('a', 'a', 'b'))
 
-/** Few ids, used again and again, and runs that outlive their tasks. */
+/** Few ids, used again and again, and runs that go on after their tasks have ended. */
 export const namesakeActions: fc.Arbitrary<TopAction>[] = [
   ...times(6, [
     action('launch', {
@@ -334,7 +318,7 @@ export const namesakeActions: fc.Arbitrary<TopAction>[] = [
 
 const twoOwners = fc.constantFrom('main', 'sub')
 
-/** What is owed to whom: leases, late acceptances, owners that go, messages that were cut. */
+/** The ledger: leases, late acceptances, released owners, cut messages. */
 export const ledgerActions: fc.Arbitrary<TopAction>[] = [
   ...times(3, [
     action('register', {
@@ -355,7 +339,7 @@ export const ledgerActions: fc.Arbitrary<TopAction>[] = [
   ...subscribing(script),
 ]
 
-/** How a registry is made. */
+/** The options of a manager. */
 export interface RegistrySettings {
   readonly maxAsyncTasks: number
   readonly notifyCancelled: boolean
@@ -368,14 +352,14 @@ export const registrySettings: fc.Arbitrary<RegistrySettings> = fc.record({
   graceMs: duration,
 })
 
-/** A history that forgets what owes nothing at once, or nearly so. */
+/** A history that keeps at most two records that owe nothing. */
 export const forgetfulSettings: fc.Arbitrary<RegistrySettings> = fc.record({
   maxAsyncTasks: fc.constantFrom(0, 1),
   notifyCancelled: fc.constant(false),
   graceMs: duration,
 })
 
-/** A history that forgets everything that owes nothing. */
+/** A history that keeps no record that owes nothing. */
 export const obliviousSettings: fc.Arbitrary<RegistrySettings> = fc.record({
   maxAsyncTasks: fc.constant(0),
   notifyCancelled: fc.constant(false),

@@ -1,29 +1,23 @@
 /**
- * S10: command tasks that an agent submits, against the model of the lanes with commands of its own: whatever happens to the command
- * task by whomever, the async task ends as it did, and what someone else ended is a failure that says so and is owed.
+ * S10: command tasks that an agent submits, against the model of the lanes with two more commands. The async task ends as its command
+ * task does. If anyone but the agent ended the command task, the async task has failed, says so, and is owed.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { EndStatus } from '../../src/protocol/command-tasks.js'
-import { submissionOf, type LaneAction } from '../../src/testing/lane-actions.js'
-import { laneSettings } from '../../src/testing/lane-arbitraries.js'
-import {
-  compareLanes,
-  laneCommands,
-  takeLaneAction,
-  type LaneCommand,
-  type LaneStep,
-} from '../../src/testing/lane-commands.js'
-import { createLaneHost, type LaneHost } from '../../src/testing/lane-host.js'
-import { createLaneModel, type LaneModel } from '../../src/testing/lane-model.js'
+import { submissionOf, type LaneAction } from './lanes/actions.js'
+import { laneSettings } from './lanes/arbitraries.js'
+import { compareLanes, laneCommands, takeLaneAction, type LaneCommand, type LaneStep } from './lanes/commands.js'
+import { createLaneHost, type LaneHost } from './lanes/host.js'
+import { createLaneModel, type LaneModel } from './lanes/model.js'
 import { createSubmitCommandsTool, type SubmitCommandsOptions } from '../../src/tools/submit-commands.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
-/** How the tool is made; a fault makes it wrong. */
+/** How the tool is made; a planted fault makes it wrong. */
 export type CreateTool = typeof createSubmitCommandsTool
 
-/** A command task as the agent should know it. */
+/** A command task that the agent submitted. */
 interface AgentTask {
   readonly asyncId: string
   readonly taskId: string
@@ -86,11 +80,11 @@ const cancel = (nth: number): LaneCommand<AgentModel, AgentHost> => ({
   toString: () => `agent cancels ${nth}`,
 })
 
-/** Notes the ends, and compares every async task with its command task. */
+/** Records the ends of command tasks, and compares every async task with its command task. */
 function follow({ log, action }: LaneStep, model: AgentModel, host: AgentHost): void {
   for (const entry of log) {
-    if (!('told' in entry) || entry.told.type !== 'task_complete') continue
-    const { taskId, status, error } = entry.told
+    if (!('event' in entry) || entry.event.type !== 'task_complete') continue
+    const { taskId, status, error } = entry.event
     const task = model.agentTasks.find((one) => one.taskId === taskId)
     if (task !== undefined) Object.assign(task, { end: status, error: error?.message })
   }
@@ -98,7 +92,7 @@ function follow({ log, action }: LaneStep, model: AgentModel, host: AgentHost): 
     const record = host.manager.getTask(asyncId)
     const after = `S10: ${asyncId} after ${JSON.stringify(action)}`
     if (isCancelledByAgent) {
-      // It owes nothing, so the history may have dropped it.
+      // The history may have dropped it, since it owes nothing.
       if (record !== undefined) assert.deepEqual([record.status, record.delivery], ['cancelled', 'none'], after)
       continue
     }
@@ -110,14 +104,12 @@ function follow({ log, action }: LaneStep, model: AgentModel, host: AgentHost): 
   }
 }
 
-/** What an agent submits, beside everything that may happen to the task manager meanwhile. */
+/** The agent submits and cancels among all other actions. */
 export function agentCommandsProperty(createTool: CreateTool = createSubmitCommandsTool) {
-  const others = laneCommands({
-    afterEach: (step, model, host) => follow(step, model as AgentModel, host as AgentHost),
-  })
+  const other = laneCommands((step, model, host) => follow(step, model as AgentModel, host as AgentHost))
   const commands: fc.Arbitrary<LaneCommand<AgentModel, AgentHost>>[] = [
-    ...others,
-    ...others,
+    // Listed twice, to draw them more often.
+    ...[other, other],
     submission.map(submit),
     fc.nat(5).map(cancel),
   ]

@@ -1,6 +1,7 @@
-/** Ways to part an async task from its command task (S10), through public options and wrappers alone. */
+/** Planted faults of S10, through public options and wrappers only: the async task does not follow its command task. */
 import { map } from 'rxjs'
 import { createSubmitCommandsTool, type SubmitCommandsOptions } from '../../src/tools/submit-commands.js'
+import { overriding } from '../support/overriding.js'
 import type { CreateTool } from './agent-commands.property.js'
 
 export interface AgentFault {
@@ -15,26 +16,19 @@ const withOptions =
   (options) =>
     createSubmitCommandsTool({ ...options, ...change(options) })
 
-/** The task manager as the tool sees it, with one thing otherwise. */
-function managerWith(
+/** The tool with another task manager. */
+const managerWith = (
   { taskManager }: SubmitCommandsOptions,
-  change: Partial<Record<keyof SubmitCommandsOptions['taskManager'], unknown>>,
-): Partial<SubmitCommandsOptions> {
-  const seen = new Proxy(taskManager, {
-    get: (target, name) => {
-      if (Object.hasOwn(change, name)) return Reflect.get(change, name) as unknown
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-  return { taskManager: seen }
-}
+  replaced: Partial<Record<keyof SubmitCommandsOptions['taskManager'], unknown>>,
+): Partial<SubmitCommandsOptions> => ({
+  taskManager: overriding(taskManager, replaced as Partial<SubmitCommandsOptions['taskManager']>),
+})
 
 export const agentFaults: readonly AgentFault[] = [
   {
-    name: 'cancelled-by-others-passes-for-done',
+    name: 'cancelled-by-others-counts-as-completed',
     invariant: 'S10',
-    description: 'The tool takes a command task that someone else cancelled for one that completed.',
+    description: 'The tool takes a command task that was cancelled by another client for a completed one.',
     createTool: withOptions((options) =>
       managerWith(options, {
         complete$: options.taskManager.complete$.pipe(
@@ -44,9 +38,9 @@ export const agentFaults: readonly AgentFault[] = [
     ),
   },
   {
-    name: 'failed-passes-for-cancelled',
+    name: 'failed-counts-as-cancelled',
     invariant: 'S10',
-    description: 'A command task that fails is told of as one that was called off.',
+    description: 'The tool takes a failed command task for a cancelled one.',
     createTool: withOptions((options) =>
       managerWith(options, {
         complete$: options.taskManager.complete$.pipe(
@@ -64,7 +58,7 @@ export const agentFaults: readonly AgentFault[] = [
     createTool: withOptions((options) => managerWith(options, { cancelTask: () => false })),
   },
   {
-    name: 'nobody-is-owed',
+    name: 'acknowledges-a-failed-run',
     invariant: 'S10',
     description: 'An async task whose run has failed is acknowledged at once.',
     createTool: withOptions(({ getAsyncTaskManager }) => {
@@ -74,9 +68,9 @@ export const agentFaults: readonly AgentFault[] = [
     }),
   },
   {
-    name: 'owed-to-another',
+    name: 'owed-to-the-default-owner',
     invariant: 'S10',
-    description: 'The end is owed to whoever is the default owner.',
+    description: 'The result is owed to the default owner instead of the agent.',
     createTool: ({ owner: _, ...options }) => createSubmitCommandsTool(options),
   },
 ]

@@ -1,10 +1,10 @@
 /**
- * A10: one task's life visits as many elements, reads the clock and sets timers at most as often, and makes as many
- * transitions in a crowd as it does alone.
+ * A10: the life of one task visits as many elements, reads the clock and sets timers at most as often, and makes as many transitions
+ * among many other tasks as it does alone.
  *
- * A life: reserve, register or launch with a deadline, report, append, complete, lease, acknowledge, be pruned. The crowd
- * belongs to other owners: it runs, is owed, is on its way, and holds reservations. What is owed to it fills the history, so
- * that a life ends with the pruning of its own record.
+ * A life: reserve, register or launch with a deadline, report, append, complete, lease, acknowledge, be pruned. The other tasks have
+ * other owners; they run, are owed or leased, or hold reservations. Their owed results fill the history, so that a life
+ * ends with the pruning of its own record.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -31,13 +31,13 @@ const crowds: fc.Arbitrary<Crowd> = fc.record({
   leased: size,
   reserved: size,
 })
-const nobodyElse: Crowd = { running: 0, owed: HISTORY, leased: 0, reserved: 1 }
+const noCrowd: Crowd = { running: 0, owed: HISTORY, leased: 0, reserved: 1 }
 
 export function costProperty(subject: Subject) {
   const measureAlone = (isLaunched: boolean): Record<string, number> => {
-    // What is done once in a process, such as compiling a schema, is no part of a life.
-    measureLife(subject, nobodyElse, isLaunched)
-    return measureLife(subject, nobodyElse, isLaunched)
+    // The first life pays for what is done once in a process, such as compiling a schema.
+    measureLife(subject, noCrowd, isLaunched)
+    return measureLife(subject, noCrowd, isLaunched)
   }
   const alone = { registered: measureAlone(false), launched: measureAlone(true) }
   assert.equal(alone.registered['retained'], HISTORY)

@@ -1,4 +1,4 @@
-/** A10: what one task's life costs. */
+/** A10: the cost of one task's life. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
@@ -8,7 +8,7 @@ import { countVisits } from '../support/visits.js'
 import { costProperty } from './cost.property.js'
 
 describe('the cost of one life', () => {
-  it('A10: visits as many elements, reads the clock as often and tells as much in a crowd as alone', async () => {
+  it('A10: visits as many elements, reads the clock as often and emits as much in a crowd as alone', async () => {
     await checkProperty('cost', costProperty(createSubject()), { numRuns: 50 })
   })
 })

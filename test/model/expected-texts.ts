@@ -1,16 +1,15 @@
-/** What the package must say, word by word, where the seeds or the specification give the words. */
+/** The exact texts of the package, where the seeds or the specification give them. */
 import { reasons } from './actions.js'
 import type { ModelRecord, ModelTask } from '../../src/testing/task-model.js'
 
-/** How the model sees a run end; `index` is that of the output or the reason in the lists of `actions.ts`. */
+/** The end of a run in the model; `index` is the index of the output or reason in the lists of `actions.ts`. */
 export type ModelOutcome =
   | { readonly type: 'returned' | 'threw'; readonly index: number }
   | { readonly type: 'skipped' }
   | { readonly type: 'abandoned' }
 
-/** The reminder of seed 003; `cut` stands for one that is longer than these properties allow. */
+/** The reminder of seed 003. */
 export function reminderText(tasks: readonly ModelTask[], running: number): string {
-  if (tasks.some(({ isLong }) => isLong)) return 'cut'
   const parts = tasks.length > 0 ? [`${tasks.length} async task(s) completed:`] : []
   for (const { record } of tasks) parts.push(JSON.stringify(notification(record), null, 2))
   if (running > 0) parts.push(`${running} async task(s) still running.`)
@@ -27,7 +26,7 @@ function notification({ id, status, output, error }: ModelRecord): object {
 
 export const limitText = (max: number): string => `Max async tasks (${max}) reached`
 
-/** What a task fails with that its deadline ended; `reported` is what its run said afterwards. */
+/** The error of a task that was ended by its deadline; `reported` is what its run reported afterwards. */
 export function timeoutText({ record }: ModelTask, reported?: string): string {
   const limit = record.timeoutMs === 0 ? '0 s' : `${record.timeoutMs} ms`
   const said = reported === undefined ? '' : ` It then reported: ${reported}`
@@ -35,7 +34,7 @@ export function timeoutText({ record }: ModelTask, reported?: string): string {
 }
 
 export function failureText(outcome: ModelOutcome): string {
-  if (outcome.type === 'threw') return reasons[outcome.index]!.told
+  if (outcome.type === 'threw') return reasons[outcome.index]!.text
   return outcome.type === 'skipped'
     ? 'The run was aborted before it started.'
     : 'The run did not stop when it was asked to.'

@@ -1,30 +1,28 @@
-/** What the model and the real thing have in common: both take actions, keep a log and can be looked at. */
+/** What the model and the real manager have in common: both take actions, keep a log, and show their state. */
 import type { Action, TopAction } from './actions.js'
-
-/** What an action answered, or the error it threw. */
-export type Answer = { readonly returned: unknown } | { readonly threw: string }
+import type { Answer } from './drawing.js'
 
 export interface Host {
-  /** Takes an action and answers it at once. */
+  /** Takes an action. */
   act(action: TopAction): Answer
-  /** Lets everything come in that is under way without the clock: outcomes of runs, ends of waits. */
+  /** Completes what needs no clock: outcomes of runs, ends of waits. */
   drain(): Promise<void>
-  /** Everything that can be seen from outside. */
+  /** Everything observable. */
   observe(): unknown
-  /** What the callbacks of the host were told and did since the last call, in order. */
+  /** The calls of the host's callbacks and what they did, in order, since the last `takeLog`. */
   takeLog(): unknown[]
 }
 
-/** How often the script of one subscription runs; later calls of it are only logged. */
+/** How often the script of a subscription runs; later calls are only logged. */
 export const SCRIPT_USES = 3
 
-/** How many actions the scripts may take in one step of the host. */
+/** How many actions all scripts may take in one step, because they may set each other off. */
 export const SCRIPT_FUEL = 30
 
-/** How long the part of a reminder about one task may be: only the long output is longer. */
+/** The most characters of a reminder about one task. Only the long output exceeds it. */
 export const REMINDER_CHARS = 400
 
-/** What both hosts subscribe to first, so that everything that is told is in the log. */
+/** What both hosts subscribe to first, so that every event is in the log. */
 export const baseSubscriptions: readonly Action[] = [
   { do: 'subscribe', stream: 'transitions', script: [] },
   { do: 'subscribe', stream: 'settled', script: [] },
@@ -35,7 +33,7 @@ export const baseSubscriptions: readonly Action[] = [
   { do: 'on', status: 'cancelled', script: [] },
 ]
 
-/** How one side takes each kind of action. */
+/** What one side does for each kind of action. */
 export type Performers = {
   readonly [Kind in TopAction['do']]: (action: Extract<TopAction, { do: Kind }>) => unknown
 }

@@ -1,12 +1,13 @@
 /**
- * The in-process engine: whatever work does, and whenever it is aborted, it settles once, starts only if it was not aborted
- * before, is abandoned only after its grace, and nobody is hurt by its abort listeners.
+ * The in-process engine: work settles once, starts only if it was not aborted before, and is abandoned only after its grace. An error of
+ * an abort listener is reported and has no other effect.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Outcome } from '../../src/engine/engine.js'
 import { createInProcessEngine } from '../../src/engine/in-process.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
+import { runMicrotasks } from '../../src/testing/microtasks.js'
 
 type Event =
   | { readonly do: 'abort' }
@@ -15,10 +16,10 @@ type Event =
   | { readonly do: 'turn' }
 
 interface Plan {
-  /** How the work begins: it throws at once, or gives a promise that ends later. */
+  /** The work throws, returns, or returns a promise that settles later. */
   readonly beginning: 'throws' | 'promises' | 'returns'
   readonly graceMs: number
-  /** Abort listeners of the work: each throws, rejects or is quiet. */
+  /** The abort listeners of the work. */
   readonly listeners: readonly ('throws' | 'rejects' | 'quiet')[]
   readonly events: readonly Event[]
 }
@@ -71,7 +72,7 @@ async function check({ beginning, graceMs, listeners, events }: Plan): Promise<v
   })
   void run.settled.then((outcome) => settled.push(outcome))
 
-  // What must have happened, step by step.
+  // The expected state, updated step by step.
   const expected: { settled?: Outcome['type']; late?: Outcome['type']; begun: boolean; end?: Outcome['type'] } = {
     begun: false,
   }
@@ -82,7 +83,7 @@ async function check({ beginning, graceMs, listeners, events }: Plan): Promise<v
     else if (expected.settled === 'abandoned' && type !== 'abandoned') expected.late = type
   }
   const turn = async (): Promise<void> => {
-    for (let tick = 0; tick < 6; tick += 1) await Promise.resolve()
+    await runMicrotasks(6)
     if (!expected.begun && expected.settled !== 'skipped') {
       if (abortedAt !== undefined) settle('skipped')
       else expected.begun = true
@@ -101,7 +102,7 @@ async function check({ beginning, graceMs, listeners, events }: Plan): Promise<v
         }
         break
       case 'advance':
-        // Microtasks come before any timer.
+        // Microtasks run before timers.
         await turn()
         clock.advance(each.ms)
         if (abortedAt !== undefined && clock.now() >= abortedAt + graceMs) settle('abandoned')

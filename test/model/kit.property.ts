@@ -1,8 +1,9 @@
-/** The kit's own model, commands and arbitraries, held against the real manager: what users get must be true. */
+/** The model, commands and arbitraries of the kit, against the real manager. */
 import fc from 'fast-check'
 import { createManualClock } from '../../src/testing/manual-clock.js'
-import { recordDeliveryLedger } from '../../src/testing/delivery-recorder.js'
-import { createManagerPair, managerCommands } from '../../src/testing/manager-commands.js'
+import { recordDeliveryLog } from '../../src/testing/delivery-recorder.js'
+import { managerCommands } from '../../src/testing/manager-commands.js'
+import { createManagerPair } from '../../src/testing/manager-pair.js'
 import { taskEvents, type TaskEvent } from '../../src/testing/arbitraries.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
@@ -19,7 +20,7 @@ export const kitCommandsProperty = (subject: Subject) =>
     )
   })
 
-/** Whatever happens to tasks, the log of an agent that reads its reminders is clean (A5). */
+/** The log of an agent that reads its reminders is clean, whatever happens to its tasks (A5). */
 export const kitLedgerProperty = (subject: Subject) =>
   fc.property(
     settings,
@@ -28,7 +29,7 @@ export const kitLedgerProperty = (subject: Subject) =>
     (given, events, pace) => {
       const clock = createManualClock()
       const manager = subject.createManager({ ...given, clock })
-      const recorder = recordDeliveryLedger(manager, { clock })
+      const recorder = recordDeliveryLog(manager, { clock })
       const reminders = subject.createReminders(manager)
       const remind = (): void => {
         for (const owner of ['main', 'sub']) reminders.leaseReminder({ owner })?.acknowledge()

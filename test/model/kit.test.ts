@@ -1,19 +1,19 @@
-/** The kit's model and commands agree with the real manager, and notice when a manager is broken. */
+/** The kit's model and commands agree with the real manager, and notice a broken one. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { taskInputs } from '../../src/testing/arbitraries.js'
-import { createManagerPair, managerCommand } from '../../src/testing/manager-commands.js'
+import { createManagerPair, managerCommand } from '../../src/testing/manager-pair.js'
 import { registryFaults } from '../support/planted-faults.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { kitCommandsProperty, kitLedgerProperty } from './kit.property.js'
 
-it('A1, A3, A4, A5, A6, A7: whatever commands a manager is given, it does what its model does', async () => {
+it('A1, A3, A4, A5, A6, A7: a manager does what its model does, for any commands', async () => {
   await checkProperty('kit commands', kitCommandsProperty(createSubject()))
 })
 
-it('A5: whatever happens to tasks, an agent that reads its reminders has a clean log', async () => {
+it('A5: an agent that reads its reminders has a clean log, for any events', async () => {
   await checkProperty('kit ledger', kitLedgerProperty(createSubject()))
 })
 
@@ -27,7 +27,7 @@ it.each(['acknowledges-a-refused-message', 'returns-an-accepted-message', 'two-d
   },
 )
 
-it('a command of a user runs among them, and is compared too', () => {
+it('a command of a user is compared too', () => {
   const failAll = managerCommand('fail all', {
     model: () => [],
     real: ({ manager }) => manager.getRunningTasks().map(({ id }) => manager.failTask(id, 'over')),
@@ -38,7 +38,7 @@ it('a command of a user runs among them, and is compared too', () => {
   expect(() => failAll.run(model, real)).toThrow('fail all: the manager does not answer as its model')
 })
 
-it('a command that changes the manager behind its model is noticed by what can be seen', () => {
+it('a command that changes only the manager is noticed', () => {
   const { model, real } = createManagerPair()
   const sneak = managerCommand('sneak', {
     model: () => undefined,
@@ -47,7 +47,7 @@ it('a command that changes the manager behind its model is noticed by what can b
   expect(() => sneak.run(model, real)).toThrow('after sneak: records or room')
 })
 
-it('inputs of tasks are what a manager takes', async () => {
+it('a manager accepts the drawn inputs', async () => {
   await checkProperty(
     'task inputs',
     fc.property(taskInputs({ owners: ['main', 'sub'] }), (input) => {

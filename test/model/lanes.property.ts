@@ -1,32 +1,30 @@
 /**
- * The task manager and its instances against their model (S1 to S9): the same actions go to both, and after each of them everything
- * that was answered, told and can be seen must be the same, down to the timers that are set.
+ * The task manager and its instances against their model (S1 to S9): both take the same actions, and after each of them the answers,
+ * the events and everything observable must be the same, down to the number of timers.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { LaneAction, LaneSettings } from '../../src/testing/lane-actions.js'
-import { laneSettings } from '../../src/testing/lane-arbitraries.js'
-import { createLanePair, laneCommands, takeLaneAction, type LaneStep } from '../../src/testing/lane-commands.js'
-import type { LaneHostOptions } from '../../src/testing/lane-host.js'
+import type { LaneAction, LaneSettings } from './lanes/actions.js'
+import { laneSettings } from './lanes/arbitraries.js'
+import { createLanePair, laneCommands, takeLaneAction, type LaneStep } from './lanes/commands.js'
+import type { LaneHostOptions } from './lanes/host.js'
 
-/** When the clocks of these properties start. */
+/** The time at which the clocks start. */
 const START = 1000
 
-/** How the task manager is made; a fault makes it wrong. */
-export type Wiring = Pick<LaneHostOptions, 'createTaskManager' | 'wrapInstance'>
+/** How the task manager is made; a planted fault makes it wrong. */
+export type Wiring = Pick<LaneHostOptions, 'createTaskManager'>
 
-/** Any sequence of actions, and a disposal at the end. `onStep` hears of each step that went right. */
+/** Any sequence of actions, and a disposal at the end. `onStep` is called after each step on which both sides agreed. */
 export function laneModelProperty(wiring: Wiring = {}, onStep: (step: LaneStep) => void = () => undefined) {
-  const commands = laneCommands({
-    afterEach: (step, model, host) => {
-      // S9: a timer that is left behind is memory that is left behind.
-      assert.equal(host.timers, model.timers, `timers are left after ${JSON.stringify(step.action)}`)
-      onStep(step)
-    },
+  const command = laneCommands((step, model, host) => {
+    // S9: a timer that is left behind holds memory.
+    assert.equal(host.timers, model.timers, `timers are left after ${JSON.stringify(step.action)}`)
+    onStep(step)
   })
   return fc.asyncProperty(
     laneSettings,
-    fc.commands(commands, { maxCommands: 40, size: 'max' }),
+    fc.commands([command], { maxCommands: 40, size: 'max' }),
     async (settings, all) => {
       const pair = createSides(settings, wiring)
       await fc.asyncModelRun(() => pair, all)
@@ -36,7 +34,7 @@ export function laneModelProperty(wiring: Wiring = {}, onStep: (step: LaneStep) 
   )
 }
 
-/** Everything ends, and nothing follows. */
+/** Disposes of both sides; nothing may follow. */
 const ending: readonly LaneAction[] = [
   { do: 'dispose' },
   { do: 'advance', ms: 50 },
@@ -44,7 +42,7 @@ const ending: readonly LaneAction[] = [
   { do: 'advance', ms: 10_000 },
 ]
 
-/** Takes actions on the model and the real thing, one after the other; throws at the first difference. */
+/** Takes actions on both sides, one after the other. @throws at the first difference */
 export async function compareOver(
   actions: readonly LaneAction[],
   settings: Partial<LaneSettings> = {},

@@ -1,26 +1,26 @@
-/** The lanes do what their model says; sequences that they once did otherwise have a name. */
+/** The lanes against their model. Counterexamples that were found are named tests. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { submitErrorCodes } from '../../src/protocol/command-tasks.js'
-import type { LaneAction, PlayedAnswer } from '../../src/testing/lane-actions.js'
-import { playedAnswers } from '../../src/testing/lane-actions.js'
+import type { LaneAction, PlayedAnswer } from './lanes/actions.js'
+import { playedAnswers } from './lanes/actions.js'
 import { checkProperty } from '../support/property.js'
 import { agentCommandsProperty } from './agent-commands.property.js'
 import { compareOver, laneModelProperty } from './lanes.property.js'
-import { createReach } from './lane-reach.js'
+import { createReach } from './lanes/reach.js'
 
 describe('the lanes, against their model', () => {
-  it('S1, S2, S3, S4, S5, S6, S7, S8, S9: answer, tell and show what the model does after every action', async () => {
+  it('S1, S2, S3, S4, S5, S6, S7, S8, S9: answer, emit and show what the model does after every action', async () => {
     await checkProperty('lane model', laneModelProperty(), { numRuns: 100 })
   })
 
-  it('S10: an async task ends as its command task does, and what someone else ended is owed as a failure', async () => {
+  it('S10: an async task ends as its command task does, and one that the agent did not end is owed as a failure', async () => {
     await checkProperty('agent commands', agentCommandsProperty(), { numRuns: 100 })
   })
 
-  it('are led by the commands into every action, status, error code and event', async () => {
+  it('reach every action, status, error code and event', async () => {
     const reach = createReach()
-    await fc.assert(laneModelProperty({}, reach.note), { seed: 20_260_101, numRuns: 300 })
+    await fc.assert(laneModelProperty({}, reach.add), { seed: 20_260_101, numRuns: 300 })
     const { actions, byListeners, statuses, commandStatuses, events, submitCodes, errorCodes, reports } =
       reach.reached()
     const forListeners: LaneAction['do'][] = [
@@ -51,8 +51,8 @@ describe('the lanes, against their model', () => {
   }, 60_000)
 })
 
-describe('sequences that went wrong once', () => {
-  it('S1: what a listener submits to the next connection of an instance does not end with the one before', () =>
+describe('sequences that once failed', () => {
+  it('S1: a task that a listener submits to the next connection of an instance does not end with the last one', () =>
     compareOver([
       {
         do: 'listen',

@@ -1,4 +1,4 @@
-/** Timers of any length on a platform that fires at once when a delay is too long for it. */
+/** Timers of any length, on a platform that runs a timer at once when its delay is above a limit. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout } from '../../src/clock.js'
@@ -12,7 +12,7 @@ const delay = fc.oneof(
 )
 const step = fc.oneof(fc.nat(1000), fc.integer({ min: 0, max: 2 * MAX_TIMER_MS }))
 
-/** It fires once, at its time and not before, unless it was taken back; nothing is left behind. */
+/** A timer runs once, at its time, unless it is cleared; no timer is left behind. */
 export const longTimeoutProperty = () =>
   fc.property(
     delay,

@@ -1,16 +1,15 @@
 /**
- * The model with a host around it: who is told of what, in which order, and what they then do.
+ * The model of the manager with a host around it: which callbacks are called, in which order, and what they do.
  *
- * The one rule is that of A2: a change is made at once and answered at once; what the host must be told goes to an outbox,
- * which is emptied, in order and never nested, when the outermost call is done. Of each change the streams are told first,
- * in the order of their subscription, then the handlers; the observers of the actor come when nothing is left to tell.
+ * The one rule is A2. A change is made and answered at once. Its events go to an outbox, which is emptied in order, and
+ * never recursively, when the outermost call returns. Each event goes to the streams first, in the order of their
+ * subscription, then to the handlers; the observers of the actor are notified when the outbox is empty.
  *
- * It is longer than most files because it is the whole specification of the manager's face in one place.
+ * It is longer than most files because it specifies the whole public interface of the manager in one place.
  */
 import {
   badInputs,
   LONG_OUTPUT,
-  nthLast,
   outputs,
   OWNERS,
   reasons,
@@ -22,19 +21,12 @@ import {
   type TaskFields,
   type TopAction,
 } from './actions.js'
-import {
-  baseSubscriptions,
-  perform,
-  SCRIPT_FUEL,
-  SCRIPT_USES,
-  type Answer,
-  type Host,
-  type Performers,
-} from './host.js'
+import { baseSubscriptions, perform, SCRIPT_FUEL, SCRIPT_USES, type Host, type Performers } from './host.js'
+import { nthLast, type Answer } from './drawing.js'
 import { failureText, limitText, reminderText, timeoutText, type ModelOutcome } from './expected-texts.js'
 import { abortSignal, makeSignal, stopListening, type ModelledSignal } from './modelled-signal.js'
 import * as model from '../../src/testing/task-model.js'
-import type { ModelLease, ModelRecord, ModelTask, Told } from '../../src/testing/task-model.js'
+import type { ModelLease, ModelRecord, ModelTask, OutboxItem } from '../../src/testing/task-model.js'
 
 interface Subscription {
   readonly n: number
@@ -43,9 +35,9 @@ interface Subscription {
   readonly mayThrow: boolean
   uses: number
   isActive: boolean
-  /** Told only of changes after this one. */
+  /** It gets only changes after this one. */
   since: number
-  /** The counts it was last told. */
+  /** The counts it last got. */
   counts: string
 }
 
@@ -87,6 +79,20 @@ interface Timer {
   readonly run: () => void
 }
 
+/** What only the host knows of a task. */
+interface Attached {
+  readonly controller: ModelledSignal | undefined
+  run: Run | undefined
+  /** How long it may run on after an abort, in ms. */
+  readonly graceMs: number
+  isOverdue: boolean
+  /** Its output is longer than a reminder may be. */
+  isLong: boolean
+  /** What it appended. */
+  text: string
+}
+
+/** An error of the model: only its message is compared. */
 class Refusal extends Error {}
 
 export function createModelledHost(settings: RegistrySettings, start: number): Host {
@@ -94,9 +100,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   let log: unknown[] = []
   const subscriptions: Subscription[] = []
   /** In the order of subscription: streams of changes, and waits. */
-  let told: (Subscription | Wait)[] = []
+  let subscribed: (Subscription | Wait)[] = []
   const controllers = new Map<string, ModelledSignal>()
-  const attached = new Map<ModelTask, { controller?: ModelledSignal; run?: Run }>()
+  const attached = new Map<ModelTask, Attached>()
   const runs: Run[] = []
   const waitResults: unknown[] = []
   const waits: (Wait | undefined)[] = []
@@ -108,42 +114,42 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   let deadlines: Deadline[] = []
   const jobs: (() => void)[] = []
   let depth = 0
-  let isTelling = false
+  let isEmitting = false
   let fuel = SCRIPT_FUEL
   let disposal: { readonly runs: readonly Run[] } | undefined
   let isDisposed = false
 
-  // Telling (A2)
+  // The outbox (A2)
 
-  function transact<T>(change: () => T): T {
+  function batch<T>(change: () => T): T {
     depth += 1
     try {
       return change()
     } finally {
       for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next.task, next.reason)
       depth -= 1
-      if (depth === 0 && !isTelling) emptyOutbox()
+      if (depth === 0 && !isEmitting) emptyOutbox()
     }
   }
 
   function emptyOutbox(): void {
-    isTelling = true
+    isEmitting = true
     do {
-      for (const item of ledger.outbox.splice(0)) tellOf(item)
+      for (const item of ledger.outbox.splice(0)) emit(item)
       if (ledger.outbox.length === 0) {
         setDeadlineTimer()
-        tellObservers()
+        notifyObservers()
       }
     } while (ledger.outbox.length > 0)
-    isTelling = false
+    isEmitting = false
   }
 
-  function tellOf(item: Told): void {
-    for (const subscriber of [...told]) {
+  function emit(item: OutboxItem): void {
+    for (const subscriber of [...subscribed]) {
       if (!subscriber.isActive || isDisposed) continue
       if ('found' in subscriber) {
         if (isEnd(item) && subscriber.found.includes(item.task) && subscriber.isOver()) endWait(subscriber)
-      } else tellStream(subscriber, item)
+      } else emitToStream(subscriber, item)
     }
     if (!isEnd(item)) return
     const { transition, task } = item
@@ -155,14 +161,14 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       }))
     }
     unlink(task)
-    task.isAnnounced = true
+    task.isHandled = true
     if (!isDisposed) model.prune(ledger)
   }
 
-  function tellStream(subscription: Subscription, item: Told): void {
+  function emitToStream(subscription: Subscription, item: OutboxItem): void {
     const { to } = subscription
     if (to === 'owed' || to === 'running') {
-      tellCounts(subscription)
+      emitCounts(subscription)
       return
     }
     if (!('transition' in item) || item.transition.seq <= subscription.since) return
@@ -170,14 +176,14 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     else if (isEnd(item)) call(subscription, 'stream', undefined, () => ({ settled: item.transition.record }))
   }
 
-  function tellCounts(subscription: Subscription): void {
-    const counts = countsOf(subscription.to === 'owed' ? model.pending(ledger) : model.running(ledger))
+  function emitCounts(subscription: Subscription): void {
+    const counts = countsOf(subscription.to === 'owed' ? model.owed(ledger) : model.running(ledger))
     if (JSON.stringify(counts) === subscription.counts) return
     subscription.counts = JSON.stringify(counts)
     call(subscription, 'stream', undefined, () => ({ counts }))
   }
 
-  function tellObservers(): void {
+  function notifyObservers(): void {
     for (const observer of subscriptions.filter(({ to }) => to === 'actor')) {
       if (!observer.isActive || observer.since === ledger.seq) continue
       observer.since = ledger.seq
@@ -185,9 +191,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     }
   }
 
-  /** Calls a callback of the host: logs what it is told, runs its script, and reports what it throws. */
+  /** Calls a callback of the host: logs its argument, runs its script, and reports what it throws. */
   function call(to: Subscription, source: string, taskId: string | undefined, what: () => object): void {
-    log.push({ told: to.n, ...what() })
+    log.push({ called: to.n, ...what() })
     if (to.uses === 0) return
     to.uses -= 1
     for (const action of to.script) {
@@ -225,36 +231,23 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const { timeoutMs } = fields
     const controller = fields.controller === undefined ? undefined : controllerOf(fields.controller)
     const name = controller?.name ?? (how.isLaunched ? 'own' : undefined)
-    const task: ModelTask = {
-      record: {
+    const task = model.newTask(
+      {
         id,
         subagentName: 'agent',
         goalPrompt: 'goal',
         owner: fields.owner ?? 'main',
-        status: 'running',
-        delivery: 'none',
         launchedAt: ledger.now,
-        seq: 0,
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(name !== undefined && { abortController: name }),
       },
-      isLaunched: how.isLaunched,
-      hasSlot: false,
-      graceMs: fields.graceMs ?? settings.graceMs,
-      isOverdue: false,
-      lease: undefined,
-      claims: [],
-      isDisowned: false,
-      isAccepted: false,
-      isAnnounced: false,
-      isUnread: false,
-      isLong: false,
-      text: '',
-    }
+      how,
+    )
     model.admit(ledger, task, how.isForeground, reservationId)
     const registered = task.record
+    const graceMs = fields.graceMs ?? settings.graceMs
+    attached.set(task, { controller, run: undefined, graceMs, isOverdue: false, isLong: false, text: '' })
     if (timeoutMs !== undefined) setDeadline(task, timeoutMs, () => expire(task))
-    attached.set(task, controller ? { controller } : {})
     if (controller) link(task, controller)
     return { task, registered }
   }
@@ -265,7 +258,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function launch(action: Action & { do: 'launch' }): ModelRecord {
     const { fields, isForeground = false, isRefused = false } = action
-    return transact(() => {
+    return batch(() => {
       const id = fields.id ?? freshId('agent', (taken) => model.find(ledger, taken) !== undefined)
       const { task, registered } = admit(fields, id, { ...action, isLaunched: true, isForeground })
       if (isRefused) settleRun(task, { type: 'threw', index: 0 })
@@ -273,7 +266,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         const run: Run = { n: runs.length, task, hasBegun: false, isAborted: false, outcome: undefined }
         runs.push(run)
         log.push({ run: run.n, started: id })
-        attached.set(task, { ...attached.get(task), run })
+        of(task).run = run
         if (task.record.status !== 'running') abortRun(run, 'AbortError')
       }
       return registered
@@ -286,25 +279,25 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function complete(task: ModelTask, index: number): void {
-    if (task.isOverdue) {
+    if (of(task).isOverdue) {
       end(task, { status: 'failed', error: timeoutText(task) })
       return
     }
     const { kept } = outputs[index]!
     end(task, { status: 'completed', output: kept })
-    task.isLong = index === LONG_OUTPUT
+    of(task).isLong = index === LONG_OUTPUT
   }
 
   function fail(task: ModelTask, error: string): void {
     end(task, {
       status: 'failed',
-      error: task.isOverdue ? timeoutText(task, error) : error,
+      error: of(task).isOverdue ? timeoutText(task, error) : error,
     })
   }
 
   function cancel(task: ModelTask): boolean {
     if (task.record.status !== 'running') return false
-    transact(() => {
+    batch(() => {
       end(task, { status: 'cancelled' })
       aborts.push({ task, reason: 'AbortError' })
     })
@@ -312,8 +305,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function expire(task: ModelTask): void {
-    task.isOverdue = true
-    setDeadline(task, task.graceMs, () => end(task, { status: 'failed', error: timeoutText(task) }))
+    of(task).isOverdue = true
+    setDeadline(task, of(task).graceMs, () => end(task, { status: 'failed', error: timeoutText(task) }))
     aborts.push({ task, reason: 'TimeoutError' })
   }
 
@@ -330,16 +323,19 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (controller.isAborted) cancel(task)
   }
 
+  function of(task: ModelTask): Attached {
+    return attached.get(task)!
+  }
+
   function unlink(task: ModelTask): void {
-    const controller = attached.get(task)?.controller
+    const { controller } = of(task)
     if (controller) stopListening(controller, task)
   }
 
   function runAbort(task: ModelTask, reason: string): void {
-    const controller = attached.get(task)?.controller
+    const { controller, run } = of(task)
     unlink(task)
     if (controller) abortSignal(controller, reason)
-    const run = attached.get(task)?.run
     if (run) abortRun(run, reason)
   }
 
@@ -379,7 +375,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function settleRun(task: ModelTask, outcome: ModelOutcome): void {
-    transact(() => {
+    batch(() => {
       if (task.record.status !== 'running') reportLate(task, outcome)
       else if (outcome.type === 'returned') complete(task, outcome.index)
       else fail(task, failureText(outcome))
@@ -405,18 +401,18 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const begun: Wait = { n: waits.length, id, found, unknown, isOver, isActive: true, isAborted: false }
     waits.push(begun)
     waitResults.push('pending')
-    transact(() => !isDisposed && model.takeClaim(ledger, id, found))
+    batch(() => !isDisposed && model.takeClaim(ledger, id, found))
     if (isOver() || isDisposed) {
       conclude(begun)
       return
     }
     if (timeoutMs !== undefined) setTimer(begun, timeoutMs, () => endWait(begun))
-    told.push(begun)
+    subscribed.push(begun)
   }
 
   function endWait(wait: Wait): void {
     wait.isActive = false
-    told = told.filter((other) => other !== wait)
+    subscribed = subscribed.filter((other) => other !== wait)
     timers = timers.filter(({ of }) => of !== wait)
     jobs.push(() => conclude(wait))
   }
@@ -429,12 +425,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       waitResults[n] = 'aborted'
       return
     }
-    transact(() => {
+    batch(() => {
       const settled = found.filter(({ record }) => record.status !== 'running')
       const pending = found.filter(({ record }) => record.status === 'running').map(({ record }) => record)
       change(() => {
         if (lease) model.acknowledge(ledger, lease)
-        // Another message that has one of them on its way is not the only one to tell of it any more.
+        // The wait has delivered them, even those that another message leases.
         model.acceptLate(ledger, settled, id)
       })
       waitResults[n] = { settled: settled.map(({ record }) => record), pending, unknown }
@@ -444,14 +440,14 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function abortWait(wait: Wait | undefined): void {
     if (!wait || wait.isAborted) return
     wait.isAborted = true
-    if (told.includes(wait)) endWait(wait)
+    if (subscribed.includes(wait)) endWait(wait)
   }
 
   // Deliveries
 
-  /** Changes the ledger; a disposed one changes no more. */
+  /** Changes the ledger, unless it is disposed. */
   function change(run: () => void): void {
-    transact(() => {
+    batch(() => {
       if (isDisposed) return
       run()
       model.prune(ledger)
@@ -460,7 +456,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function lease(owner: string | undefined, isExclusive: boolean): Lease | undefined {
     const id = freshId('delivery', (taken) => ledger.leases.has(taken))
-    const taken = transact(() => {
+    const taken = batch(() => {
       const made = isDisposed ? undefined : model.takeLease(ledger, id, owner, isExclusive)
       return made && { lease: made, tasks: [...made.tasks], records: made.tasks.map(({ record }) => record) }
     })
@@ -468,11 +464,16 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return taken
   }
 
+  function remind(tasks: readonly ModelTask[], owner: string | undefined): string {
+    const isCut = tasks.some((task) => of(task).isLong)
+    return isCut ? 'cut' : reminderText(tasks, model.running(ledger, owner).length)
+  }
+
   function leaseReminder(owner: string, isExclusive: boolean): unknown {
     const tasks = lease(owner, isExclusive)?.tasks
     if (!tasks) return undefined
-    const text = reminderText(tasks, model.running(ledger, owner).length)
-    const cut = tasks.filter(({ isLong }) => isLong)
+    const text = remind(tasks, owner)
+    const cut = tasks.filter((task) => of(task).isLong)
     if (cut.length > 0) {
       change(() => {
         for (const task of cut) if (ledger.tasks.includes(task)) task.isUnread = true
@@ -481,14 +482,14 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return { taskIds: tasks.map(({ record }) => record.id), text }
   }
 
-  // The face
+  // Subscriptions and disposal
 
   function subscribe(stream: StreamName, script: Script): void {
     const made = addSubscription(stream, script, true)
     if (stream === 'owed' || stream === 'running') {
-      if (!isDisposed) told.push(made)
-      tellCounts(made)
-    } else if (stream === 'transitions' || stream === 'settled') told.push(made)
+      if (!isDisposed) subscribed.push(made)
+      emitCounts(made)
+    } else if (stream === 'transitions' || stream === 'settled') subscribed.push(made)
     if (isDisposed) finishSubscription(made)
   }
 
@@ -502,19 +503,19 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function finishSubscription(subscription: Subscription): void {
     if (!subscription.isActive) return
     subscription.isActive = false
-    log.push({ told: subscription.n, isOver: true })
+    log.push({ called: subscription.n, isOver: true })
   }
 
   function unsubscribe(subscription: Subscription | undefined): void {
     if (!subscription) return
     subscription.isActive = false
-    told = told.filter((other) => other !== subscription)
+    subscribed = subscribed.filter((other) => other !== subscription)
   }
 
   function dispose(): void {
     if (disposal) return
     disposal = { runs: runs.filter(({ outcome }) => !outcome) }
-    transact(() => {
+    batch(() => {
       for (const task of model.running(ledger)) cancel(task)
     })
     isDisposed = true
@@ -523,12 +524,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       if (['completed', 'failed', 'cancelled'].includes(made.to)) made.isActive = false
     }
     subscriptions.filter(({ to }) => to === 'progress').forEach(finishSubscription)
-    for (const one of [...told]) {
+    for (const one of [...subscribed]) {
       if ('found' in one) endWait(one)
       else finishSubscription(one)
     }
     subscriptions.filter(({ to }) => streams.has(to)).forEach(finishSubscription)
-    told = []
+    subscribed = []
   }
 
   function freshId(prefix: string, isTaken: (id: string) => boolean): string {
@@ -548,7 +549,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const present = timers.find(({ of }) => of === 'deadlines')
     if (present !== undefined && at !== undefined && present.due <= at) return
     timers = timers.filter((timer) => timer !== present)
-    if (at !== undefined) timers.push({ due: at, of: 'deadlines', run: () => transact(takeDue) })
+    if (at !== undefined) timers.push({ due: at, of: 'deadlines', run: () => batch(takeDue) })
   }
 
   function takeDue(): void {
@@ -576,24 +577,24 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function idOf(target: Target): string {
     if ('id' in target) return target.id
-    return nthLast(target.of === 'running' ? model.running(ledger) : ledger.tasks, target.nth)?.record.id ?? 'nobody'
+    return nthLast(target.of === 'running' ? model.running(ledger) : ledger.tasks, target.nth)?.record.id ?? 'none'
   }
 
   function withTask(target: Target, then: (task: ModelTask) => void): model.Status | undefined {
     const task = model.find(ledger, idOf(target))
     if (task?.record.status !== 'running') return undefined
-    transact(() => then(task))
+    batch(() => then(task))
     return task.record.status
   }
 
   const performers: Performers = {
     register: (action) =>
-      transact(
+      batch(
         () => admit(action.fields, action.fields.id, { ...action, isLaunched: false, isForeground: false }).registered,
       ),
     launch: (action) => launch(action),
     complete: (action) => withTask(action.task, (task) => complete(task, action.value)) === 'completed',
-    fail: (action) => withTask(action.task, (task) => fail(task, reasons[action.reason]!.told)) === 'failed',
+    fail: (action) => withTask(action.task, (task) => fail(task, reasons[action.reason]!.text)) === 'failed',
     cancel: (action) => {
       const task = model.find(ledger, idOf(action.task))
       return task !== undefined && cancel(task)
@@ -605,9 +606,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       return model.liveReservations(ledger).includes(id) && !isDisposed && ledger.reservations.delete(id)
     },
     setMax: (action) => change(() => (ledger.max = action.max)),
-    notify: (action) => change(() => model.notify(ledger, idOf(action.task))),
-    markAllNotified: () => model.pending(ledger).forEach(({ record }) => change(() => model.notify(ledger, record.id))),
-    remind: (action) => reminderText(model.pending(ledger, action.owner), model.running(ledger, action.owner).length),
+    notify: (action) => change(() => model.markNotified(ledger, idOf(action.task))),
+    markAllNotified: () =>
+      model.owed(ledger).forEach(({ record }) => change(() => model.markNotified(ledger, record.id))),
+    remind: (action) => remind(model.owed(ledger, action.owner), action.owner),
     lease: (action) => lease(action.owner, action.isExclusive ?? false)?.records,
     leaseReminder: (action) => leaseReminder(action.owner ?? 'main', action.isExclusive ?? false),
     acknowledge: (action) => {
@@ -629,7 +631,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       }),
     releaseOwner: (action) => {
       const { owner, to } = action
-      const kinds = [model.running(ledger, owner), model.pending(ledger, owner), model.leased(ledger, owner)]
+      const kinds = [model.running(ledger, owner), model.owed(ledger, owner), model.leased(ledger, owner)]
       change(() => model.releaseOwner(ledger, owner, to))
       return kinds.flat().length
     },
@@ -637,11 +639,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     append: (action) => {
       const task = model.find(ledger, idOf(action.task))
       if (task?.record.status !== 'running') return false
-      task.text += action.text
+      of(task).text += action.text
       return true
     },
     readOutput: (action) => {
-      const text = model.find(ledger, idOf(action.task))?.text
+      const task = model.find(ledger, idOf(action.task))
+      const text = task && of(task).text
       const rest = text?.slice(action.cursor)
       return text !== undefined && { text: rest, nextCursor: text.length, skippedBytes: 0, remainingBytes: 0 }
     },
@@ -657,7 +660,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     begin: (action) => withRun(action.run, begin),
     say: (action) =>
       withRun(action.run, ({ hasBegun, task }) => {
-        if (hasBegun && task.record.status === 'running') task.text += action.text
+        if (hasBegun && task.record.status === 'running') of(task).text += action.text
       }),
     return: (action) => withRun(action.run, (run) => finish(run, { type: 'returned', index: action.value })),
     reject: (action) => withRun(action.run, (run) => finish(run, { type: 'threw', index: action.reason })),
@@ -688,7 +691,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const hadRoom = model.hasRoom(ledger)
     if (hadRoom) ledger.reservations.set(id, ledger.now + ttlMs)
     const reserved = hadRoom && ttlMs > 0 ? id : null
-    transact(() => undefined)
+    batch(() => undefined)
     reservations.push(reserved)
     return reserved
   }
@@ -748,12 +751,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function observeNow(): object {
     const ids = (tasks: ModelTask[]): string[] => tasks.map(({ record }) => record.id)
     const owners = [undefined, ...OWNERS]
-    const pending = model.pending(ledger)
+    const pending = model.owed(ledger)
     const running = model.running(ledger)
     return {
       tasks: ledger.tasks.map(({ record }) => record),
       running: owners.map((owner) => ids(model.running(ledger, owner))),
-      pending: owners.map((owner) => ids(model.pending(ledger, owner))),
+      pending: owners.map((owner) => ids(model.owed(ledger, owner))),
       canLaunch: canLaunch(),
       counts: {
         max: ledger.max,
@@ -794,7 +797,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 }
 
-function isEnd(item: Told): item is Exclude<Told, { leaseEndedOf: string }> {
+function isEnd(item: OutboxItem): item is Exclude<OutboxItem, { leaseEndedOf: string }> {
   return 'transition' in item && item.transition.kind === 'status' && item.transition.to !== 'running'
 }
 

@@ -1,9 +1,9 @@
-/** An `AbortController` as the model sees it: who listens, in which order, and what an abort calls. */
+/** The model of an `AbortController`: its listeners, in order, and what an abort calls. */
 
 export interface ModelledSignal {
   readonly name: string
   isAborted: boolean
-  /** `of` is the task that a listener cancels, if it is the registry's own. */
+  /** `of`: the task that a listener of the registry cancels. */
   listeners: { readonly of?: object; readonly call: (reason: string) => void }[]
 }
 
@@ -13,7 +13,7 @@ export const makeSignal = (name: string): ModelledSignal => ({
   listeners: [],
 })
 
-/** Calls who listens, unless one of those called before took it back. Aborting again does nothing. */
+/** Calls the listeners that were not removed by a listener before them. A second abort does nothing. */
 export function abortSignal(signal: ModelledSignal, reason: string): void {
   if (signal.isAborted) return
   signal.isAborted = true

@@ -1,4 +1,4 @@
-/** The output log against the plainest log there is: all bytes ever appended, of which the last are kept. */
+/** The output log against a model that keeps all bytes. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { OutputLog } from '../../src/async-tasks/output-log.js'
@@ -9,7 +9,7 @@ const appended = fc.array(text, { maxLength: 20 })
 const encode = (of: string): Uint8Array => new TextEncoder().encode(of)
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x80 && byte < 0xc0
 
-/** A log of any size tells of any cursor exactly what the model does. */
+/** For any size and any cursor, the log returns what the model returns. */
 export const outputLogProperty = () =>
   fc.property(appended, fc.nat(40), fc.nat(200), fc.nat(30), (texts, limit, cursor, maxBytes) => {
     const log = new OutputLog(limit)
@@ -21,7 +21,7 @@ export const outputLogProperty = () =>
     assert.deepStrictEqual(log.read(undefined, maxBytes), readModel(all, limit, start, maxBytes))
   })
 
-/** Whole characters from the first kept one on, as many as fit, and one at least. */
+/** Whole characters from the first one kept, as many as fit, and at least one. */
 function readModel(all: Uint8Array, limit: number, cursor: number, maxBytes: number): object {
   const end = all.length
   let from = Math.min(Math.max(cursor, end - limit, 0), end)
@@ -38,7 +38,7 @@ function readModel(all: Uint8Array, limit: number, cursor: number, maxBytes: num
   }
 }
 
-/** Who reads on from the cursor gets everything, once and in order, as long as nothing was dropped in between. */
+/** Reading from cursor to cursor returns every byte once and in order, if none was dropped in between. */
 export const readOnProperty = () =>
   fc.property(fc.array(fc.record({ text, maxBytes: fc.integer({ min: 0, max: 9 }) }), { maxLength: 20 }), (steps) => {
     const log = new OutputLog(10_000)

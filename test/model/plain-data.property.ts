@@ -1,4 +1,4 @@
-/** Frozen copies: of anything, hostile things as well, and of JSON data without a difference. */
+/** `toPlainData`: frozen copies of any value, and exact copies of JSON data. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { toPlainData } from '../../src/protocol/plain-data.js'
@@ -19,7 +19,7 @@ const throwing = (reason: unknown) => () => {
   throw reason
 }
 
-/** Makes things that answer badly when they are looked at; fast-check itself looks at what it makes. */
+/** Makes a value that throws when it is read. A function, because fast-check reads the values it draws. */
 type Make = () => unknown
 const madeOf = (make: (value: unknown) => unknown): fc.Arbitrary<Make> => anything.map((value) => () => make(value))
 
@@ -66,7 +66,7 @@ function deep(): unknown {
   return value
 }
 
-/** Never throws, and what it gives is frozen to the ground and can be written as JSON. */
+/** It never throws; the copy is deeply frozen and can be written as JSON. */
 export const frozenProperty = () =>
   fc.property(
     fc.oneof(
@@ -83,7 +83,7 @@ export const frozenProperty = () =>
     },
   )
 
-/** JSON data comes out as it went in, and is another object. */
+/** A copy of JSON data is equal, and is another object. */
 export const faithfulProperty = () =>
   fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
     const text = JSON.stringify(value)
@@ -97,7 +97,7 @@ export const faithfulProperty = () =>
   })
 
 function assertFrozen(value: unknown): void {
-  if (typeof value === 'function') throw new Error('a function is no data')
+  if (typeof value === 'function') throw new Error('a function is not data')
   if (typeof value !== 'object' || value === null) return
   assert.ok(Object.isFrozen(value), 'not frozen')
   for (const inner of Object.values(value)) assertFrozen(inner)

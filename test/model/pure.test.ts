@@ -1,4 +1,4 @@
-/** The small parts of the package, each against its model. */
+/** Small modules of the package, each against its model. */
 import { describe, it } from 'vitest'
 import { checkProperty } from '../support/property.js'
 import { binaryHeapProperty } from './binary-heap.property.js'
@@ -9,28 +9,27 @@ import { faithfulProperty, frozenProperty } from './plain-data.property.js'
 import { restoreProperty } from './restore.property.js'
 import { shortIdsProperty } from './short-ids.property.js'
 
-describe('the small parts, against their models', () => {
-  it('the heap gives back what it was given in order', () => checkProperty('binary heap', binaryHeapProperty()))
+describe('small modules, against their models', () => {
+  it('the heap returns its items in order', () => checkProperty('binary heap', binaryHeapProperty()))
 
-  it('a long timer fires once, at its time, unless it was taken back', () =>
+  it('a long timer runs once, at its time, unless it is cleared', () =>
     checkProperty('long timeout', longTimeoutProperty()))
 
-  it('the output log keeps the last bytes and tells of the rest', () =>
-    checkProperty('output log', outputLogProperty()))
+  it('the output log keeps the last bytes and counts the rest', () => checkProperty('output log', outputLogProperty()))
 
-  it('who reads the output log on from its cursor misses nothing', () => checkProperty('read on', readOnProperty()))
+  it('reading the output log from cursor to cursor misses nothing', () => checkProperty('read on', readOnProperty()))
 
-  it('a short id names one task, and is no longer than it must be', () =>
+  it('a short id identifies one task, and is as short as possible', () =>
     checkProperty('short ids', shortIdsProperty()))
 
-  it('A8: a copy of anything is frozen to the ground and can be written as JSON', () =>
+  it('A8: a copy of any value is deeply frozen and can be written as JSON', () =>
     checkProperty('frozen copies', frozenProperty()))
 
-  it('JSON data is copied without a difference', () => checkProperty('faithful copies', faithfulProperty()))
+  it('a copy of JSON data is equal', () => checkProperty('faithful copies', faithfulProperty()))
 
-  it('A5: a restored registry owes what it owed, has lost what ran, and goes on from there', () =>
+  it('A5: a restored registry owes what it owed, has failed what ran, and continues from there', () =>
     checkProperty('restore', restoreProperty()))
 
-  it('A2: the in-process engine settles every run once and is not hurt by abort listeners', () =>
+  it('A2: the in-process engine settles every run once, and isolates abort listeners', () =>
     checkProperty('in-process engine', inProcessEngineProperty()))
 })

@@ -1,5 +1,5 @@
 /**
- * The real manager with a host around it that takes actions and logs what it is told, as `modelled-host.ts` does.
+ * The real manager with a host around it that takes actions and logs the calls of its callbacks, as `modelled-host.ts` does.
  *
  * It is longer than most files because it has one entry for each kind of action.
  */
@@ -13,7 +13,6 @@ import { createControllableEngine } from '../support/controllable-engine.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 import type { Subject } from '../support/subject.js'
 import {
-  nthLast,
   outputs,
   OWNERS,
   reasons,
@@ -32,10 +31,10 @@ import {
   REMINDER_CHARS,
   SCRIPT_FUEL,
   SCRIPT_USES,
-  type Answer,
   type Host,
   type Performers,
 } from './host.js'
+import { nthLast, type Answer } from './drawing.js'
 
 interface Callback {
   readonly n: number
@@ -78,10 +77,10 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
   const waitResults: unknown[] = []
   let disposed: 'begun' | 'done' | undefined
   let fuel = SCRIPT_FUEL
-  /** Changes whenever something happened, so that `drain` knows when nothing more will. */
+  /** Grows whenever something happens, so that `drain` knows when nothing more does. */
   let activity = 0
 
-  // What records look like to the model
+  // Records as the model shows them
 
   function picture(info: AsyncTaskInfo): object {
     assertFrozen(info, `the record of ${info.id}`)
@@ -102,7 +101,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
 
   function call(callback: Callback, what: object): void {
     activity += 1
-    log.push({ told: callback.n, ...what })
+    log.push({ called: callback.n, ...what })
     if (callback.uses === 0) return
     callback.uses -= 1
     for (const action of callback.script) {
@@ -135,10 +134,10 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
 
   function subscribe(stream: StreamName, script: Script): void {
     const callback = makeCallback(script)
-    // A callback that is called while it subscribes has no subscription yet that it could end.
+    // A callback that is called during `subscribe` has no subscription yet to end.
     const wish = { isHeld: true }
     const complete = (): void => {
-      if (wish.isHeld) log.push({ told: callback.n, isOver: true })
+      if (wish.isHeld) log.push({ called: callback.n, isOver: true })
     }
     const counts = {
       next: (value: ReadonlyMap<string, number>) => {
@@ -166,7 +165,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
         manager.actor.subscribe({
           next: (snapshot) => {
             const { seq } = snapshot
-            // A snapshot is also new for changes that are not of a task; the model has those alone.
+            // Snapshots may change without a change of a task; the model has only changes of tasks.
             if (seq === lastSeq) return
             lastSeq = seq
             call(callback, { actor: seq })
@@ -184,7 +183,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     const callback = makeCallback(script, false)
     const { signal } = controllerOf(name)
     const listener = (): void => call(callback, { aborted: name, reason: nameOf(signal.reason) })
-    // Some versions of Node call listeners that are added during the abort, others do not: none are.
+    // Versions of Node differ in whether they call a listener that is added during the abort.
     if (!signal.aborted) signal.addEventListener('abort', listener)
     subscriptions[callback.n] = () => signal.removeEventListener('abort', listener)
   }
@@ -208,7 +207,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
   function idOf(target: Target): string {
     if ('id' in target) return target.id
     return (
-      nthLast(target.of === 'running' ? manager.getRunningTasks() : manager.getAllTasks(), target.nth)?.id ?? 'nobody'
+      nthLast(target.of === 'running' ? manager.getRunningTasks() : manager.getAllTasks(), target.nth)?.id ?? 'none'
     )
   }
 
@@ -421,7 +420,7 @@ const shortened = (text: string): string => (text.includes('\n[Cut after') ? 'cu
 
 const nameOf = (reason: unknown): string => (reason instanceof Error ? reason.name : String(reason))
 
-/** A8: nothing that was handed out can be changed. */
+/** A8: records handed out are frozen. */
 function assertFrozen(value: unknown, what: string): void {
   if (typeof value !== 'object' || value === null || value instanceof AbortController) return
   if (!Object.isFrozen(value)) throw new Error(`A8: ${what} is not frozen`)
@@ -430,7 +429,7 @@ function assertFrozen(value: unknown, what: string): void {
 
 function giveBadInput(manager: AsyncTaskManager, bad: BadInput): unknown {
   const good = { id: 'x', subagentName: 'agent', goalPrompt: 'goal' }
-  // The types forbid all of this; a caller in JavaScript may do it.
+  // The types forbid these calls; callers in JavaScript can make them.
   const register = (input: unknown): unknown => manager.registerTask(input as typeof good)
   const calls: Record<BadInput, () => unknown> = {
     'register nothing': () => register(undefined),

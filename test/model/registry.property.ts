@@ -1,6 +1,6 @@
 /**
- * The registry against its model (A1 to A4, A7 to A9, and what A5 asks of the ledger): the same actions go to both, and
- * after each of them everything that was answered, told and can be seen must be the same.
+ * The registry against its model (A1 to A4, A7 to A9, and A5 for the ledger): both take the same actions, and after each of them the
+ * answers, the events and everything observable must be the same.
  */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
@@ -20,7 +20,7 @@ import type { Host } from './host.js'
 import { createModelledHost } from './modelled-host.js'
 import { createRealHost } from './real-host.js'
 
-/** When the clocks of these properties start. */
+/** The time at which the clocks start. */
 const START = 1000
 
 /** Takes one action on both sides and compares everything. */
@@ -38,7 +38,7 @@ async function step(model: Host, real: Host, action: TopAction): Promise<void> {
   }
 }
 
-/** Takes actions on the model and the subject, one after the other; throws at the first difference. */
+/** Takes actions on the model and the subject, one after the other. @throws at the first difference */
 export async function compare(
   subject: Subject,
   settings: RegistrySettings,
@@ -58,10 +58,10 @@ const command = (action: TopAction): fc.AsyncCommand<Host, Host> => ({
 /** Any sequence of actions, and a disposal at the end. */
 export const registryProperty = (subject: Subject) => modelled(subject, registrySettings, topActions)
 
-/** The same with few ids, which come back as soon as their tasks are forgotten while their runs still go on (A1, A4). */
+/** Few ids, which are used again as soon as their records are pruned, while the runs go on (A1, A4). */
 export const namesakeProperty = (subject: Subject) => modelled(subject, obliviousSettings, namesakeActions)
 
-/** The same with what is owed alone: leases of every kind, owners that go, messages that were cut (A5, A7). */
+/** The ledger only: all kinds of leases, released owners, cut messages (A5, A7). */
 export const ledgerProperty = (subject: Subject) => modelled(subject, forgetfulSettings, ledgerActions)
 
 function modelled(subject: Subject, of: fc.Arbitrary<RegistrySettings>, actions: fc.Arbitrary<TopAction>[]) {
@@ -74,7 +74,7 @@ function modelled(subject: Subject, of: fc.Arbitrary<RegistrySettings>, actions:
     const real = createRealHost(subject, settings, START)
     await fc.asyncModelRun(() => ({ model, real }), all)
     await step(model, real, { do: 'dispose' })
-    // Nothing may come after the end (A9).
+    // Nothing may follow (A9).
     await step(model, real, { do: 'advance', ms: 100_000 })
   })
 }

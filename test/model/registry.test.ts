@@ -1,22 +1,23 @@
-/** The registry does what its model says; sequences that it once did otherwise have a name. */
+/** The registry against its model. Counterexamples that were found are named tests. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
+import { runMicrotasks } from '../../src/testing/microtasks.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { LONG_OUTPUT, type RegistrySettings, type TopAction } from './actions.js'
 import { compare, ledgerProperty, namesakeProperty, registryProperty } from './registry.property.js'
 
 describe('the registry, against its model', () => {
-  it('answers, tells and shows what the model does after every action (A1, A2, A3, A4, A7, A8, A9)', async () => {
+  it('answers, emits and shows what the model does after every action (A1, A2, A3, A4, A7, A8, A9)', async () => {
     await checkProperty('registry', registryProperty(createSubject()))
   })
 
-  it('keeps apart tasks that bear one id after another, whatever their runs still do (A1, A4)', async () => {
+  it('separates tasks that have the same id one after another, whatever their runs do (A1, A4)', async () => {
     await checkProperty('namesake', namesakeProperty(createSubject()))
   })
 
-  it('owes each end to one owner until a message that carried it was accepted (A5, A6, A7)', async () => {
+  it('owes each result to one owner until a message that carried it was accepted (A5, A6, A7)', async () => {
     await checkProperty('ledger', ledgerProperty(createSubject()))
   })
 })
@@ -31,14 +32,14 @@ const complete = (id: string, value = 0): TopAction => ({ do: 'complete', task: 
 const behaves = (actions: readonly TopAction[], settings: Partial<RegistrySettings> = {}): Promise<void> =>
   compare(createSubject(), { maxAsyncTasks: 1, notifyCancelled: false, graceMs: 5, ...settings }, actions)
 
-describe('sequences that went wrong once, or that a fault went through unseen', () => {
-  it('A2: what a subscriber of owed$ changes when it is told the first counts is told to it as well', () =>
+describe('sequences that once failed, or that missed a planted fault', () => {
+  it('A2: a subscriber of owed$ that changes the counts when it gets the first ones gets the change as well', () =>
     behaves([
       register('a'),
       { do: 'subscribe', stream: 'owed', script: [{ do: 'complete', task: { id: 'a' }, value: 0 }] },
     ]))
 
-  it('A2: a stream that a subscriber subscribes to while it is told the first counts ends after its own', () =>
+  it('A2: a stream that a subscriber subscribes to when it gets the first counts completes after its own', () =>
     behaves([
       {
         do: 'subscribe',
@@ -48,7 +49,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
       { do: 'dispose' },
     ]))
 
-  it('A9: an abort listener that was added before the registration can be taken back after it', () =>
+  it('A9: an abort listener that was added before the registration can be removed after it', () =>
     behaves([
       { do: 'listen', controller: 'c1', script: [] },
       register('a', 'main', 'c1'),
@@ -59,7 +60,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
   it('lists the running tasks of an owner in the order of registration, those it inherited as well', () =>
     behaves([register('a', 'sub'), register('b'), { do: 'releaseOwner', owner: 'sub', to: 'main' }]))
 
-  it('A3: a reservation that has expired is not counted any more, in an unlimited registry either', () =>
+  it('A3: an expired reservation is not counted, in an unlimited registry either', () =>
     behaves(
       [
         { do: 'reserve', ttlMs: 5 },
@@ -68,7 +69,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
       { maxAsyncTasks: -1 },
     ))
 
-  it('A5: what an owner that went away had on its way is owed to nobody when it comes back, not even to a wait', () =>
+  it('A5: a result that is returned after its owner was released is not owed, not even to a wait', () =>
     behaves([
       register('a'),
       complete('a'),
@@ -80,7 +81,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
       complete('b'),
     ]))
 
-  it('A6: an exclusive lease whose tasks were all told of otherwise is still the only one of its owner', () =>
+  it('A6: an exclusive lease whose results were all delivered otherwise is still the only one of its owner', () =>
     behaves([
       register('a'),
       complete('a'),
@@ -93,7 +94,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
       { do: 'lease', owner: 'main', isExclusive: true },
     ]))
 
-  it('A7: a record is kept until it was read when it was told of while the message that cut it was being taken', () =>
+  it('A7: a record is kept until it is read when it was delivered while the message that cut it was leased', () =>
     behaves(
       [
         {
@@ -116,7 +117,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
       { maxAsyncTasks: 1 },
     ))
 
-  it('A1: a call whose output ends the task while it is looked at ends nothing itself', () => {
+  it('A1: a call whose output ends the task while it is read ends nothing itself', () => {
     const manager = new AsyncTaskManager({ clock: createManualClock() })
     manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: '' })
     const answers: boolean[] = []
@@ -129,7 +130,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
     expect(manager.getTask('a')).toMatchObject({ status: 'completed', output: { final_message: 'inner' } })
   })
 
-  it('A2: a run that throws what throws when it is looked at fails its task and frees its slot', async () => {
+  it('A2: a run that throws an error which cannot be read fails its task and frees its slot', async () => {
     const manager = new AsyncTaskManager({ clock: createManualClock(), maxAsyncTasks: 1 })
     const get = (): never => {
       throw new Error('do not look')
@@ -141,7 +142,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
     expect(manager.canLaunchAsync()).toEqual({ allowed: true })
   })
 
-  it('shows the tasks of a wait as they stood when it was over, whatever its handlers did then', async () => {
+  it('returns the tasks of a wait as they were when it ended, whatever the handlers did then', async () => {
     const manager = new AsyncTaskManager({ clock: createManualClock() })
     const input = { subagentName: 'agent', goalPrompt: '' }
     manager.registerTask({ ...input, id: 'a' })
@@ -155,7 +156,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
     expect(manager.getTask('b')?.status).toBe('cancelled')
   })
 
-  it('A2: an async handler, subscriber or abort listener that rejects is reported and harms nothing', async () => {
+  it('A2: an async handler, subscriber or abort listener that rejects is reported, without another effect', async () => {
     const reported: string[] = []
     const onError = (error: unknown, { source }: { source: string }): unknown => {
       if ((error as Error).message === source) reported.push(source)
@@ -171,7 +172,7 @@ describe('sequences that went wrong once, or that a fault went through unseen', 
     manager.actor.subscribe(reject('actor-observer'))
     abortController?.signal.addEventListener('abort', reject('abort-listener'))
     manager.cancelTask('a')
-    for (let tick = 0; tick < 5; tick += 1) await Promise.resolve()
+    await runMicrotasks(5)
     expect([...new Set(reported)].sort()).toEqual([
       'abort-listener',
       'actor-observer',

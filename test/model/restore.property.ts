@@ -1,5 +1,5 @@
 /**
- * A registry that is rebuilt from its records owes what it owed, in the same order, has lost what ran, and goes on from
+ * A registry that is restored from its records owes what it owed, in the same order, has failed the tasks that ran, and continues from
  * there (A5, A7, A8), whether or not the records went through JSON.
  */
 import assert from 'node:assert/strict'
@@ -55,7 +55,7 @@ export const restoreProperty = () =>
       owed,
     )
     assert.deepStrictEqual(manager.getRunningTasks(), [])
-    goesOn(manager, owed)
+    checkContinues(manager, owed)
   })
 
 type Expected = { readonly id: string; readonly delivery?: string | undefined }
@@ -79,11 +79,11 @@ function expectedOf(given: readonly Kept[], limit: number): Expected[] {
   return all
 }
 
-/** What was restored is delivered and pruned as ever, and what comes after it is numbered after it. */
-function goesOn(manager: AsyncTaskManager, owed: readonly string[]): void {
+/** Restored tasks are delivered and pruned as others, and new changes have higher numbers. */
+function checkContinues(manager: AsyncTaskManager, owed: readonly string[]): void {
   const highest = Math.max(0, ...manager.getAllTasks().map(({ seq }) => seq))
-  const told: number[] = []
-  manager.transitions$.subscribe(({ seq }) => told.push(seq))
+  const seqs: number[] = []
+  manager.transitions$.subscribe(({ seq }) => seqs.push(seq))
   const lease = manager.lease()
   assert.deepStrictEqual(lease?.tasks.map(({ id }) => id) ?? [], owed)
   lease?.acknowledge()
@@ -99,14 +99,14 @@ function goesOn(manager: AsyncTaskManager, owed: readonly string[]): void {
       Math.max(1, manager.getMaxAsyncTasks() === -1 ? 10 : 2 * manager.getMaxAsyncTasks()),
   )
   assert.deepStrictEqual(
-    told,
-    [...told].sort((a, b) => a - b),
+    seqs,
+    [...seqs].sort((a, b) => a - b),
   )
-  assert.equal(new Set(told).size, told.length)
+  assert.equal(new Set(seqs).size, seqs.length)
 }
 
 function assertFrozen(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
-  assert.ok(Object.isFrozen(value), 'A8: a restored record can be changed')
+  assert.ok(Object.isFrozen(value), 'A8: a restored record is not frozen')
   for (const inner of Object.values(value as AsyncTaskInfo)) assertFrozen(inner)
 }

@@ -1,6 +1,6 @@
 /**
- * Faults planted in delivery (A5, A6, A9, and D1 to D5 of the machine), and the property that must catch each. Each fault is a public
- * option, or wraps what a constructor returned.
+ * Planted faults of delivery (A5, A6, A9, and D1 to D5 of its machine), each with the property that must notice it. They use public
+ * options, or wrap what the constructors return.
  */
 import { map, Observable, skip } from 'rxjs'
 import type { DeliveryMachine } from '../../machines/delivery.js'
@@ -8,10 +8,11 @@ import type { DeliveryTransition } from '../../machines/records.js'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { Ledger } from '../../machines/ledger.js'
 import type { TaskRegistry } from '../../src/async-tasks/registry.js'
-import type { LeasedReminder } from '../../src/async-tasks/reminder-service.js'
+import type { LeasedReminder } from '../../src/index.js'
+import { overriding } from '../support/overriding.js'
 import type { PlantedFault } from '../support/planted-faults.js'
 import type { Sabotage } from '../support/subject.js'
-import { alterChart, stateAt, takeAway } from './altered-chart.js'
+import { alterMachine, remove, stateAt } from './altered-machine.js'
 import { delivery } from './delivery.property.js'
 import { deliveryTiming } from './timing.property.js'
 
@@ -61,21 +62,10 @@ function remindersThat(
   }
 }
 
-/** An object with some of its methods replaced. */
-function overriding<T extends object>(target: T, methods: Partial<T>): T {
-  return new Proxy(target, {
-    get: (_, key) => {
-      if (key in methods) return methods[key as keyof T]
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-}
-
 const withMachine = (machine: DeliveryMachine): Sabotage => ({ triggerOptions: (options) => ({ ...options, machine }) })
 
-/** A trigger whose chart has been altered. */
-const chartThat = (alter: Parameters<typeof alterChart>[0]): Sabotage => withMachine(alterChart(alter))
+/** A trigger with an altered machine. */
+const machineThat = (alter: Parameters<typeof alterMachine>[0]): Sabotage => withMachine(alterMachine(alter))
 
 const isOwedAgain = (notification: RegistryNotification): boolean =>
   notification.type === 'transition' &&
@@ -86,7 +76,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
   {
     name: 'acknowledges-all-that-is-owed',
     invariant: 'A5',
-    description: 'An accepted message acknowledges whatever is owed by then, as markAllNotified does.',
+    description: 'An accepted message acknowledges everything that is owed by then, as markAllNotified does.',
     property: delivery,
     ...ledgerThat('acknowledge', (acknowledge, [deliveryId], { ledger }) => {
       acknowledge(deliveryId)
@@ -103,14 +93,14 @@ export const deliveryFaults: readonly PlantedFault[] = [
   {
     name: 'returns-an-accepted-message',
     invariant: 'A5',
-    description: 'What an accepted message carried is owed again.',
+    description: 'The results of an accepted message are owed again.',
     property: delivery,
     ...ledgerThat('acknowledge', (_acknowledge, [deliveryId], { ledger }) => ledger.release(deliveryId)),
   },
   {
     name: 'forgets-a-late-acceptance',
     invariant: 'A5',
-    description: 'A message that is accepted after it was given up leaves what it carried owed.',
+    description: 'The results of a message that is accepted after it expired stay owed.',
     property: delivery,
     ...ledgerThat('acceptLate', () => undefined),
   },
@@ -125,9 +115,9 @@ export const deliveryFaults: readonly PlantedFault[] = [
     }),
   },
   {
-    name: 'words-without-a-lease',
+    name: 'reminds-without-a-lease',
     invariant: 'A5',
-    description: 'The reminder holds nothing while it is on its way, and marks all that is owed when it is accepted.',
+    description: 'The reminder leases nothing, and marks everything that is owed when it is accepted.',
     property: delivery,
     ...remindersThat((lease, reminders) => {
       lease.release()
@@ -144,69 +134,69 @@ export const deliveryFaults: readonly PlantedFault[] = [
   {
     name: 'silent-end-of-a-delivery',
     invariant: 'A6',
-    description: 'Nobody hears that a delivery which kept others from starting was refused.',
+    description: 'The end of a refused exclusive delivery is not emitted.',
     property: delivery,
     ...silent(({ type }) => type === 'lease.ended'),
   },
   {
     name: 'silent-return-of-a-lease',
     invariant: 'A6',
-    description: 'Nobody hears that what a reminder carried is owed again.',
+    description: 'It is not emitted that the results of a refused reminder are owed again.',
     property: delivery,
     ...silent(isOwedAgain),
   },
   {
     name: 'misses-the-first-value-of-busy',
     invariant: 'A6',
-    description: 'An Observable that replays its value is believed from its second value on.',
+    description: 'The first value of an Observable is ignored.',
     property: delivery,
     wrapBusy: (source) => (source instanceof Observable ? source.pipe(skip(1)) : source),
   },
   {
     name: 'believes-in-an-idle-agent',
     invariant: 'A6',
-    description: 'Whatever an Observable says, the agent is taken for idle.',
+    description: 'The agent counts as idle, whatever the Observable emits.',
     property: delivery,
     wrapBusy: (source) => (source instanceof Observable ? source.pipe(map(() => false)) : source),
   },
   {
-    name: 'd1-gives-up-a-delivery-for-the-next',
+    name: 'd1-starts-the-next-during-a-delivery',
     invariant: 'A6',
-    description: 'An end during a delivery starts another, as if the first were over.',
+    description: 'A task that ends during a delivery starts another one.',
     property: delivery,
-    ...chartThat((chart) => {
-      stateAt(chart, 'delivering').on = { 'delivery.requested': '#delivery.holding' }
+    ...machineThat((machine) => {
+      stateAt(machine, 'delivering').on = { 'delivery.requested': '#delivery.holding' }
     }),
   },
   {
     name: 'd2-asks-a-busy-agent-once',
     invariant: 'A6',
-    description: 'An agent that has to be asked whether it is busy is not asked again.',
+    description: 'A busy agent with a function isAgentBusy is asked only once.',
     property: delivery,
-    ...chartThat((chart) => takeAway(stateAt(chart, 'holding', 'polling').after, 'poll')),
+    ...machineThat((machine) => remove(stateAt(machine, 'holding', 'polling').after, 'poll')),
   },
   {
-    name: 'd2-does-not-hear-an-idle-edge',
+    name: 'd2-ignores-an-idle-edge',
     invariant: 'A6',
-    description: 'A busy agent that becomes idle is not brought what is owed.',
+    description: 'An agent that becomes idle does not get what is owed.',
     property: delivery,
-    ...chartThat((chart) => takeAway(stateAt(chart, 'holding', 'waiting').on, 'agent.idle')),
+    ...machineThat((machine) => remove(stateAt(machine, 'holding', 'waiting').on, 'agent.idle')),
   },
   {
     name: 'd3-does-not-look-again',
     invariant: 'A6',
-    description: 'What ended during a delivery is left lying when it is accepted.',
+    description: 'Results of tasks that ended during an accepted delivery get no wake-up.',
     property: delivery,
-    ...chartThat((chart) => {
-      stateAt(chart, 'delivering', 'attended').on['delivery.accepted'] = '#delivery.dormant'
+    ...machineThat((machine) => {
+      stateAt(machine, 'delivering', 'attended').on['delivery.accepted'] = '#delivery.dormant'
     }),
   },
   {
     name: 'd4-never-retries',
     invariant: 'A6',
-    description: 'A refused delivery is tried again only when the agent becomes idle.',
+    description: 'A refused delivery is retried only when the agent becomes idle.',
     property: delivery,
-    ...chartThat((chart) => takeAway(stateAt(chart, 'backingOff').after, 'backOff')),
+    ...machineThat((machine) => remove(stateAt(machine, 'backingOff').after, 'backOff')),
   },
   {
     name: 'd4-retries-at-one-pace',
@@ -214,7 +204,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
     description: 'The back-off does not grow.',
     property: deliveryTiming,
     ...withMachine(
-      alterChart(() => undefined).provide({ delays: { backOff: ({ context }) => context.timing.retryInitialMs } }),
+      alterMachine(() => undefined).provide({ delays: { backOff: ({ context }) => context.timing.retryInitialMs } }),
     ),
   },
   {
@@ -222,35 +212,35 @@ export const deliveryFaults: readonly PlantedFault[] = [
     invariant: 'A6',
     description: 'A success does not reset the back-off.',
     property: deliveryTiming,
-    ...withMachine(alterChart(() => undefined).provide({ actions: { resetFailures: () => undefined } })),
+    ...withMachine(alterMachine(() => undefined).provide({ actions: { resetFailures: () => undefined } })),
   },
   {
     name: 'd5-asks-after-unsubscribe',
     invariant: 'A9',
-    description: 'A trigger that waits for its agent goes on asking it after unsubscribe.',
+    description: 'A trigger that waits for its agent keeps asking it after unsubscribe.',
     property: delivery,
-    ...chartThat((chart) => takeAway(stateAt(chart, 'holding').on, 'trigger.detach')),
+    ...machineThat((machine) => remove(stateAt(machine, 'holding').on, 'trigger.detach')),
   },
   {
     name: 'd5-retries-after-unsubscribe',
     invariant: 'A9',
-    description: 'A delivery that is refused after unsubscribe is tried again.',
+    description: 'A delivery that is refused after unsubscribe is retried.',
     property: delivery,
-    ...chartThat((chart) => {
-      stateAt(chart, 'delivering', 'unattended').on['delivery.refused'] = '#delivery.backingOff'
+    ...machineThat((machine) => {
+      stateAt(machine, 'delivering', 'unattended').on['delivery.refused'] = '#delivery.backingOff'
     }),
   },
   {
     name: 'goes-on-after-dispose',
     invariant: 'A9',
-    description: 'The charts of deliveries are not closed with the registry.',
+    description: 'The delivery actors do not stop when the registry is disposed.',
     property: delivery,
-    ...chartThat((chart) => takeAway(chart.on, 'trigger.close')),
+    ...machineThat((machine) => remove(machine.on, 'trigger.close')),
   },
   {
     name: 'unsubscribe-does-nothing',
     invariant: 'A9',
-    description: 'The function that subscribe returns ends nothing.',
+    description: 'The unsubscribe function does nothing.',
     property: delivery,
     wrapTrigger: (trigger) =>
       overriding(trigger, {
@@ -263,7 +253,7 @@ export const deliveryFaults: readonly PlantedFault[] = [
   {
     name: 'calls-what-was-replaced',
     invariant: 'A9',
-    description: 'updateCallbacks changes nothing.',
+    description: 'updateCallbacks does nothing.',
     property: delivery,
     wrapTrigger: (trigger) => overriding(trigger, { updateCallbacks: () => undefined }),
   },

@@ -1,7 +1,6 @@
-/** Whatever races with whatever: every result arrives exactly once, and nothing goes on after the end (A5, A6, A9). */
+/** In any race every result arrives exactly once, and nothing happens after the end (A5, A6, A9). */
 import fc from 'fast-check'
-import { raceOrders } from '../../src/testing/race-order.js'
-import { createRaceScheduler } from '../../src/testing/race-scheduler.js'
+import { createRaceScheduler, raceOrders } from '../../src/testing/index.js'
 import type { SubjectProperty } from '../support/planted-faults.js'
 import { runRace } from './race.js'
 import { raceScript } from './script.js'

@@ -1,7 +1,6 @@
-/** Races of delivery (A5, A6, A9), and the races that were lost once. */
+/** Races of delivery (A5, A6, A9). Counterexamples that were found are named tests. */
 import { describe, it } from 'vitest'
-import { RaceOrder } from '../../src/testing/race-order.js'
-import { createRaceScheduler } from '../../src/testing/race-scheduler.js'
+import { createRaceScheduler, RaceOrder } from '../../src/testing/index.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { delivery } from './delivery.property.js'
@@ -9,13 +8,13 @@ import { runRace } from './race.js'
 import type { RaceScript, TriggerScript } from './script.js'
 
 describe('any race', () => {
-  it('A5, A6, A9: whatever races, every result arrives exactly once and nothing goes on after the end', async () => {
+  it('A5, A6, A9: in any race every result arrives exactly once, and nothing happens after the end', async () => {
     await checkProperty(delivery.name, delivery.create(createSubject()))
   })
 })
 
-describe('races that were lost once', () => {
-  it('A6: the first value of a new Observable is an idle edge, even if the old one said the same last', async () => {
+describe('races that once failed', () => {
+  it('A6: the first value of a new Observable is an idle edge, even if it is the last value of the old one', async () => {
     await race({
       triggers: [{ kind: 'replaying' }],
       steps: [
@@ -38,7 +37,7 @@ describe('races that were lost once', () => {
     })
   })
 
-  it('A6: who unsubscribes and subscribes while it is asked whether it is busy is still served', async () => {
+  it('A6: a host that unsubscribes and subscribes inside isAgentBusy still gets its results', async () => {
     await race({
       triggers: [{ isBusy: true }],
       steps: [
@@ -49,7 +48,7 @@ describe('races that were lost once', () => {
     })
   })
 
-  it('A6: a busy function that replaces an Observable during a delivery is asked again after it', async () => {
+  it('A6: a function that replaces an Observable during a delivery is called again after it', async () => {
     await race({
       triggers: [{ kind: 'replaying' }],
       steps: [
@@ -66,7 +65,7 @@ describe('races that were lost once', () => {
     })
   })
 
-  it('A9: who unsubscribes while it is asked whether it is busy is sent no message', async () => {
+  it('A9: a host that unsubscribes inside isAgentBusy gets no message', async () => {
     await race({
       steps: [
         { do: 'complete', nth: 0 },
@@ -76,7 +75,7 @@ describe('races that were lost once', () => {
     })
   })
 
-  it('A9: a delivery in flight that nobody is subscribed to leaves no timer after dispose', async () => {
+  it('A9: a delivery in flight of an unsubscribed trigger leaves no timer after dispose', async () => {
     await race({
       triggers: [{ timeoutMs: 3000 }],
       steps: [
@@ -89,7 +88,7 @@ describe('races that were lost once', () => {
     })
   })
 
-  it('A5: what a wait has returned is not owed again when the message that carries it too is refused', async () => {
+  it('A5: a result that a wait returned is not owed again when a message that carries it is refused', async () => {
     await race({
       steps: [
         { do: 'complete', nth: 0 },
@@ -107,7 +106,7 @@ interface Example extends Partial<Omit<RaceScript, 'triggers' | 'hooks' | 'actor
   readonly steps: RaceScript['actors'][number]
 }
 
-/** One actor, one task, and an idle agent that has to be asked, unless the example says otherwise. */
+/** Runs a race, by default with one actor, one task, and an idle agent with a function `isAgentBusy`. */
 async function race({ triggers = [{}], hooks, steps, ...rest }: Example): Promise<void> {
   const script: RaceScript = {
     notifyCancelled: false,

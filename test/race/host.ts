@@ -1,31 +1,31 @@
-/** An agent host as a trigger sees it: whether its agent is busy, told in one of four ways. */
+/** An agent host as a trigger sees it: it shows in one of four ways whether its agent is busy. */
 import { BehaviorSubject, Observable, Subject } from 'rxjs'
-import type { BusySource } from '../../src/async-tasks/busy.js'
+import type { BusySource } from '../../src/index.js'
 import type { HostKind } from './script.js'
 
 export class FakeHost {
   readonly kind: HostKind
-  /** What `isAgentBusy` of the trigger is given. */
+  /** The `isAgentBusy` of the trigger. */
   readonly source: BusySource
-  /** How many listen to the Observable. */
+  /** The number of subscribers of the Observable. */
   listeners = 0
-  /** Whether the Observable has ended: it will say nothing more. */
+  /** Whether the Observable has completed or errored. */
   isSilent = false
   readonly #busy$: Subject<boolean>
   #isBusy: boolean
   #isBroken = false
-  /** What the trigger can know: the last value that its Observable has heard. */
-  #heard: boolean | undefined
-  /** What it had heard when the Observable ended: that stays. */
-  #lastHeard: boolean | undefined
+  /** What the trigger can know: the last value its subscription got. */
+  #seen: boolean | undefined
+  /** The last value before the Observable ended: it stays valid. */
+  #lastSeen: boolean | undefined
 
-  /** @param onAsked called whenever the host's function is */
+  /** @param onAsked called whenever the host's function is called */
   constructor(kind: HostKind, isBusy: boolean, onAsked: () => void) {
     this.kind = kind
     this.#isBusy = isBusy
     this.#busy$ = kind === 'replaying' ? new BehaviorSubject(isBusy) : new Subject()
     this.source =
-      kind === 'asked' || kind === 'telling'
+      kind === 'asked' || kind === 'notifying'
         ? () => {
             onAsked()
             if (this.#isBroken) throw new Error('isAgentBusy is broken')
@@ -34,27 +34,27 @@ export class FakeHost {
         : this.#observe()
   }
 
-  /** Whether a trigger must take the agent for busy. */
+  /** Whether the agent must count as busy. */
   get looksBusy(): boolean {
-    if (this.kind === 'asked' || this.kind === 'telling') return this.#isBroken || this.#isBusy
-    return this.#heard ?? true
+    if (this.kind === 'asked' || this.kind === 'notifying') return this.#isBroken || this.#isBusy
+    return this.#seen ?? true
   }
 
-  /** Becomes busy or idle, and lets its listeners know. A function that was broken works again. */
+  /** Sets whether the agent is busy. A function that threw works again. */
   set(isBusy: boolean): void {
     this.#isBusy = isBusy
     this.#isBroken = false
     this.#busy$.next(isBusy)
   }
 
-  /** From now on the function throws; the Observable errors. */
+  /** Makes the function throw, and the Observable error. */
   break(): void {
     this.#isBroken = true
     this.isSilent = true
     this.#busy$.error(new Error('busy$ is broken'))
   }
 
-  /** The Observable completes. */
+  /** Completes the Observable. */
   end(): void {
     this.isSilent = true
     this.#busy$.complete()
@@ -63,19 +63,19 @@ export class FakeHost {
   #observe(): Observable<boolean> {
     return new Observable<boolean>((subscriber) => {
       this.listeners += 1
-      this.#heard = this.#lastHeard
+      this.#seen = this.#lastSeen
       const subscription = this.#busy$.subscribe({
         next: (isBusy) => {
-          this.#heard = isBusy
+          this.#seen = isBusy
           subscriber.next(isBusy)
         },
-        // An error counts as idle, and completion keeps the last value.
+        // An error counts as idle; completion keeps the last value.
         error: (error: unknown) => {
-          this.#lastHeard = this.#heard = false
+          this.#lastSeen = this.#seen = false
           subscriber.error(error)
         },
         complete: () => {
-          this.#lastHeard = this.#heard
+          this.#lastSeen = this.#seen
           subscriber.complete()
         },
       })

@@ -1,5 +1,5 @@
 /**
- * Ways to break the lanes on purpose, one invariant at a time, through public options and wrappers alone.
+ * Planted faults of the lanes, through public options and wrappers only.
  *
  * It is longer than most files because it is one list.
  */
@@ -18,7 +18,7 @@ export interface LaneFault {
   readonly invariant: 'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6' | 'S7' | 'S8' | 'S9'
   readonly description: string
   readonly create: CreateTaskManager
-  /** Only the model sees it: it takes a look at everything, where the race looks at the invariants. */
+  /** Only the model notices it: the model compares everything, the race checks the invariants. */
   readonly isForModel?: true
 }
 
@@ -35,7 +35,7 @@ const withManager =
     return manager
   }
 
-/** Changes what the stream of ends tells. */
+/** Changes the events of `complete$`. */
 function withCompletes(change: (message: TaskCompleteMessage, manager: TaskManager) => TaskCompleteMessage) {
   return withManager((manager) => {
     const changed$ = manager.complete$.pipe(map((message) => change(message, manager)))
@@ -52,7 +52,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'completes-twice',
     invariant: 'S1',
-    description: 'Listeners of the stream get each complete two times.',
+    description: 'Subscribers of complete$ get each event twice.',
     create: withManager((manager) => {
       Object.defineProperty(manager, 'complete$', { value: merge(manager.complete$, manager.complete$) })
     }),
@@ -60,16 +60,16 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'cancel-does-nothing-to-a-queued-task',
     invariant: 'S1',
-    description: 'Only a task that runs can be cancelled; a queued one answers true and goes on.',
+    description: 'Cancelling a queued task returns true and does nothing.',
     create: withManager((manager) => {
       const cancel = manager.cancelTask.bind(manager)
       manager.cancelTask = (id) => (manager.getTask(id)?.status === 'queued' ? true : cancel(id))
     }),
   },
   {
-    name: 'disconnect-forgets-the-tasks',
+    name: 'disconnect-ignores-the-tasks',
     invariant: 'S1',
-    description: 'A lost instance leaves its tasks as they are.',
+    description: 'The tasks of a lost instance do not end.',
     create: withOptions(({ instances }) => {
       instances.onDisconnect = () => () => undefined
       return {}
@@ -78,7 +78,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'ends-at-the-first-success',
     invariant: 'S2',
-    description: 'A task is complete when one of its commands has succeeded.',
+    description: 'A task completes when its first command has succeeded.',
     create: withOptions(() => ({
       machines: { task: commandTaskMachine.provide({ guards: { isLastCommand: () => true } }) },
     })),
@@ -86,7 +86,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'two-at-once',
     invariant: 'S3',
-    description: 'The engine says that a call has settled as soon as it has started.',
+    description: 'The engine reports a call as settled as soon as it has started.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({
         start: (work) => {
@@ -99,7 +99,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'command-repeated',
     invariant: 'S7',
-    description: 'A task never goes on to its next command.',
+    description: 'A task repeats its first command.',
     create: withOptions(() => ({
       machines: {
         task: commandTaskMachine.provide({ actions: { advance: assign({ index: ({ context }) => context.index }) } }),
@@ -109,7 +109,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'no-wait-for-the-grace',
     invariant: 'S5',
-    description: 'The next command starts as soon as the one before was aborted.',
+    description: 'The next command starts as soon as the previous one was aborted.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({ start: (work) => engine.start({ ...work, graceMs: 0 }) })),
     ),
@@ -117,7 +117,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'never-aborts',
     invariant: 'S5',
-    description: 'A command that was given up is not told.',
+    description: 'A call is not aborted.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({
         start: (work) => ({ settled: engine.start(work).settled, abort: () => undefined }),
@@ -127,7 +127,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'capacity-counts-what-was-cancelled',
     invariant: 'S8',
-    description: 'Ended tasks take places in the queue.',
+    description: 'Ended tasks count towards the queue capacity.',
     create: withManager((manager, options) => {
       const submit = manager.submitTask.bind(manager)
       manager.submitTask = (message) => {
@@ -139,13 +139,13 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'no-capacity',
     invariant: 'S8',
-    description: 'The queue takes whatever comes.',
+    description: 'The queue has no limit.',
     create: withOptions(() => ({ maxQueueSize: 1_000 })),
   },
   {
     name: 'starts-after-the-end',
     invariant: 'S4',
-    description: 'The instance is asked once more when a task has been cancelled.',
+    description: 'The instance gets another call after a task was cancelled.',
     create: withManager((manager, { instances }) => {
       const cancel = manager.cancelTask.bind(manager)
       manager.cancelTask = (id) => {
@@ -169,7 +169,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-listener-stops-the-rest',
     invariant: 'S6',
-    description: 'What a listener throws reaches whoever caused the change.',
+    description: 'An error of a listener reaches the caller of cancelTask.',
     create: withManager((manager) => {
       const cancel = manager.cancelTask.bind(manager)
       const listeners: ((message: never) => void)[] = []
@@ -188,16 +188,16 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'cancels-again',
     invariant: 'S1',
-    description: 'A task that has ended is cancelled once more, says the answer.',
+    description: 'Cancelling an ended task returns true.',
     create: withManager((manager) => {
       const cancel = manager.cancelTask.bind(manager)
       manager.cancelTask = (id) => cancel(id) || manager.getTask(id) !== undefined
     }),
   },
   {
-    name: 'leaves-what-was-skipped-open',
+    name: 'leaves-skipped-commands-open',
     invariant: 'S2',
-    description: 'Commands that never ran stay pending in the complete.',
+    description: 'Commands that never ran are pending in the complete event.',
     create: withCompletes((message) => ({
       ...message,
       results: message.results.map((one) => (one.status === 'skipped' ? { ...one, status: 'pending' } : one)),
@@ -206,7 +206,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'times-from-the-submit',
     invariant: 'S2',
-    description: 'The duration counts the time in the queue.',
+    description: 'The duration includes the time in the queue.',
     create: withCompletes(({ summary, ...message }, manager) => {
       const createdAt = manager.getTask(message.taskId)?.createdAt ?? message.timestamp
       return { ...message, summary: { ...summary, duration: message.timestamp - createdAt } }
@@ -215,7 +215,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'lane-stalls',
     invariant: 'S3',
-    description: 'A lane sees no further work when a call has settled.',
+    description: 'A lane does not start its next call when one has settled.',
     create: withOptions(() => {
       let looks = 0
       return { machines: { lane: laneMachine.provide({ guards: { hasNext: () => (looks += 1) % 2 === 1 } }) } }
@@ -224,7 +224,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'late-result-for-the-next-call',
     invariant: 'S4',
-    description: 'What an abandoned call returns is taken for the answer of the call that runs now.',
+    description: 'The late result of an abandoned call ends the current call.',
     create: withOptions((options) =>
       engineWith(options, (engine) => {
         let settleNow: (outcome: Outcome) => void = () => undefined
@@ -242,7 +242,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'late-results-are-not-counted',
     invariant: 'S4',
-    description: 'What an abandoned call returns is dropped without a word.',
+    description: 'The late result of an abandoned call is not counted.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({ start: (work) => engine.start({ ...work, onLate: () => undefined }) })),
     ),
@@ -251,7 +251,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'waits-longer-than-the-grace',
     invariant: 'S5',
-    description: 'A call that was given up holds its lane ten times as long as it may.',
+    description: 'An aborted call holds its lane ten times longer than its grace.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({ start: (work) => engine.start({ ...work, graceMs: work.graceMs * 10 }) })),
     ),
@@ -260,7 +260,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-handler-that-throws-is-dropped',
     invariant: 'S6',
-    description: 'A handler that has thrown once is told nothing more.',
+    description: 'A handler that has thrown gets no more events.',
     create: withManager((manager) => {
       const on = manager.on.bind(manager)
       manager.on = (event, handler) => {
@@ -276,9 +276,9 @@ export const laneFaults: readonly LaneFault[] = [
     isForModel: true,
   },
   {
-    name: 'steps-told-late',
+    name: 'steps-emitted-late',
     invariant: 'S7',
-    description: 'Handlers hear of a step a while after it, when the complete may have been told.',
+    description: 'Handlers get a step one microtask late, maybe after the complete.',
     create: withManager((manager) => {
       const on = manager.on.bind(manager)
       manager.on = (event, handler) =>
@@ -289,7 +289,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'position-counts-what-has-ended',
     invariant: 'S8',
-    description: 'The place in the queue is the place among all tasks of the instance.',
+    description: 'queuePosition counts all tasks of the instance, ended ones too.',
     create: withManager((manager) => {
       const submit = manager.submitTask.bind(manager)
       manager.submitTask = (message) => {
@@ -303,21 +303,21 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'keeps-too-many',
     invariant: 'S9',
-    description: 'However many tasks have ended, all are kept.',
+    description: 'The number of retained tasks has no limit.',
     create: withOptions(() => ({ maxRetained: 1_000_000 })),
     isForModel: true,
   },
   {
     name: 'keeps-too-long',
     invariant: 'S9',
-    description: 'No task is ever old.',
+    description: 'Retained tasks do not expire.',
     create: withOptions(() => ({ retentionMs: 1_000_000 })),
     isForModel: true,
   },
   {
-    name: 'forgets-too-early',
+    name: 'prunes-too-early',
     invariant: 'S9',
-    description: 'A task is forgotten while it may still be asked for.',
+    description: 'An ended task is pruned at once.',
     create: withManager((manager) => {
       manager.on('complete', () => manager.cleanupTasks(-1))
     }),
@@ -326,7 +326,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-lane-stays',
     invariant: 'S9',
-    description: 'An instance that ever had a task has a lane for ever.',
+    description: 'An idle lane is not removed.',
     create: withManager((manager, { instances }) => {
       const depths = (): TaskManager['laneDepths'] => Reflect.get(TaskManager.prototype, 'laneDepths', manager)
       const get = (): TaskManager['laneDepths'] =>

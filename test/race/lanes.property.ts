@@ -1,6 +1,6 @@
 /**
- * Command tasks in every order: submits, cancels, results, time-outs, losses and returns of instances, and what arrives late,
- * against S1 to S8. The instances are played by the test, which decides when and how each call ends.
+ * Races of command tasks, against S1 to S8: submits, cancels, results, time-outs, disconnects, reconnects, and late results. The test plays
+ * the instances: it decides when and how each call ends.
  */
 import fc from 'fast-check'
 import { InstanceManager } from '../../src/instances/instance-manager.js'
@@ -8,9 +8,8 @@ import type { Instance, ToolCall } from '../../src/instances/instance.js'
 import type { ToolCallResult } from '../../src/protocol/tool-result.js'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../src/protocol/command-tasks.js'
-import { createManualClock } from '../../src/testing/manual-clock.js'
-import { raceOrders } from '../../src/testing/race-order.js'
-import { createRaceScheduler, type RaceScheduler } from '../../src/testing/race-scheduler.js'
+import { runMicrotasks } from '../../src/testing/microtasks.js'
+import { createManualClock, createRaceScheduler, raceOrders, type RaceScheduler } from '../../src/testing/index.js'
 
 const GRACE_MS = 50
 const TIMEOUT_MS = 200
@@ -26,7 +25,7 @@ type Step =
   | { readonly do: 'disconnect' | 'reconnect'; readonly instance: InstanceId }
   | { readonly do: 'advance'; readonly ms: number }
 
-/** Builds what is checked; a fault builds it wrong. */
+/** Makes the task manager; a planted fault makes it wrong. */
 export type CreateTaskManager = (options: TaskManagerOptions) => TaskManager
 
 const instance = fc.constantFrom(...INSTANCES)
@@ -68,7 +67,7 @@ interface CallLog {
   readonly call: ToolCall
   readonly instanceId: string
   readonly startedAt: number
-  givenUpAt: number | undefined
+  abortedAt: number | undefined
   settledAt: number | undefined
   readonly answer: (how: 'ok' | 'isError' | 'reject') => void
 }
@@ -125,9 +124,9 @@ class LaneWorld {
       check(!this.hasEnded(taskId), 'S4', `a command of ${taskId} started after its end`)
       for (const other of this.calls) {
         if (other.instanceId !== instanceId || other.settledAt !== undefined) continue
-        check(other.givenUpAt !== undefined, 'S3', `two commands run on ${instanceId}`)
+        check(other.abortedAt !== undefined, 'S3', `two commands run on ${instanceId}`)
         check(
-          now >= (other.givenUpAt ?? 0) + GRACE_MS,
+          now >= (other.abortedAt ?? 0) + GRACE_MS,
           'S5',
           `a command started before the grace of the one before had passed`,
         )
@@ -145,7 +144,7 @@ class LaneWorld {
         call,
         instanceId,
         startedAt: now,
-        givenUpAt: undefined,
+        abortedAt: undefined,
         settledAt: undefined,
         answer: (how) => {
           if (log.settledAt !== undefined) return
@@ -156,7 +155,7 @@ class LaneWorld {
       }
       this.calls.push(log)
       call.signal.addEventListener('abort', () => {
-        log.givenUpAt = this.clock.now()
+        log.abortedAt = this.clock.now()
       })
     })
   }
@@ -192,7 +191,7 @@ class LaneWorld {
         const task = this.submitted[given.task]
         if (task === undefined) return
         const wasLive = !this.hasEnded(task.id)
-        check(this.manager.cancelTask(task.id) === wasLive, 'S1', `cancelling ${task.id} lied`)
+        check(this.manager.cancelTask(task.id) === wasLive, 'S1', `cancelling ${task.id} did not return ${wasLive}`)
         check(this.hasEnded(task.id), 'S1', `${task.id} was cancelled and has not ended`)
         return
       }
@@ -216,13 +215,21 @@ class LaneWorld {
   conclude(): void {
     if (this.problems[0] !== undefined) throw this.problems[0]
     for (const { id } of this.submitted) {
-      const told = this.events.get(id) ?? []
-      check(told.filter(({ type }) => type === 'task_complete').length === 1, 'S1', `${id} was told complete not once`)
+      const events = this.events.get(id) ?? []
+      check(
+        events.filter(({ type }) => type === 'task_complete').length === 1,
+        'S1',
+        `${id} did not get exactly one complete`,
+      )
       const task = this.manager.getTask(id)
       check(task !== undefined && task.status !== 'queued' && task.status !== 'running', 'S1', `${id} has not ended`)
     }
-    for (const { call, givenUpAt, settledAt } of this.calls) {
-      check(settledAt !== undefined || givenUpAt !== undefined, 'S5', `a call of ${call.taskId ?? ''} was left alone`)
+    for (const { call, abortedAt, settledAt } of this.calls) {
+      check(
+        settledAt !== undefined || abortedAt !== undefined,
+        'S5',
+        `a call of ${call.taskId ?? ''} neither settled nor was aborted`,
+      )
     }
     check(this.clock.pending <= 1, 'S9', `${this.clock.pending} timers are left`)
   }
@@ -231,7 +238,7 @@ class LaneWorld {
     return (this.events.get(taskId) ?? []).some(({ type }) => type === 'task_complete')
   }
 
-  /** Keeps what goes wrong for the end: the scheduler would swallow it. */
+  /** Keeps an error for the end, because the scheduler would ignore it. */
   guard(run: () => void): void {
     try {
       run()
@@ -242,43 +249,47 @@ class LaneWorld {
 
   private note(message: TaskProgressMessage | TaskCompleteMessage): void {
     this.guard(() => {
-      const told = this.events.get(message.taskId) ?? []
-      this.events.set(message.taskId, [...told, message])
+      const events = this.events.get(message.taskId) ?? []
+      this.events.set(message.taskId, [...events, message])
       check(
-        !told.some(({ type }) => type === 'task_complete'),
+        !events.some(({ type }) => type === 'task_complete'),
         'S1',
-        `${message.taskId} was told of after its complete`,
+        `${message.taskId} got an event after its complete`,
       )
-      if (message.type === 'task_progress') checkProgress(told, message)
-      else checkComplete(told, message)
+      if (message.type === 'task_progress') checkProgress(events, message)
+      else checkComplete(events, message)
     })
   }
 }
 
 function checkProgress(
-  told: readonly (TaskProgressMessage | TaskCompleteMessage)[],
+  events: readonly (TaskProgressMessage | TaskCompleteMessage)[],
   message: TaskProgressMessage,
 ): void {
-  const before = told.filter((event) => event.type === 'task_progress')
+  const before = events.filter((event) => event.type === 'task_progress')
   const last = before.at(-1)
   if (message.status === 'running') {
     check(
       message.commandIndex === (last === undefined ? 0 : last.commandIndex + 1),
       'S7',
-      'a command was skipped or told twice',
+      'a command was skipped, or its event was repeated',
     )
     check(last === undefined || last.status === 'success', 'C2', 'a command started after one that failed')
   } else {
-    check(last?.status === 'running' && last.commandIndex === message.commandIndex, 'S7', 'an end before its start')
+    check(
+      last?.status === 'running' && last.commandIndex === message.commandIndex,
+      'S7',
+      'the end of a command before its start',
+    )
   }
 }
 
 function checkComplete(
-  told: readonly (TaskProgressMessage | TaskCompleteMessage)[],
+  events: readonly (TaskProgressMessage | TaskCompleteMessage)[],
   message: TaskCompleteMessage,
 ): void {
   const { summary, results, status } = message
-  const progress = told.filter((event) => event.type === 'task_progress')
+  const progress = events.filter((event) => event.type === 'task_progress')
   check(
     !results.some((result) => result.status === 'pending' || result.status === 'running'),
     'S2',
@@ -288,7 +299,7 @@ function checkComplete(
   check(progress.length > 0 || summary.duration === 0, 'S2', 'a task that never started took time')
   const successes = results.filter((result) => result.status === 'success').length
   check(summary.successfulCommands === successes, 'S2', 'successfulCommands does not match')
-  check(successes === progress.filter((event) => event.status === 'success').length, 'S7', 'a success was not told')
+  check(successes === progress.filter((event) => event.status === 'success').length, 'S7', 'a success had no event')
   check(
     (status === 'completed') === (successes === summary.totalCommands),
     'S2',
@@ -298,9 +309,7 @@ function checkComplete(
   check(summary.failedCommandIndex === (failed === -1 ? undefined : failed), 'S2', 'failedCommandIndex does not match')
 }
 
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 12; turn += 1) await Promise.resolve()
-}
+const settle = (): Promise<void> => runMicrotasks(12)
 
 async function runScript(
   create: CreateTaskManager,
@@ -320,7 +329,7 @@ async function runScript(
     )
   }
   await scheduler.waitIdle()
-  // Whatever is still queued comes to its end: by its time-out, or its grace.
+  // What is still queued ends by its time-out or its grace.
   for (let round = 0; round < 80 && world.manager.laneDepths.size > 0; round += 1) {
     world.clock.advance(TIMEOUT_MS)
     await settle()

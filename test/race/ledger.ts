@@ -1,6 +1,6 @@
 /**
- * What a race may say afterwards: the test's own account of who is owed what, kept without the manager's records.
- * Whatever contradicts it is a violation; the first one decides, since the rest may follow from it.
+ * The test's own ledger of a race, kept without the manager's records: which results are owed to whom. A contradiction is a violation.
+ * Only the first one is reported, since the others may follow from it.
  */
 
 export type TaskState = 'running' | 'completed' | 'failed' | 'cancelled'
@@ -9,31 +9,31 @@ interface TaskAccount {
   readonly id: string
   owner: string
   state: TaskState
-  /** Its place among the ends. */
+  /** Its position among the ends. */
   endedAs: number
-  /** A message that carried it was accepted, a wait returned it, or the host said that its model knows. */
+  /** A message with its result was accepted, a wait returned it, or the host marked it as notified. */
   isAccepted: boolean
-  /** Its owner went away without an heir. */
+  /** Its owner was released without an heir. */
   isDropped: boolean
 }
 
-/** A message on its way, or ended. */
+/** A message. */
 export interface Message {
   readonly name: string
-  /** While it is on its way, no turn starts. */
+  /** No other turn of the owner may start while it is open. */
   readonly isExclusive: boolean
   readonly owner: string
   readonly taskIds: readonly string[]
-  /** When it is given up. */
+  /** When it expires. */
   readonly deadline?: number | undefined
   isOpen: boolean
 }
 
-/** A wait for tasks: while it is pending their ends are its own. */
+/** A wait for tasks: while it is pending, it leases their results. */
 export interface Wait {
   readonly claimed: ReadonlySet<string>
   isPending: boolean
-  /** The ids of what has ended, if that is enough. */
+  /** The ids of the ended tasks, if the wait is over. */
   readonly whenOver: () => readonly string[] | undefined
   readonly deadline: number | undefined
 }
@@ -57,8 +57,8 @@ export class Ledger {
   }
 
   /**
-   * Notes an end before it is asked for: whoever is told of it inside the call finds it here.
-   * @returns whether it will be granted
+   * Records an end before the manager is called, for the callbacks inside that call.
+   * @returns whether the manager must grant it
    */
   end(id: string, state: Exclude<TaskState, 'running'>): boolean {
     const task = this.#task(id)
@@ -68,15 +68,15 @@ export class Ledger {
     return true
   }
 
-  /** Notes a message that goes out, and that it carries what is owed, all of it, and nothing else. */
+  /** Records a message, and checks that it carries exactly what is owed. */
   open(message: Omit<Message, 'isOpen'>, text: string): Message {
     const expected = this.owed(message.owner)
-    const told = [...text.matchAll(/"agent_id": "([^"]+)"/g)].map(([, id]) => id ?? '')
+    const carried = [...text.matchAll(/"agent_id": "([^"]+)"/g)].map(([, id]) => id ?? '')
     this.check(
-      same(told, message.taskIds),
-      () => `A5: ${message.name} says ${list(told)}, has ${list(message.taskIds)}`,
+      same(carried, message.taskIds),
+      () => `A5: ${message.name} names ${list(carried)}, has ${list(message.taskIds)}`,
     )
-    this.check(same(told, expected), () => `A5: ${message.name} carries ${list(told)}, owed is ${list(expected)}`)
+    this.check(same(carried, expected), () => `A5: ${message.name} carries ${list(carried)}, owed is ${list(expected)}`)
     const others = this.exclusives(message.owner)
     if (message.isExclusive) {
       this.check(others.length === 0, () => `A6: ${message.name} starts while ${others.join()} is in flight`)
@@ -86,7 +86,7 @@ export class Ledger {
     return opened
   }
 
-  /** Notes that a message was accepted, now or after its end. */
+  /** Records that a message was accepted, even after its end. */
   accept(message: Message): void {
     message.isOpen = false
     this.acceptTasks(message.taskIds)
@@ -99,7 +99,7 @@ export class Ledger {
     }
   }
 
-  /** Notes a wait for these tasks, which is over at once if they have ended. What was told of already is not claimed. */
+  /** Records a wait, which is over at once if enough tasks have ended. It claims only results that were not accepted. */
   wait(taskIds: readonly string[], mode: 'all' | 'any', deadline: number | undefined): Wait {
     const claimed = new Set(taskIds.filter((id) => !this.#task(id).isAccepted))
     const whenOver = (): readonly string[] | undefined => {
@@ -114,7 +114,7 @@ export class Ledger {
     return wait
   }
 
-  /** Notes what a wait has returned; nothing if it was aborted. */
+  /** Records the tasks that a wait returned; none if it was aborted. */
   endWait(wait: Wait, returned: readonly string[]): void {
     wait.isPending = false
     this.acceptTasks(returned)
@@ -129,22 +129,22 @@ export class Ledger {
     }
   }
 
-  // What follows from it
+  // Queries
 
-  /** What is owed to an owner and not on its way, in the order in which it ended. */
+  /** The tasks that are owed to an owner and not leased, in the order in which they ended. */
   owed(owner: string): string[] {
     return [...this.tasks.values()]
-      .filter((task) => task.owner === owner && this.isOwing(task) && !this.isOnItsWay(task.id))
+      .filter((task) => task.owner === owner && this.isOwing(task) && !this.isLeased(task.id))
       .sort((a, b) => a.endedAs - b.endedAs)
       .map((task) => task.id)
   }
 
-  /** Whether a message that is out carries it, or a wait is to return it. */
-  isOnItsWay(id: string): boolean {
+  /** Whether an open message carries it, or a pending wait claims it. */
+  isLeased(id: string): boolean {
     return this.isAwaited(id) || this.messages.some((message) => message.isOpen && message.taskIds.includes(id))
   }
 
-  /** The names of an owner's messages on their way that let no turn start; there should be one at most. */
+  /** The names of the open exclusive messages of an owner; there must be one at most. */
   exclusives(owner: string): string[] {
     return this.messages
       .filter((message) => message.isOpen && message.isExclusive && message.owner === owner)
@@ -155,7 +155,7 @@ export class Ledger {
     return [...this.tasks.values()].filter((task) => task.state === 'running').map((task) => task.id)
   }
 
-  /** Whether a message about it has yet to be accepted. */
+  /** Whether its result is owed or leased. */
   isOwing(task: TaskAccount): boolean {
     const owes = task.state === 'cancelled' ? this.#notifyCancelled : task.state !== 'running'
     return owes && !task.isAccepted && !task.isDropped
@@ -169,23 +169,23 @@ export class Ledger {
     return this.waits.some((wait) => wait.isPending && wait.claimed.has(id))
   }
 
-  // What was wrong
+  // Violations
 
   check(isRight: boolean, describe: () => string): void {
     if (!isRight) this.#violations.push(describe())
   }
 
-  /** Nothing is going on at the time `now`: whatever had to end by itself has ended. */
+  /** Checks, when nothing is going on, that messages and waits have ended at their deadlines. */
   checkOver(now: number): void {
     for (const { name, isOpen, deadline = Infinity } of this.messages) {
-      this.check(!isOpen || now <= deadline, () => `A6: ${name} was not given up at ${deadline}`)
+      this.check(!isOpen || now <= deadline, () => `A6: ${name} did not expire at ${deadline}`)
     }
     for (const { isPending, whenOver, deadline = Infinity } of this.waits) {
-      this.check(!isPending || (now <= deadline && whenOver() === undefined), () => 'A6: a wait goes on after its end')
+      this.check(!isPending || (now <= deadline && whenOver() === undefined), () => 'A6: a wait did not end')
     }
   }
 
-  /** @throws if anything was wrong so far */
+  /** @throws the first violation, and the schedule */
   conclude(schedule: string): void {
     const [first] = this.#violations
     if (first !== undefined) throw new Error(`${first}\n${schedule}`)

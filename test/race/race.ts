@@ -1,13 +1,13 @@
 /**
- * Runs one race: its actors under a schedule that fast-check chooses, then whatever must follow. What is checked while it
- * runs and after it is here; what happens in it is in world.ts.
+ * Runs one race: its actors in an order that fast-check draws, and then what must follow. The checks are here; what happens in a race is
+ * in world.ts.
  */
-import type { RaceScheduler } from '../../src/testing/race-scheduler.js'
+import type { RaceScheduler } from '../../src/testing/index.js'
 import type { Subject } from '../support/subject.js'
 import { describeStep, OWNERS, type RaceScript } from './script.js'
 import { RETRY_MAX_MS, World } from './world.js'
 
-/** Runs a script under a schedule. @throws what was wrong first, and the schedule */
+/** Runs a script. @throws the first violation, and the schedule */
 export async function runRace(subject: Subject, script: RaceScript, scheduler: RaceScheduler): Promise<void> {
   const world: World = new World(subject, script, scheduler, () => checkAtRest(world))
   script.actors.forEach((steps, actor) => {
@@ -32,7 +32,7 @@ export async function runRace(subject: Subject, script: RaceScript, scheduler: R
   }
 }
 
-/** What must hold whenever nothing is going on. */
+/** The checks whenever nothing is going on. */
 function checkAtRest({ ledger, clock, manager, triggers, isDisposed, isDisposing }: World): void {
   if (isDisposed) ledger.check(clock.pending === 0, () => `A9: ${clock.pending} timers are left after dispose`)
   if (isDisposing) return
@@ -43,21 +43,21 @@ function checkAtRest({ ledger, clock, manager, triggers, isDisposed, isDisposing
   }
   for (const task of ledger.tasks.values()) {
     const delivery = manager.getTask(task.id)?.delivery
-    const expected = ledger.isOwing(task) ? (ledger.isOnItsWay(task.id) ? ['leased'] : ['owed']) : DONE
+    const expected = ledger.isOwing(task) ? (ledger.isLeased(task.id) ? ['leased'] : ['owed']) : DONE
     const isRight = expected.includes(delivery) && (delivery !== 'delivered' || task.isAccepted)
     ledger.check(isRight, () => `A5: ${task.id} is ${delivery ?? 'pruned'}, should be ${expected.join(' or ')}`)
   }
-  for (const { name, host, isHeard, unreported } of triggers) {
+  for (const { name, host, isSubscribed, unreported } of triggers) {
     ledger.check(unreported <= 0, () => `A6: onError of ${name} misses ${unreported} failures`)
-    ledger.check(isHeard || host.listeners === 0, () => `A9: ${name} listens to busy$ after unsubscribe`)
+    ledger.check(isSubscribed || host.listeners === 0, () => `A9: ${name} is subscribed to busy$ after unsubscribe`)
   }
   ledger.checkOver(clock.now())
 }
 
-/** Where a task can stand that owes nothing (any more): a message that is on its way may carry it all the same. */
+/** The deliveries of a task that owes nothing. A message that was taken before may still lease it. */
 const DONE: readonly unknown[] = ['none', 'delivered', 'leased', undefined]
 
-/** Makes every obstacle go away, one kind at a time: what is left without a wake-up shows as soon as it should not. */
+/** Removes the obstacles to delivery, one kind at a time, and checks after each that no result lacks a wake-up. */
 async function drain(world: World, settle: () => Promise<void>): Promise<void> {
   const { ledger, triggers } = world
   world.isDraining = true
@@ -73,16 +73,16 @@ async function drain(world: World, settle: () => Promise<void>): Promise<void> {
   checkNothingStalls(world, 'after what hung has ended')
 
   world.aborters.forEach((_, nth) => world.take({ do: 'abort wait', nth }))
-  triggers.forEach(({ host, isHeard }, trigger) => {
-    if (!isHeard || !host.looksBusy) return
+  triggers.forEach(({ host, isSubscribed }, trigger) => {
+    if (!isSubscribed || !host.looksBusy) return
     if (host.isSilent) world.take({ do: 'update', trigger, kind: 'asked', isBusy: false })
     else world.take({ do: 'idle', host: trigger })
   })
   await passTime(world, settle)
   checkNothingStalls(world, 'once the agents were idle')
 
-  triggers.forEach(({ host, isHeard }, trigger) => {
-    if (isHeard) return
+  triggers.forEach(({ host, isSubscribed }, trigger) => {
+    if (isSubscribed) return
     if (host.isSilent) world.take({ do: 'update', trigger, kind: 'asked', isBusy: false })
     world.take({ do: 'subscribe', trigger })
     world.take({ do: 'idle', host: trigger })
@@ -91,18 +91,18 @@ async function drain(world: World, settle: () => Promise<void>): Promise<void> {
   checkNothingStalls(world, 'once all were subscribed')
 }
 
-/** A6: nothing is owed to an owner whose agent is idle and listens, and who has no message on its way. */
+/** A6: nothing is owed to an owner whose agent is idle and subscribed, unless an exclusive message is open. */
 function checkNothingStalls({ ledger, triggers, isDisposing }: World, when: string): void {
   if (isDisposing) return
   for (const owner of OWNERS) {
-    const isReady = triggers.some((one) => one.owner === owner && one.isHeard && !one.host.looksBusy)
+    const isReady = triggers.some((one) => one.owner === owner && one.isSubscribed && !one.host.looksBusy)
     const owed = ledger.owed(owner)
     const isRight = !isReady || owed.length === 0 || ledger.exclusives(owner).length > 0
     ledger.check(isRight, () => `A6: ${owed.join(', ')} of ${owner} had no wake-up ${when}`)
   }
 }
 
-/** A6: what ends in one tick shares one message. A5: by now all that was owed to someone who listens has arrived. */
+/** A6: tasks that end in one tick share a message. A5: every result owed to a subscribed owner has arrived by now. */
 async function checkShared(world: World, settle: () => Promise<void>): Promise<void> {
   const { ledger, triggers } = world
   if (world.isDisposing) return
@@ -119,14 +119,14 @@ async function checkShared(world: World, settle: () => Promise<void>): Promise<v
   }
 }
 
-/** A9: after `dispose` nothing is called, nothing ticks and nobody listens. */
+/** A9: after `dispose` no callback is called, no timer is set and nothing is subscribed. */
 async function checkDisposal(world: World, settle: () => Promise<void>): Promise<void> {
   const { ledger, triggers, clock } = world
   world.take({ do: 'dispose' })
   ledger.check(clock.pending === 0, () => `A9: ${clock.pending} timers are left after dispose`)
   ledger.check(world.areStreamsOver, () => 'A9: the streams are not complete after dispose')
   const listeners = triggers.reduce((sum, { host }) => sum + host.listeners, 0)
-  ledger.check(listeners === 0, () => `A9: ${listeners} still listen to busy$ after dispose`)
+  ledger.check(listeners === 0, () => `A9: ${listeners} are subscribed to busy$ after dispose`)
   for (const { trigger, host } of triggers) {
     trigger.notifyIdle()
     if (!host.isSilent) for (const isBusy of [true, false]) host.set(isBusy)

@@ -1,21 +1,21 @@
-/** Transitions of the delivery chart that no race takes, because a host has to behave oddly for them: D3 to D5. */
+/** Transitions of the delivery machine that no race takes, because they need an unusual host: D3 to D5. */
 import { describe, expect, it } from 'vitest'
-import type { ReminderSource } from '../../src/async-tasks/auto-trigger.js'
+import type { ReminderSource } from '../../src/index.js'
 import { setUpTrigger } from '../unit/async-tasks/trigger-host.js'
 
-/** A source that words nothing, whatever is owed, and may do something else meanwhile. */
-const wordsNothing = (meanwhile: () => void = () => undefined): ReminderSource => ({
+/** A source that never has a reminder. */
+const remindsOfNothing = (meanwhile: () => void = () => undefined): ReminderSource => ({
   leaseReminder: () => {
     meanwhile()
     return undefined
   },
 })
 
-describe('a delivery that has nothing to say', () => {
-  it('D4: is a failure while something is owed, and is tried again after the back-off', async () => {
+describe('a delivery without a reminder', () => {
+  it('D4: is a failure while something is owed, and is retried after the back-off', async () => {
     let asked = 0
     const { clock, complete, createTrigger, deliveryOf, turns } = setUpTrigger({
-      reminders: () => wordsNothing(() => (asked += 1)),
+      reminders: () => remindsOfNothing(() => (asked += 1)),
     })
     complete('a')
     createTrigger().subscribe()
@@ -33,12 +33,12 @@ describe('a delivery that has nothing to say', () => {
     expect(deliveryOf('a')).toBe('owed')
   })
 
-  it('D5: ends the trigger that was unsubscribed meanwhile', async () => {
+  it('D5: stops a trigger that was unsubscribed meanwhile', async () => {
     let asked = 0
     let unsubscribe: () => void = () => undefined
     const host = setUpTrigger({
       reminders: () =>
-        wordsNothing(() => {
+        remindsOfNothing(() => {
           asked += 1
           unsubscribe()
         }),
@@ -53,7 +53,7 @@ describe('a delivery that has nothing to say', () => {
 })
 
 describe('a delivery that takes too long', () => {
-  it('A5, D5: is given up after unsubscribe as well, and nothing follows', async () => {
+  it('A5, D5: expires after unsubscribe as well, and nothing follows', async () => {
     const { clock, complete, createTrigger, deliveryOf, onError, turns } = setUpTrigger({ deliveryTimeoutMs: 500 })
     complete('a')
     const unsubscribe = createTrigger().subscribe()
@@ -66,7 +66,7 @@ describe('a delivery that takes too long', () => {
     expect(deliveryOf('a')).toBe('owed')
     await clock.advance(60_000)
     expect(turns).toHaveLength(1)
-    // A9: whoever has unsubscribed is told nothing.
+    // A9: no callback after unsubscribe.
     expect(onError).not.toHaveBeenCalled()
     expect(clock.pending).toBe(0)
   })

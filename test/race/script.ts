@@ -1,14 +1,14 @@
 /**
- * What a race is made of: small steps that a host, its model and its tasks take, and scripts of them. A step names what
- * it acts on by a number, taken modulo what is there, so that every script can run and every shrunk one still can.
+ * The scripts of a race: small steps of a host, its model and its tasks. A step names its target by a number, modulo the number of
+ * targets, so that every script can run, and every shrunk one too.
  */
 import fc from 'fast-check'
 
 /**
- * How a host lets the trigger know that its agent is busy: it is asked, it is asked and says when it is idle, or it is
- * an Observable that replays its latest value or does not.
+ * How a host shows that its agent is busy: with a function; with a function and `notifyIdle`; with an Observable that replays its
+ * latest value; with one that does not.
  */
-export type HostKind = 'asked' | 'telling' | 'replaying' | 'live'
+export type HostKind = 'asked' | 'notifying' | 'replaying' | 'live'
 
 export type Step =
   | { readonly do: 'register'; readonly owner: number }
@@ -16,7 +16,7 @@ export type Step =
   | { readonly do: 'end all' }
   | { readonly do: 'busy' | 'idle' | 'notify idle' | 'break' | 'end'; readonly host: number }
   | { readonly do: 'subscribe' | 'unsubscribe' | 'resubscribe'; readonly trigger: number }
-  /** `updateCallbacks`, or `update away`: while it is unsubscribed for a moment. */
+  /** `updateCallbacks`; `update away`: while it is unsubscribed for a moment. */
   | {
       readonly do: 'update' | 'update away'
       readonly trigger: number
@@ -33,13 +33,13 @@ export type Step =
   | { readonly do: 'dispose' }
   | { readonly do: 'advance'; readonly ms: number }
 
-/** How a turn ends. `late …`: after the delivery has expired, if it can expire, else at the end of the script. */
+/** How a turn ends. `late …`: after the delivery has expired or, without a deadline, at the end of the script. */
 type TurnOutcome = 'accept' | 'refuse' | 'throw' | 'accept at once' | 'hang' | 'late accept' | 'late refuse'
 
 export interface TurnScript {
-  /** What the host does before `triggerAgentTurn` returns. */
+  /** The steps before `triggerAgentTurn` returns. */
   readonly atOnce: readonly Step[]
-  /** What happens while the turn is in flight. */
+  /** The steps while the turn is in flight. */
   readonly meanwhile: readonly Step[]
   readonly outcome: TurnOutcome
 }
@@ -53,7 +53,7 @@ export interface TriggerScript {
   readonly timeoutMs: number | undefined
 }
 
-/** What the host's callbacks do when they are called: the first call the first step, and so on. */
+/** The steps of the host's callbacks: the first call takes the first step, and so on. */
 export interface Hooks {
   readonly busy: readonly Step[]
   readonly error: readonly Step[]
@@ -62,14 +62,14 @@ export interface Hooks {
 }
 
 export interface RaceScript {
-  /** Whether a cancelled task owes a message too. */
+  /** Whether the result of a cancelled task is owed. */
   readonly notifyCancelled: boolean
   readonly triggers: readonly TriggerScript[]
-  /** The owners of the tasks that run at the start. */
+  /** The owners of the tasks that are registered at the start. */
   readonly tasks: readonly number[]
-  /** Sequences that race with each other. */
+  /** The sequences that race with each other. */
   readonly actors: readonly (readonly Step[])[]
-  /** The turns, in the order in which they start; after the last they are accepted. */
+  /** The turns, in the order in which they start. Later turns are accepted. */
   readonly turns: readonly TurnScript[]
   readonly hooks: Hooks
 }
@@ -85,7 +85,7 @@ export function describeStep(step: Step): string {
 
 const nth = fc.nat(3)
 const owner = fc.constantFrom(0, 0, 0, 0, 0, 1)
-const kind = fc.constantFrom<HostKind[]>('asked', 'telling', 'replaying', 'live')
+const kind = fc.constantFrom<HostKind[]>('asked', 'notifying', 'replaying', 'live')
 const trigger = fc.nat(2)
 const verb = <V extends string>(...verbs: V[]): fc.Arbitrary<V> => fc.constantFrom(...verbs)
 
@@ -139,7 +139,7 @@ const advanceStep: fc.Arbitrary<Step> = fc.record({
   ms: fc.constantFrom(0, 0, 40, 1000, 1000, 3000, 8000),
 })
 
-/** What may happen inside a callback: anything but the passing of time. */
+/** The steps inside a callback: all but `advance`. */
 const innerStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: tasksStep },
   { weight: 3, arbitrary: hostStep },
@@ -184,7 +184,7 @@ const triggerScript: fc.Arbitrary<TriggerScript> = fc.record({
 
 const hook = fc.array(innerStep, { maxLength: 2 })
 
-/** Any race. Most have ends and time enough for a few deliveries, which everything else can get into. */
+/** Any race. One actor ends tasks and one advances the clock, so that most races have a few deliveries. */
 export const raceScript: fc.Arbitrary<RaceScript> = fc.record({
   notifyCancelled: fc.constantFrom(false, false, true),
   triggers: fc.array(triggerScript, { minLength: 1, maxLength: 3 }),

@@ -1,34 +1,38 @@
-/** What each step of a script does, and what the ledger is told of it before the manager is. */
-import type { AsyncTaskAutoTrigger, TriggerAgentTurn } from '../../src/async-tasks/auto-trigger.js'
-import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { AsyncTaskReminderService, LeasedReminder } from '../../src/async-tasks/reminder-service.js'
-import type { Clock } from '../../src/clock.js'
+/** What each step of a script does. It is recorded in the ledger before the manager is called. */
+import type {
+  AsyncTaskAutoTrigger,
+  AsyncTaskManager,
+  AsyncTaskReminderService,
+  Clock,
+  LeasedReminder,
+  TriggerAgentTurn,
+} from '../../src/index.js'
 import type { FakeHost } from './host.js'
 import type { Ledger, Message, TaskState } from './ledger.js'
 import { OWNERS, type HostKind, type Step } from './script.js'
 
-/** A trigger, and what the test knows of it. */
+/** A trigger, and what the test expects of it. */
 export interface RacingTrigger {
   readonly name: string
   readonly owner: string
   readonly timeoutMs: number | undefined
   readonly trigger: AsyncTaskAutoTrigger
   host: FakeHost
-  /** What ends each of its subscriptions. */
+  /** The unsubscribe functions of its subscriptions. */
   readonly subscriptions: (() => void)[]
-  /** Whether callbacks may come: from the first `subscribe` until the last unsubscribe has returned. */
-  isHeard: boolean
-  /** How many refused and expired deliveries `onError` has yet to be told of; negative if it was told of more. */
+  /** Whether callbacks may be called: from the first `subscribe` until the last unsubscribe has returned. */
+  isSubscribed: boolean
+  /** How many refused and expired deliveries `onError` has yet to report; negative if it reported more. */
   unreported: number
 }
 
-/** A reminder that the host has asked for. */
+/** A reminder that the host leased. */
 export interface Reminded {
   readonly message: Message
   readonly lease: LeasedReminder
 }
 
-/** What the steps act on. */
+/** The targets of the steps. */
 export interface Stage {
   readonly ledger: Ledger
   readonly clock: Pick<Clock, 'now'>
@@ -43,7 +47,7 @@ export interface Stage {
   stopListening(): void
 }
 
-/** Takes a step here and now. */
+/** Takes a step at once. */
 export function performStep(stage: Stage, step: Step): void {
   const { ledger, manager, triggers, reminded } = stage
   switch (step.do) {
@@ -68,7 +72,7 @@ export function performStep(stage: Stage, step: Step): void {
     case 'idle': {
       const racing = pick(triggers, step.host)
       racing?.host.set(false)
-      if (racing?.host.kind === 'telling') racing.trigger.notifyIdle()
+      if (racing?.host.kind === 'notifying') racing.trigger.notifyIdle()
       break
     }
     case 'notify idle':
@@ -159,7 +163,7 @@ function end({ ledger, manager }: Stage, id: string | undefined, state: Exclude<
 
 function subscribe(racing: RacingTrigger | undefined): void {
   if (racing === undefined) return
-  racing.isHeard = true
+  racing.isSubscribed = true
   racing.subscriptions.push(racing.trigger.subscribe())
 }
 
@@ -167,8 +171,8 @@ function unsubscribe(racing: RacingTrigger | undefined): void {
   const unsubscribe = racing?.subscriptions.shift()
   if (racing === undefined || unsubscribe === undefined) return
   unsubscribe()
-  racing.isHeard = racing.subscriptions.length > 0
-  if (!racing.isHeard) racing.unreported = 0
+  racing.isSubscribed = racing.subscriptions.length > 0
+  if (!racing.isSubscribed) racing.unreported = 0
 }
 
 function update(stage: Stage, step: { trigger: number; kind: HostKind; isBusy: boolean }): void {
@@ -215,11 +219,11 @@ function wait({ ledger, manager, clock, aborters }: Stage, step: Extract<Step, {
   const ids = known.slice(-1 - nth)
   const aborter = new AbortController()
   aborters.push(aborter)
-  const noted = ledger.wait(ids, mode, ms === undefined ? undefined : clock.now() + ms)
+  const recorded = ledger.wait(ids, mode, ms === undefined ? undefined : clock.now() + ms)
   const options = { mode, signal: aborter.signal, ...(ms !== undefined && { timeoutMs: ms }) }
   manager.waitFor(ids, options).then(
-    ({ settled }) => ledger.endWait(noted, idsOf(settled)),
-    () => ledger.endWait(noted, []),
+    ({ settled }) => ledger.endWait(recorded, idsOf(settled)),
+    () => ledger.endWait(recorded, []),
   )
 }
 
@@ -227,7 +231,7 @@ const idsOf = (tasks: readonly { id: string }[]): string[] => tasks.map(({ id })
 
 const ownerOf = (number: number): string => OWNERS[number] ?? 'main'
 
-/** The nth of what is there, counted on from the start. */
+/** The nth item, counted from the first and around. */
 function pick<T>(items: readonly T[], nth: number): T | undefined {
   return items[nth % items.length]
 }

@@ -1,4 +1,4 @@
-/** When a trigger of an agent that is always idle must start its next delivery: a model to hold the real one against. */
+/** A model of when the trigger of an idle agent must start its next delivery. */
 
 /** All in ms. */
 export interface Timing {
@@ -11,7 +11,7 @@ export interface Timing {
 
 type State =
   | { readonly name: 'dormant' | 'delivering' }
-  /** Waiting for more to end. */
+  /** Waiting for more tasks to end. */
   | { readonly name: 'gathering'; readonly since: number; readonly due: number }
   | { readonly name: 'backing off'; readonly due: number }
 
@@ -31,13 +31,13 @@ export class TimingModel {
     this.#gather(now, now)
   }
 
-  /** Something has ended. */
+  /** A task has ended. */
   request(now: number): void {
     if (this.#state.name === 'dormant') this.#gather(now, now)
     else if (this.#state.name === 'gathering') this.#gather(this.#state.since, now)
   }
 
-  /** An idle edge: it fires an armed retry. */
+  /** An idle edge: a retry that waits starts now. */
   becomeIdle(now: number): void {
     if (this.#state.name === 'backing off') this.#gather(now, now)
   }
@@ -52,7 +52,7 @@ export class TimingModel {
     }
     if (size === 0) this.#fail(now, 'a delivery starts with nothing')
     const left = this.#countOwed()
-    if (left > 0) this.#fail(now, `a delivery leaves ${left} behind`)
+    if (left > 0) this.#fail(now, `a delivery does not carry ${left} owed results`)
     this.#state = { name: 'delivering' }
   }
 
@@ -63,22 +63,22 @@ export class TimingModel {
     } else this.#backOff(now)
   }
 
-  /** A delivery was given up. */
+  /** A delivery has expired. */
   expire(now: number): void {
     this.#backOff(now)
   }
 
-  /** The time has come to `now`, and everything that was due has happened. */
+  /** The time is `now`, and every timer that was due has run. */
   look(now: number): void {
     this.#moveTo(now, true)
   }
 
-  /** @throws what went wrong first */
+  /** @throws the first violation, and the schedule */
   conclude(schedule: string): void {
     if (this.#violation !== undefined) throw new Error(`${this.#violation}\n${schedule}`)
   }
 
-  /** Takes the steps that need no delivery. One that is due now may still start, unless `now` is over. */
+  /** Makes the transitions that need no delivery. A delivery that is due now may still start, unless `isOver`. */
   #moveTo(now: number, isOver: boolean): void {
     for (;;) {
       const state = this.#state

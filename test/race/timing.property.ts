@@ -1,12 +1,11 @@
 /**
- * When deliveries start, to the millisecond: ends share a message, a refused or expired one is retried with exponential
- * back-off, an idle edge fires the retry, a success or an empty ledger resets it (A6; D2, D3 and D4 of the chart).
+ * When deliveries start, to the millisecond. Tasks that end together share a message; a refused or expired message is retried with
+ * exponential back-off; an idle edge starts the retry; a success or an empty ledger resets it (A6; D2 to D4 of the machine).
  */
 import fc from 'fast-check'
 import { BehaviorSubject } from 'rxjs'
-import type { TriggerAgentTurn } from '../../src/async-tasks/auto-trigger.js'
-import { raceOrders, type RaceOrder } from '../../src/testing/race-order.js'
-import { createRaceScheduler } from '../../src/testing/race-scheduler.js'
+import type { TriggerAgentTurn } from '../../src/index.js'
+import { createRaceScheduler, type RaceOrder, raceOrders } from '../../src/testing/index.js'
 import type { SubjectProperty } from '../support/planted-faults.js'
 import type { Subject } from '../support/subject.js'
 import { createPacedClock } from '../support/paced-clock.js'
@@ -17,10 +16,10 @@ type TurnEnd = 'accept' | 'refuse' | 'throw' | 'hang'
 
 interface TimingScript {
   readonly timing: Timing
-  /** Whether the host is an Observable; else it is a function, and `notifyIdle`. */
+  /** Whether the host has an Observable, or a function and `notifyIdle`. */
   readonly isObservable: boolean
   readonly actors: readonly (readonly Step[])[]
-  /** How the turns end; after the last they are accepted. */
+  /** How the turns end. Later turns are accepted. */
   readonly turns: readonly TurnEnd[]
 }
 

@@ -4,6 +4,6 @@ import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { deliveryTiming } from './timing.property.js'
 
-it('A6: deliveries start to the millisecond when they are due, share what ends together, and back off', async () => {
+it('A6: deliveries start when they are due, to the millisecond, share what ends together, and back off', async () => {
   await checkProperty(deliveryTiming.name, deliveryTiming.create(createSubject()))
 })

@@ -1,11 +1,6 @@
-/**
- * The world that a race takes place in: a manager with its triggers and their hosts, whose every callback is noted in a
- * ledger, and the turns that they start.
- */
-import type { TriggerAgentTurn, TurnDelivery } from '../../src/async-tasks/auto-trigger.js'
-import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { AsyncTaskReminderService } from '../../src/async-tasks/reminder-service.js'
-import type { RaceScheduler } from '../../src/testing/race-scheduler.js'
+/** The world of a race: a manager, its triggers and their hosts, and the turns. A ledger records every callback. */
+import type { AsyncTaskManager, AsyncTaskReminderService, TriggerAgentTurn, TurnDelivery } from '../../src/index.js'
+import type { RaceScheduler } from '../../src/testing/index.js'
 import { createPacedClock } from '../support/paced-clock.js'
 import type { Subject } from '../support/subject.js'
 import { FakeHost } from './host.js'
@@ -26,14 +21,14 @@ export class World implements Stage {
   readonly clock = createPacedClock(1_000_000)
   readonly manager: AsyncTaskManager
   readonly reminders: AsyncTaskReminderService
-  /** Takes back every handler and stream of the host. */
+  /** Removes every handler and stream of the host. */
   readonly stopListening: () => void
   readonly triggers: readonly RacingTrigger[]
   readonly reminded: Reminded[] = []
   readonly aborters: AbortController[] = []
   /** The turns that hang. */
   readonly hanging = new Set<Finish>()
-  /** From now on turns are accepted, and callbacks do nothing else. */
+  /** The script is over: turns are accepted, and callbacks take no steps. */
   isDraining = false
   isDisposing = false
   isDisposed = false
@@ -70,17 +65,14 @@ export class World implements Stage {
     })
   }
 
-  // Callbacks of the host
+  // Callbacks
 
   #listen(): () => void {
     const subscriptions = (['onTaskCompleted', 'onTaskFailed', 'onTaskCancelled'] as const).map((method) =>
       this.manager[method](({ id, status }) => {
         this.#checkCalled(this.#isListening, `a handler of ${id}`)
         const known = this.ledger.tasks.get(id)?.state
-        this.ledger.check(
-          known === status,
-          () => `A2: a handler is told that ${id} has ${status}, it is ${known ?? ''}`,
-        )
+        this.ledger.check(known === status, () => `A2: a handler gets ${id} as ${status}, it is ${known ?? ''}`)
         this.#callHook('handler')
       }),
     )
@@ -121,15 +113,15 @@ export class World implements Stage {
       ...(timeoutMs !== undefined && { deliveryTimeoutMs: timeoutMs }),
       onError: (_, { source }) => {
         const racing = this.triggers[index]
-        this.#checkCalled(racing?.isHeard === true, `onError of ${name}`)
+        this.#checkCalled(racing?.isSubscribed === true, `onError of ${name}`)
         if (racing !== undefined && source.startsWith('delivery')) racing.unreported -= 1
         this.#callHook('error')
       },
     })
-    return { name, owner, timeoutMs, trigger, host, subscriptions: [], isHeard: false, unreported: 0 }
+    return { name, owner, timeoutMs, trigger, host, subscriptions: [], isSubscribed: false, unreported: 0 }
   }
 
-  /** What one `updateCallbacks` passes: a call of what it replaced is a call after the end. */
+  /** Callbacks for one `updateCallbacks`. Replaced callbacks must not be called any more. */
   createCallbacks(
     index: number,
     kind: RaceScript['triggers'][number]['kind'],
@@ -137,7 +129,7 @@ export class World implements Stage {
   ): [FakeHost, TriggerAgentTurn] {
     const checkCalled = (what: string): void => {
       const racing = this.triggers[index]
-      this.#checkCalled(racing?.isHeard === true && racing.host === host, `${what} of trigger ${index}`)
+      this.#checkCalled(racing?.isSubscribed === true && racing.host === host, `${what} of trigger ${index}`)
     }
     const host = new FakeHost(kind, isBusy, () => {
       checkCalled('isAgentBusy')
@@ -164,11 +156,11 @@ export class World implements Stage {
     const deadline = timeoutMs === undefined ? undefined : this.clock.now() + timeoutMs
     const message = ledger.open({ name, isExclusive: true, owner, taskIds, deadline }, text)
     signal.addEventListener('abort', () => {
-      ledger.check(this.clock.now() === deadline || this.isDisposing, () => `A6: ${name} was given up too early`)
+      ledger.check(this.clock.now() === deadline || this.isDisposing, () => `A6: ${name} expired too early`)
       message.isOpen = false
-      const { isHeard } = racing
+      const { isSubscribed } = racing
       this.#callHook('abort')
-      if (isHeard) this.#expectReport(racing)
+      if (isSubscribed) this.#expectReport(racing)
     })
     for (const step of script.atOnce) this.take(step)
     if (script.outcome === 'throw') {
@@ -177,7 +169,7 @@ export class World implements Stage {
       throw new Error(`${name} throws`)
     }
     if (script.outcome === 'accept at once') {
-      // Until the trigger looks at what was returned, the message is on its way.
+      // The message is open until the trigger has handled the returned value.
       queueMicrotask(() => ledger.accept(message))
       return undefined
     }
@@ -200,12 +192,12 @@ export class World implements Stage {
     if (outcome.endsWith('refuse')) throw new Error(`${message.name} refuses`)
   }
 
-  /** A delivery has failed: `onError` is told if anybody still listens by then. */
+  /** A delivery has failed: `onError` must report it if the trigger is still subscribed. */
   #expectReport(racing: RacingTrigger): void {
-    if (racing.isHeard && !this.isDisposing) racing.unreported += 1
+    if (racing.isSubscribed && !this.isDisposing) racing.unreported += 1
   }
 
-  /** Waits until the race is over; a turn that hangs only until it is given up waits for that. */
+  /** Waits until the drain, or until the delivery expires unless `isForGood`. */
   #hang(isForGood: boolean, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const finish = (): void => {
@@ -217,7 +209,7 @@ export class World implements Stage {
     })
   }
 
-  /** Does something when the scheduler says so; in the drain at once. Nothing else happens until it is done. */
+  /** Acts in a turn of the scheduler, or at once during the drain. */
   async #inTurn(label: string, act: () => Promise<void> | void): Promise<void> {
     if (this.isDraining) return act()
     await this.#scheduler.scheduleSequence([{ label, builder: async () => act() }]).task
@@ -225,7 +217,7 @@ export class World implements Stage {
 
   // The steps
 
-  /** Takes a step when nothing is going on. */
+  /** Takes a step of an actor, when nothing is going on. */
   async step(step: Step): Promise<void> {
     this.#onRest()
     if (step.do !== 'advance') this.take(step)
@@ -236,7 +228,7 @@ export class World implements Stage {
     }
   }
 
-  /** Takes a step here and now; after `dispose` none. */
+  /** Takes a step at once; after `dispose` none. */
   take(step: Step): void {
     if (this.isDisposed || this.isDisposing) return
     try {

@@ -1,6 +1,6 @@
-/** Programs that use an adapter of the packed package, each with one SDK. `agent` is there already. */
+/** Programs that use an adapter of the packed package, each with one SDK. They may use the variable `agent`. */
 
-/** Adapters that need an optional peer: what to install, and a program that uses it. */
+/** The adapters that need an optional peer: the peer, and a program. */
 export const adapters = {
   'ai-sdk': {
     peer: 'ai',

@@ -1,6 +1,6 @@
 /**
- * Programs for a browser that use the built package as an application does: installed in a project of its own, bundled for browsers by
- * esbuild, and served on the loopback interface, each as the script of an empty page.
+ * Programs for a browser that use the built package as an application does: installed in a separate project, bundled by esbuild, and
+ * served on the loopback interface, each as the script of an empty page.
  */
 import { build } from 'esbuild'
 import { once } from 'node:events'
@@ -14,21 +14,21 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
 export interface BrowserPages {
-  /** Where the page of a program is. */
+  /** The URL of a program's page. */
   urlOf(program: string): string
-  /** The paths that were asked for, in order. */
+  /** The requested paths, in order. */
   readonly requests: readonly string[]
-  /** Which of the served files hold a text. */
+  /** The served files that contain a text. */
   filesWith(text: string): string[]
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-/** What `agent-tasks`, `agent-tasks/inspect` and `agent-tasks/client` may load, all of which npm installs with the package. */
+/** The packages that `agent-tasks`, `agent-tasks/inspect` and `agent-tasks/client` may load. npm installs them with the package. */
 const OWN_DEPENDENCIES = ['rxjs', 'ws', 'xstate', 'zod']
 
 /**
  * @param programs files of test/support/programs, without their extension
- * @param peers what the application has installed besides
+ * @param peers other packages that the application has installed
  * @throws Error when the package was not built, or a program cannot be bundled
  */
 export async function servePages(programs: readonly string[], peers: readonly string[] = []): Promise<BrowserPages> {

@@ -1,4 +1,4 @@
-/** Browsers as instances: Debian's Chromium, driven by the MCP server of Playwright, each with processes that can be counted. */
+/** Browsers as instances: Debian's Chromium, driven by the MCP server of Playwright. Their processes can be counted. */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -21,7 +21,7 @@ export interface Browser {
 }
 
 export interface BrowserOptions {
-  /** Whether each action's result tells of a snapshot (`full`, the server's default), or only `browser_snapshot` (`none`). */
+  /** `full`, the server's default: each result contains a snapshot. `none`: only that of `browser_snapshot` does. */
   readonly snapshotMode?: 'full' | 'none'
 }
 
@@ -29,18 +29,18 @@ export type Command = TaskSubmission['commands'][number]
 
 const server = fileURLToPath(new URL('../../node_modules/@playwright/mcp/cli.js', import.meta.url))
 
-/** Longer than any page here needs on a busy machine, so that nothing fails by being slow. */
+/** Longer than any page needs on a busy machine. */
 const ACTION_MS = 30_000
-/** Commands that need something from the page wait for it themselves. */
+/** The commands wait for the page themselves. */
 const SETTLE_MS = 100
 
-/** How long processes get to be gone that were told to go, in ms. */
+/** How long processes may take to exit, in ms. */
 export const GONE_MS = 5000
 
 /**
- * Starts the MCP server of a browser; the browser itself starts with its first command. Its user agent is its id. Whoever opens it gives it
- * to a server that closes it: a process that is left when the test has finished is a failure of the test.
- * @throws Error when a program is missing, which says how to install it
+ * Starts the MCP server of a browser; the browser itself starts with its first command. Its user agent is its id. The caller must pass
+ * it to a server that closes it: a test fails if a process is left when it has finished.
+ * @throws Error when a program is missing, with the command that installs it
  */
 export async function openBrowser(id: string, { snapshotMode = 'none' }: BrowserOptions = {}): Promise<Browser> {
   const executable = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
@@ -63,7 +63,7 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
       ...['--output-dir', output, '--snapshot-mode', snapshotMode],
       ...['--user-agent', id, '--timeout-action', String(ACTION_MS), '--timeout-settle', String(SETTLE_MS)],
     ],
-    // Where a browser that is killed leaves its profile, too.
+    // Also the place of the profile that a killed browser leaves behind.
     env: { ...family.env, TMPDIR: output },
   })
   onTestFinished(async () => {
@@ -74,17 +74,17 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
   return { instance, family }
 }
 
-/** Has a browser perform commands, all of which must succeed; gives the text of each result. */
+/** Runs commands in a browser, all of which must succeed. Returns the text of each result. */
 export type Perform = (...commands: Command[]) => Promise<string[]>
 
-/** A browser behind a server of its own. When the test has finished, all is closed. */
+/** A browser with its own server. Both close when the test has finished. */
 export async function openDriver(id: string): Promise<Perform> {
   const { instance, family } = await openBrowser(id)
   const settings = { port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} } as const
   const server = await startTaskServer({ ...settings, instances: [instance] })
   const client = createTaskClient({ url: server.httpUrl })
   onTestFinished(async () => {
-    // Those that have no mark are known by their parents, while these live.
+    // Processes without the mark are found by their parents, while the parents live.
     family.alive()
     await client.close()
     await server.close({ drainMs: 0 })
@@ -107,13 +107,13 @@ export function command(tool_name: string, args: Record<string, unknown> = {}, t
   return { tool_name, args, ...(timeout !== undefined && { timeout }) }
 }
 
-/** The text of what a command of an ended task gave back. */
+/** The text of a command's result, in an ended task. */
 export function textOf({ results }: TaskCompleteMessage, index: number): string {
   const { content = [] } = Object(results[index]?.result) as { content?: { type: string; text?: string }[] }
   return content.map(({ text = '' }) => text).join('\n')
 }
 
-/** The reference by which a snapshot of a page names an element, as in `refOf(snapshot, 'textbox "Name"')`. */
+/** The reference of an element in a page snapshot, as in `refOf(snapshot, 'textbox "Name"')`. */
 export function refOf(snapshot: string, element: string): string {
   const line = snapshot.split('\n').find((one) => one.trimStart().replace(/^- '?/, '').startsWith(element))
   const ref = /\[ref=(\w+)\]/.exec(line ?? '')?.[1]
@@ -121,7 +121,7 @@ export function refOf(snapshot: string, element: string): string {
   return ref
 }
 
-/** The value of `browser_evaluate`, out of the text around it. */
+/** The value in the result text of `browser_evaluate`. */
 export function evaluated(text: string): unknown {
   const [, value] = /### Result\n([^]*?)(?:\n### |$)/.exec(text) ?? []
   if (value === undefined) throw new Error(`No result in:\n${text}`)

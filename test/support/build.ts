@@ -1,6 +1,6 @@
 /**
- * The second half of `npm run build`: each entry point of the package in one file, and what several share in `dist/chunks`
- * (docs/adr/0016). The declarations, from tsc, stay one for each source.
+ * The second half of `npm run build`: bundles each entry point into one file, with shared code in `dist/chunks` (docs/adr/0016). The
+ * declarations, which tsc emits, stay one for each source.
  */
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
@@ -13,14 +13,14 @@ interface Manifest {
 
 const { bin, exports } = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
 const published = Object.values(exports).flatMap((target) => (typeof target === 'string' ? [] : [target.default]))
-/** Not a subpath: for a host that starts it by its path. */
+/** Not a subpath export: hosts start it by its path. */
 const programs = [...Object.values(bin), 'dist/src/cli/mcp.js']
 const entries = [...published, ...programs].map((file) => file.replace(/^(?:\.\/)?dist\//, '').replace(/\.js$/, ''))
 
 const bundle = await rolldown({
   input: Object.fromEntries(entries.map((entry) => [entry, `./${entry}.ts`])),
   platform: 'neutral',
-  // Packages stay packages, so that a host and this one have the same XState.
+  // Dependencies are not bundled, so that the host and this package share one XState.
   external: (id) => !id.startsWith('.') && !isAbsolute(id),
   onLog: (level, { message }) => {
     if (level === 'warn') throw new Error(message)

@@ -1,9 +1,9 @@
 /**
- * `npm run coverage:charts`: runs the suites that drive the implementation through its charts, and says which states and
- * transitions they reached: `paths`, that take every way through a chart whose context is bounded, `model`, and `race`.
+ * `npm run coverage:charts`: runs the suites that drive the implementation through its state machines, and prints which states and
+ * transitions they reached. The suites are `paths`, which takes every path through a machine with a bounded context, `model` and `race`.
  *
- * Fails when one of them fails, and when no suite reaches a state or a transition. What is chosen at random has a fixed seed, so
- * that the table is the same at every run; FC_SEED and FC_NUM_RUNS are heeded.
+ * It fails when a suite fails, and when no suite reaches a state or a transition. The seed is fixed, so that the table is the same at
+ * every run; FC_SEED and FC_NUM_RUNS change it.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -41,7 +41,7 @@ for (const problem of problems) console.error(`charts: ${problem}`)
 console.log(`charts: ${charts.length} charts, ${problems.length} states and transitions that no test reaches`)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** What a suite reached of a chart. */
+/** The states and transitions of a machine that a suite reached. */
 function reachedOf({ machine }: Chart, suite?: string) {
   const files = reached.filter(({ file }) => suite === undefined || suiteOf(file) === suite)
   const charts = files.flatMap(({ charts }) => charts[machine.id] ?? [])
@@ -70,7 +70,7 @@ function unreached(chart: Chart): string[] {
   ]
 }
 
-/** A line for each suite that reaches the chart. */
+/** A line for each suite that reaches the machine. */
 function rows(chart: Chart): string[][] {
   const all = { states: statesOf(chart.machine).length, transitions: transitionsOf(chart.machine).length }
   return suites.flatMap(({ name }) => {

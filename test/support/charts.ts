@@ -1,39 +1,39 @@
-/** Reads the charts of machines/: their states and transitions as plain data, for documentation and for coverage. */
+/** Reads the state machines of machines/: their states and transitions as plain data, for documentation and coverage. */
 import { readdirSync } from 'node:fs'
-// Types alone: the watched XState reads its actors' charts with this file before it is there itself.
+// Types only: the mock of XState imports this file while it is being set up.
 import type { AnyStateMachine, AnyStateNode, EventObject, MachineContext, TransitionDefinition } from 'xstate'
 
-/** A transition as XState has it, whatever the chart. */
+/** A transition of any machine. */
 export type Transition = TransitionDefinition<MachineContext, EventObject>
 
-/** A chart and the file that holds it. */
+/** A machine and its file. */
 export interface Chart {
   /** Relative to the root of the project. */
   readonly file: string
   readonly machine: AnyStateMachine
 }
 
-/** One state, the machine itself included. */
+/** A state, or the machine itself. */
 export interface ChartState {
   readonly node: AnyStateNode
   readonly id: string
   /** Its path below the machine; empty for the machine itself. */
   readonly path: string
   readonly description: string | undefined
-  /** What it does besides: actions on entry and exit, actors that it invokes. */
+  /** Its entry and exit actions, and the actors that it invokes. */
   readonly effects: readonly string[]
 }
 
-/** One transition; each branch of a choice is one. */
+/** A transition. Each branch of a guarded choice is one. */
 export interface ChartTransition {
-  /** The same for each copy of the machine that `provide` makes. */
+  /** The same for every machine that `provide` returns. */
   readonly key: string
   readonly from: AnyStateNode
   readonly kind: 'event' | 'delayed' | 'always'
   /** The event, `after` and the name of the delay, or `always`. */
   readonly event: string
   readonly guard: string | undefined
-  /** None: the state stays as it is. */
+  /** Undefined for a transition that stays in its state. */
   readonly target: AnyStateNode | undefined
   readonly isReentered: boolean
   readonly actions: readonly string[]
@@ -42,7 +42,7 @@ export interface ChartTransition {
 
 const machines = new URL('../../machines/', import.meta.url)
 
-/** Every chart that a file of machines/ exports, in the order of their files. */
+/** Every machine that a file of machines/ exports, in the order of the files. */
 export async function findCharts(): Promise<Chart[]> {
   const files = readdirSync(machines).filter((file) => file.endsWith('.ts') && file !== 'index.ts')
   const found = await Promise.all(
@@ -55,7 +55,7 @@ export async function findCharts(): Promise<Chart[]> {
   return found.flat()
 }
 
-/** Every state of a chart, parents before their children. */
+/** Every state of a machine, parents before children. */
 export function statesOf({ root }: AnyStateMachine): ChartState[] {
   return withDescendants(root).map((node) => ({
     node,
@@ -70,12 +70,12 @@ export function statesOf({ root }: AnyStateMachine): ChartState[] {
   }))
 }
 
-/** Every transition of a chart, in the order of its states. */
+/** Every transition of a machine, in the order of its states. */
 export function transitionsOf({ root }: AnyStateMachine): ChartTransition[] {
   return withDescendants(root).flatMap((node) => candidatesOf(node).map(readTransition))
 }
 
-/** What names a transition in every copy of its machine. */
+/** Identifies a transition in every copy of its machine. */
 export function transitionKey(transition: Transition): string {
   const { source, eventType } = transition
   const isAlways = source.always?.includes(transition) === true
@@ -122,10 +122,12 @@ function namesOf(named: unknown): string[] {
   return (Array.isArray(named) ? (named as unknown[]) : [named]).map(nameOf)
 }
 
-/** Everything in a chart is named, so that a person can read it. @throws for what is not */
+/** @throws TypeError for an implementation without a name: it would have no text in the documentation */
 function nameOf(named: unknown): string {
   if (typeof named === 'string') return named
   const type = typeof named === 'object' && named !== null ? (named as { type?: unknown }).type : undefined
-  if (typeof type !== 'string') throw new TypeError(`a chart has an effect or a guard without a name: ${String(named)}`)
+  if (typeof type !== 'string') {
+    throw new TypeError(`a machine has an effect or a guard without a name: ${String(named)}`)
+  }
   return type
 }

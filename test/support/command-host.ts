@@ -1,4 +1,4 @@
-/** A task manager on a clock of its own, with local instances whose calls end when the test says so. */
+/** A task manager on a manual clock, with local instances whose calls the test ends. */
 import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
@@ -57,11 +57,11 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
     instances,
     tasks,
     onError,
-    /** Every message, in the order in which it was told. */
+    /** Every event, in order. */
     told,
     calls,
     connect,
-    /** Submits a task with one command for each name; throws when it is refused. */
+    /** Submits a task with one command for each name. @throws when it is refused */
     submit(names: string | string[], more: Partial<TaskSubmitMessage> & { timeout?: number } = {}): string {
       const { timeout, ...rest } = more
       const commands = [names]
@@ -71,11 +71,11 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
       if ('error' in result) throw new Error(`${result.code}: ${result.error}`)
       return result.taskId
     },
-    /** Lets everything that can go on go on. */
+    /** Runs everything that is ready to run. */
     settle: async (): Promise<void> => {
       for (let turn = 0; turn < 5; turn += 1) await setImmediate()
     },
-    /** The latest call of this name. */
+    /** The latest call with this name. */
     call: (name: string): HostCall => {
       const call = calls.findLast((one) => one.name === name)
       if (call === undefined) {
@@ -85,14 +85,14 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
     },
     of: (taskId: string) => told.filter((message) => message.taskId === taskId),
     completes: () => told.flatMap((message) => (message.type === 'task_complete' ? [message] : [])),
-    /** In short: `cmd_1 running`, `cmd_1 success`, `completed`. */
+    /** The events of a task in short: `cmd_1 running`, `cmd_1 success`, `completed`. */
     story: (taskId: string): string[] =>
       told
         .filter((message) => message.taskId === taskId)
         .map((message) =>
           message.type === 'task_progress' ? `${message.commandId} ${message.status}` : message.status,
         ),
-    /** Ends everything; returns what the console was warned of meanwhile. */
+    /** Disposes of everything. Returns the console warnings meanwhile. */
     dispose: async (): Promise<unknown[][]> => {
       const disposed = Promise.all([tasks.dispose(), instances.dispose()])
       for (let turn = 0; turn < 20; turn += 1) {
@@ -102,7 +102,7 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
       await disposed
       return warnings.splice(0)
     },
-    /** Collects the warnings of the state machines. */
+    /** Collects the console warnings of the state machines. */
     watchConsole: (): void => {
       warnings = []
       vi.spyOn(console, 'warn').mockImplementation((...args: unknown[]) => void warnings.push(args))

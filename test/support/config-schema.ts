@@ -1,4 +1,4 @@
-/** `npm run config-schema`: writes the JSON Schema of `agent-tasks.config.json` from its zod schema; a test checks that it is fresh. */
+/** `npm run config-schema`: writes the JSON Schema of `agent-tasks.config.json` from its zod schema. A test checks that the file is up to date. */
 import { writeFileSync } from 'node:fs'
 import { agentConfigJsonSchema } from '../../src/protocol/agent-config.js'
 

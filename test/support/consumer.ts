@@ -1,12 +1,11 @@
 /**
- * Uses the package as someone who installed it does: packs it, installs the tarball in an empty project and runs small
- * programs there. Needs `npm run build` first.
+ * Uses the package as a user does: packs it, installs the tarball in an empty project, and runs small programs there. Needs
+ * `npm run build` first.
  *
- * Checks that the tarball holds what it should, that a JavaScript and a TypeScript program run, that the types compile
- * under both module resolutions that ESM packages meet, that importing a subpath prints nothing and lets the
- * process exit by itself, and that the race kit works with node's own test runner and with vitest. The adapters' SDKs are
- * optional peers: without them everything else works, and an adapter names what is missing; with its own alone, each
- * adapter works.
+ * It checks the files of the tarball; that a JavaScript and a TypeScript program run; that the types compile under both module
+ * resolutions for ESM packages; that importing a subpath prints nothing and lets the process exit; and that the race kit
+ * works with node:test and vitest. The SDKs of the adapters are optional peers: without them everything else works, and an
+ * adapter names the missing package; each adapter works with only its own SDK.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -61,8 +60,8 @@ writeFileSync('kit/regression.test.js', error.regressionTest)
 
 const installOptions = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
 const compilerOptions = { target: 'es2023', lib: ['es2023'], types: ['node'], strict: true }
-// The first also checks every declaration file that the package brings. Under the second's exactOptionalPropertyTypes,
-// which a consumer may have, XState's own declarations do not pass such a check.
+// The first also checks every declaration file of the package. With exactOptionalPropertyTypes, as in the second, the
+// declarations of XState do not pass that check.
 const resolutions = [
   { module: 'nodenext', moduleResolution: 'nodenext', skipLibCheck: false },
   { module: 'esnext', moduleResolution: 'bundler', skipLibCheck: true, exactOptionalPropertyTypes: true },
@@ -109,7 +108,7 @@ function installInEmptyProject(filename: string): void {
   pass('it installs in an empty project')
 }
 
-/** Installs the versions that this repository uses. */
+/** Installs packages in the versions of this repository. */
 function install(names: string[]): void {
   const resolve = createRequire(import.meta.url)
   const wanted = names.map((name) => `${name}@${(resolve(`${name}/package.json`) as Manifest).version}`)
@@ -117,7 +116,7 @@ function install(names: string[]): void {
   pass(`with it, ${wanted.join(' and ')} are installed`)
 }
 
-/** The examples of docs/testing.md, and the test that a lost race prints: it must fail on what is wrong and pass on what is right. */
+/** The examples of docs/testing.md, and a printed regression test: it must fail with the bug and pass without it. */
 function checkRaceKit(): void {
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
   for (const name of ['lost-completion.ts', 'with-node-test.ts', 'with-vitest.ts']) {
@@ -130,14 +129,14 @@ function checkRaceKit(): void {
   pass('the race kit runs in node:test')
 
   write('kit/lose.js', losingProgram)
-  run('a lost race', process.execPath, ['kit/lose.js'], project, 30_000)
+  run('a failing race', process.execPath, ['kit/lose.js'], project, 30_000)
   const printed = readFileSync(join(project, 'kit/regression.test.js'), 'utf8')
   if (spawnSync(process.execPath, ['--test', 'kit/regression.test.js'], { cwd: project }).status === 0) {
-    fail('the printed test passes on the code that is wrong')
+    fail('the printed test passes with the bug')
   }
   write('kit/regression.test.js', printed.replace('{ naiveTrigger }', '{ autoTrigger as naiveTrigger }'))
-  run('the printed test, on what is right,', process.execPath, ['--test', 'kit/regression.test.js'], project, 30_000)
-  pass('the test that a lost race prints fails on what is wrong and passes on what is right')
+  run('the printed test without the bug', process.execPath, ['--test', 'kit/regression.test.js'], project, 30_000)
+  pass('the printed regression test fails with the bug and passes without it')
 
   const vitest = join(project, 'node_modules/vitest/vitest.mjs')
   write('vitest.config.js', `export default { test: { include: ['kit/with-vitest.js'] } }`)
@@ -154,13 +153,13 @@ function checkTypeScript(): void {
   }
 }
 
-/** The arguments of Node that compile programs. */
+/** The arguments with which Node runs the TypeScript compiler. */
 function compile(files: readonly string[], options: object): string[] {
   write('tsconfig.json', JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, files }))
   return [createRequire(import.meta.url).resolve('typescript/bin/tsc'), '-p', 'tsconfig.json']
 }
 
-/** Without its peer an adapter says which one is missing, at run time and to the compiler; with it, and no other, it works. */
+/** Without its peer an adapter names it, at run time and at compile time; with only its own peer it works. */
 function checkAdapters(): void {
   const specifierOf = (name: string) => `${manifest.name}/adapters/${name}`
   const all = Object.entries(adapters)
@@ -175,7 +174,7 @@ function checkAdapters(): void {
   for (const [, { peer }] of all) link(peer)
   const before = `import { createAgentTasks } from '${manifest.name}'\nconst agent = createAgentTasks()`
   for (const [name, { program }] of all) write(`${name}.ts`, before + program)
-  // The SDKs' own declarations are not ours to check.
+  // The declarations of the SDKs are not checked here.
   const options = { ...resolutions[0], skipLibCheck: true, outDir: 'out-adapters' }
   const files = all.map(([name]) => `${name}.ts`)
   run('tsc of the adapters with peers', process.execPath, compile(files, options))
@@ -187,7 +186,7 @@ function checkAdapters(): void {
   }
 }
 
-/** Installs what this project has installed already. */
+/** Installs packages from this project's node_modules. */
 function link(peer: string): void {
   const path = join(project, 'node_modules', peer)
   mkdirSync(dirname(path), { recursive: true })
@@ -198,7 +197,7 @@ function unlink(peer: string): void {
   rmSync(join(project, 'node_modules', peer))
 }
 
-/** Nothing may be printed, and nothing kept alive: the process ends by itself. */
+/** Imports a subpath in a process that must print nothing and exit by itself. */
 function checkImport(specifier: string): void {
   const attributes = specifier.endsWith('.json') ? `, { with: { type: 'json' } }` : ''
   const program = `await import('${specifier}'${attributes})`
@@ -224,7 +223,7 @@ function expectOutput(what: string, args: string[], wanted: string, timeout = 5_
   pass(`${what} runs and exits by itself`)
 }
 
-/** Runs a command and answers what it printed; the process ends with a message when the command fails or hangs. */
+/** Runs a command and returns its output. Exits with a message when the command fails or hangs. */
 function run(what: string, command: string, args: string[], cwd = project, timeout = 300_000): string {
   const { status, signal, error, stdout, stderr } = spawnSync(command, args, { cwd, timeout, encoding: 'utf8' })
   if (status === 0) return stdout

@@ -1,7 +1,4 @@
-/**
- * An engine whose runs begin, end and are abandoned when a test says so: the port's rules without its timing. Promises
- * settle in microtasks, as everywhere.
- */
+/** An engine whose runs a test begins, ends and abandons. It follows the rules of the port, without its timing. */
 import type { Engine, Outcome, Work } from '../../src/engine/engine.js'
 
 interface ControlledRun {
@@ -9,23 +6,23 @@ interface ControlledRun {
   readonly signal: AbortSignal
   readonly outcome: Outcome | undefined
   readonly hasBegun: boolean
-  /** Calls the work, unless it was aborted before: then it is skipped. */
+  /** Starts the work, or skips it if it was aborted before. */
   begin(): void
-  /** Ends the work, which is begun if it was not. After it was abandoned, the outcome is a late one. */
+  /** Ends the work, and begins it first if necessary. After `abandon` the outcome is late. */
   finish(outcome: Extract<Outcome, { type: 'returned' | 'threw' }>): void
-  /** The grace of an aborted run is over. Does nothing to another. */
+  /** Ends the grace of an aborted run. Does nothing to other runs. */
   abandon(): void
 }
 
 export interface ControllableEngine extends Engine {
   /** Every run that was started, in order. */
   readonly runs: readonly ControlledRun[]
-  /** Makes the next start throw this instead, unless `accept` comes first. */
+  /** Makes the next `start` throw, unless `accept` is called before. */
   refuseNext(reason: unknown): void
   accept(): void
 }
 
-/** Makes an engine that starts nothing until told; `onEvent` hears of starts, aborts and beginnings. */
+/** Makes a controllable engine. `onEvent` is called for each start and abort. */
 export function createControllableEngine(
   onEvent: (event: { run: number } & ({ started: Work } | { aborted: unknown })) => void = () => undefined,
 ): ControllableEngine {

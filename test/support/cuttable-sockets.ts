@@ -1,16 +1,16 @@
-/** Real sockets that a test can cut, or make deaf, as a network does. */
+/** Real sockets that a test can cut, or let lose messages, as a network does. */
 import { WebSocket } from 'ws'
 import type { SocketConstructor } from '../../src/client/platform.js'
 
 export interface CuttableSockets {
   readonly WebSocket: SocketConstructor
-  /** How many were opened. */
+  /** How many sockets were opened. */
   readonly count: number
-  /** Ends every socket without a word. */
+  /** Destroys every socket without a close frame. */
   cut(): void
-  /** What arrives from now on is lost, on the sockets that there are. */
+  /** From now on messages to the present sockets are lost. */
   deafen(): void
-  /** Resolves when this many have been opened in all. */
+  /** Resolves when this many sockets have been opened in all. */
   opened(count: number): Promise<void>
 }
 

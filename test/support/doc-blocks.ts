@@ -29,7 +29,7 @@ export function readBlocks(file: string, markdown: string): DocBlock[] {
   return blocks
 }
 
-/** A TypeScript program of a document: a block, with the blocks before it that it goes on from. */
+/** A TypeScript program of a document: a block, with the blocks that it continues. */
 export interface DocProgram {
   readonly file: string
   readonly line: number
@@ -37,7 +37,7 @@ export interface DocProgram {
 }
 
 /**
- * The programs of a document's `ts` blocks. A block marked `continue` is run after the block before it, as one program.
+ * The programs of a document's `ts` blocks. A block marked `continue` and the block before it are one program.
  */
 export function readPrograms(blocks: readonly DocBlock[]): DocProgram[] {
   const programs: DocProgram[] = []
@@ -51,7 +51,7 @@ export function readPrograms(blocks: readonly DocBlock[]): DocProgram[] {
   return programs
 }
 
-/** Imports come first in a module, also those of a block in its middle. */
+/** Moves the imports to the top, since a continued block may have its own. */
 function joinModules(before: string, after: string): string {
   const isImport = (line: string): boolean => /^import /.test(line)
   const lines = after.split('\n')

@@ -1,11 +1,11 @@
 /**
- * `npm run docs:run`: compiles and runs every TypeScript block of README and docs/, and checks every
- * JSON block: `jsonl` blocks hold messages of the wire protocol, and each message must be shown. Needs `npm run build` first: the
- * programs import the package by its name, as a reader would.
+ * `npm run docs:run`: compiles and runs every TypeScript block of README and docs/, and checks every JSON block. `jsonl` blocks contain
+ * messages of the wire protocol, and every type of message must be shown. Needs `npm run build` first, because the programs import the
+ * package by its name.
  *
- * A program runs in a folder of its own, with the demo server on a free port where its text names the port 3300, and must end by itself with
- * exit code 0. A block marked `continue` goes on from the one before. A block marked `browser` is only compiled here: it is run by the
- * end-to-end tests, which have a browser. Blocks of other languages are not looked at.
+ * Each program runs in its own folder and must exit by itself with code 0. Where its text names port 3300, a demo server runs on a free
+ * port. A block marked `continue` continues the block before it. A block marked `browser` is only compiled; the end-to-end tests
+ * run it. Blocks in other languages are ignored.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ import {
 } from '../../src/protocol/instance-messages.js'
 import { readBlocks, readPrograms, type DocProgram } from './doc-blocks.js'
 
-/** What the lines of a `jsonl` block are, by its flag. */
+/** The schema of the lines of a `jsonl` block, by its flag. */
 const messages = {
   client: clientMessageSchema,
   server: serverMessageSchema,
@@ -33,16 +33,16 @@ const messages = {
   'register-response': registerResponseSchema,
 } as const
 
-/** How long a program may take, in ms. */
+/** The time limit of a program, in ms. */
 const LIMIT_MS = 60_000
 const root = fileURLToPath(new URL('../../', import.meta.url))
-// Inside the repository, so that the name of the package leads to it.
+// Inside the repository, so that the package name resolves to it.
 const folder = join(root, 'reports', 'docs')
 
 const documents = ['README.md', ...list('docs').filter((name) => name.endsWith('.md'))]
 const blocks = documents.flatMap((file) => readBlocks(file, readFileSync(join(root, file), 'utf8')))
 const failures: string[] = []
-/** The types of messages that were shown. */
+/** The types of messages that the documents show. */
 const seen = new Set<string>()
 
 checkJson()
@@ -88,12 +88,12 @@ function checkJson(): void {
   }
 }
 
-/** Throws when it is not what its block says. */
+/** @throws when a line does not match the schema of its block */
 function checkMessage(name: string | undefined, message: unknown): void {
   if (name === undefined || !Object.hasOwn(messages, name)) {
     throw new Error(`got '${name ?? ''}' after jsonl, expected one of ${Object.keys(messages).join(', ')}`)
   }
-  // Strict, so that a field which the schema does not have cannot stay in the document.
+  // Strict: a document must not show a field that the schema lacks.
   const parsed: unknown = messages[name as keyof typeof messages].parse(message)
   for (const field of Object.keys(message as object)) {
     if (!Object.hasOwn(parsed as object, field)) throw new Error(`no such field: ${field}`)

@@ -13,7 +13,7 @@ export interface EventReader {
   next(): Promise<ServerSentEvent | undefined>
   /** All events up to the end. */
   rest(): Promise<ServerSentEvent[]>
-  /** Breaks the connection off. */
+  /** Aborts the connection. */
   abort(): void
 }
 

@@ -1,61 +1,102 @@
 /**
- * `npm run faults`: breaks the subject in every planted way and expects the property that the fault names to fail, and
- * to hold for the real thing. Fails when a fault is missed or an invariant has none.
+ * `npm run faults`: plants every fault and expects the property that it names to fail. Each property must also hold without a fault. It
+ * reports faults that were missed, and invariants without a fault.
  *
- * FC_SEED      another seed; the same for all
+ * FC_SEED      another seed, the same for all
  * FAULT        only the faults of this invariant, or whose name contains this
  * FAULT_SHOW   also prints the counterexamples
  */
 import fc from 'fast-check'
+import { agentCommandsProperty } from '../model/agent-commands.property.js'
+import { agentFaults } from '../model/agent-faults.js'
+import { laneModelProperty } from '../model/lanes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
-import { registryFaults, type PlantedFault, type SubjectProperty } from './planted-faults.js'
+import { laneFaults } from '../race/lane-faults.js'
+import { lanesProperty } from '../race/lanes.property.js'
+import { registryFaults, type PlantedFault } from './planted-faults.js'
 import { givenSeed } from './property.js'
 import { createSubject } from './subject.js'
 
-const invariants = ['A1', 'A2', 'A3', 'A4', 'A5', 'A6', 'A7', 'A8', 'A9', 'A10'] as const
 const seed = givenSeed ?? 20_260_101
 const soundRuns = 150
 const defaultMaxRuns = 2000
 
+/** A fault, and a property that must fail with it. */
+interface Planting {
+  readonly name: string
+  readonly invariant: string
+  readonly description: string
+  readonly property: string
+  readonly broken: () => fc.IRawProperty<unknown>
+  readonly maxRuns?: number | undefined
+}
+
+/** The properties by name, without a fault. */
+const sound = new Map<string, () => fc.IRawProperty<unknown>>([
+  ['lanes', lanesProperty],
+  ['lane model', laneModelProperty],
+  ['agent commands', agentCommandsProperty],
+])
+
+const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
+  const { property, maxRuns, name, invariant, description } = fault
+  sound.set(property.name, () => property.create(createSubject()))
+  const broken = () => property.create(createSubject(fault))
+  return { name, invariant, description, maxRuns, property: property.name, broken }
+})
+
+const lanes = laneFaults.flatMap(({ create, isForModel = false, ...fault }): Planting[] => {
+  const byModel = { ...fault, property: 'lane model', broken: () => laneModelProperty({ createTaskManager: create }) }
+  return isForModel ? [byModel] : [{ ...fault, property: 'lanes', broken: () => lanesProperty(create) }, byModel]
+})
+
+const agent = agentFaults.map(({ createTool, ...fault }): Planting => ({
+  ...fault,
+  property: 'agent commands',
+  broken: () => agentCommandsProperty(createTool),
+}))
+
+const all = [...registryAndDelivery, ...lanes, ...agent]
 const only = process.env['FAULT'] ?? ''
-const all: readonly PlantedFault[] = [...registryFaults, ...deliveryFaults]
-const faults = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
+const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
 const problems: string[] = []
 
-for (const property of new Set(faults.map((fault) => fault.property))) await expectSound(property)
-for (const fault of faults) await expectCaught(fault)
-for (const invariant of invariants) {
+for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
+for (const planting of plantings) await expectCaught(planting)
+for (const invariant of ['A', 'S'].flatMap((letter) => Array.from({ length: 10 }, (_, n) => `${letter}${n + 1}`))) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
-const names = all.map(({ name }) => name)
+const names = [...registryFaults, ...deliveryFaults, ...laneFaults, ...agentFaults].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)
 }
 
 for (const problem of problems) console.error(`faults: ${problem}`)
 const seconds = ((performance.now() - started) / 1000).toFixed(1)
-console.log(`faults: ${faults.length} planted, ${problems.length} problems, seed ${seed}, ${seconds} s`)
+const planted = new Set(plantings.map(({ name }) => name)).size
+console.log(`faults: ${planted} planted, ${problems.length} problems, seed ${seed}, ${seconds} s`)
 process.exit(problems.length > 0 ? 1 : 0)
 
-async function expectSound(property: SubjectProperty): Promise<void> {
-  const details = await fc.check(property.create(createSubject()), { seed, numRuns: soundRuns, endOnFailure: true })
+async function expectSound(name: string): Promise<void> {
+  const create = sound.get(name)!
+  const details = await fc.check(create(), { seed, numRuns: soundRuns, endOnFailure: true })
   if (!details.failed) {
-    console.log(`holds       ${property.name} (${soundRuns} runs)`)
+    console.log(`holds       ${name} (${soundRuns} runs)`)
     return
   }
-  console.log(`BROKEN      ${property.name}`)
-  problems.push(`${property.name} fails without a fault:\n${await fc.asyncDefaultReportMessage(details)}`)
+  console.log(`BROKEN      ${name}`)
+  problems.push(`${name} fails without a fault:\n${await fc.asyncDefaultReportMessage(details)}`)
 }
 
-async function expectCaught(fault: PlantedFault): Promise<void> {
-  const { name, invariant, property, maxRuns = defaultMaxRuns } = fault
-  const details = await fc.check(property.create(createSubject(fault)), { seed, numRuns: maxRuns, endOnFailure: true })
+async function expectCaught(planting: Planting): Promise<void> {
+  const { name, invariant, description, property, broken, maxRuns = defaultMaxRuns } = planting
+  const details = await fc.check(broken(), { seed, numRuns: maxRuns, endOnFailure: true })
   if (details.failed) {
-    console.log(`caught  ${invariant.padEnd(3)} ${name} by ${property.name} after ${details.numRuns} runs`)
+    console.log(`caught  ${invariant.padEnd(3)} ${name} by ${property} after ${details.numRuns} runs`)
     if (process.env['FAULT_SHOW'] !== undefined) console.log(await fc.asyncDefaultReportMessage(details))
   } else {
-    console.log(`MISSED  ${invariant.padEnd(3)} ${name} by ${property.name} in ${maxRuns} runs: ${fault.description}`)
-    problems.push(`${name} was missed`)
+    console.log(`MISSED  ${invariant.padEnd(3)} ${name} by ${property} in ${maxRuns} runs: ${description}`)
+    problems.push(`${name} was missed by ${property}`)
   }
 }

@@ -1,8 +1,8 @@
 /**
- * `npm run guarantees`: every promise in docs/guarantees.md names a test that exists, and every invariant has a row.
+ * `npm run guarantees`: checks that every row of docs/guarantees.md names tests that exist, and that every invariant has a row.
  *
- * Invariants are A1 to A10 (async tasks) and S1 to S10 (command tasks), which hold for the package as a whole, and those that the header comments of machines/
- * number for themselves.
+ * The invariants are A1 to A10 (async tasks) and S1 to S10 (command tasks) of the whole package, and those that the header comments of
+ * machines/ define.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -57,7 +57,7 @@ function invariantsWithTheirHome(): Map<string, string> {
     const file = `machines/${name}`
     for (const invariant of readDefinedInvariants(readFileSync(file, 'utf8'))) {
       const home = homes.get(invariant)
-      // A header may say how its machine keeps a promise of the whole package: that is no second definition.
+      // A header may explain how its machine keeps an invariant of the whole package: that is not a second definition.
       if (home === undefined) homes.set(invariant, file)
       else if (home !== 'the package') problems.push(`${file}: defines ${invariant}, as ${home} does`)
     }
@@ -70,6 +70,6 @@ function problemWithTest(file: string, title: string): string | undefined {
   const titles = titlesByFile.get(file) ?? readTestTitles(readFileSync(file, 'utf8'), file)
   titlesByFile.set(file, titles)
   if (titles.running.has(title)) return undefined
-  if (titles.idle.has(title)) return `rests on a test that is skipped or expected to fail: ${file} › ${title}`
-  return `names a test that ${file} does not hold: ${title}`
+  if (titles.idle.has(title)) return `names a test that is skipped or expected to fail: ${file} › ${title}`
+  return `names a test that is not in ${file}: ${title}`
 }

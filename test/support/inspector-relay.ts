@@ -1,7 +1,6 @@
 /**
- * Stately's own relay and receiver (`@statelyai/inspect`), as a test needs them: on a free loopback port, and with a plug that can be
- * pulled. The package binds what port it is told to on every address and does not say which it got, so its HTTP server is caught
- * when it is made.
+ * Stately's relay and receiver (`@statelyai/inspect`) for a test: on a free loopback port, with connections that can be cut. The package
+ * binds to every address and does not return the port it got, so the test intercepts the creation of its HTTP server.
  */
 import http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -12,22 +11,22 @@ import { onTestFinished, vi } from 'vitest'
 export interface InspectorRelay {
   readonly port: number
   readonly url: string
-  /** What it answers to a browser: the page that holds the viewer. */
+  /** The page with the viewer, which it serves to a browser. */
   readonly httpUrl: string
-  /** The messages that have come to Stately's receiver, as it hands them over. */
+  /** The messages that Stately's receiver got, as it passes them on. */
   received(): Promise<Received>
   /** Stops it, and cuts its connections. */
   stop(): Promise<void>
-  /** Reads nothing more of what is sent to it, until `resume`. */
+  /** Stops reading from its connections until `resume`. */
   pause(): void
   resume(): void
-  /** Resolves when this many connections have been made in all. */
+  /** Resolves when this many connections have been opened in all. */
   connected(count: number): Promise<void>
 }
 
 export interface Received {
   readonly messages: StatelyInspectionEvent[]
-  /** Resolves when a message was received, or has been, that the test looks for. */
+  /** Resolves when a matching message has been received. */
   until(isIt: (message: StatelyInspectionEvent) => boolean): Promise<StatelyInspectionEvent>
 }
 
@@ -87,7 +86,7 @@ export async function startRelay(port = 0): Promise<InspectorRelay> {
     pause: () =>
       sockets.forEach((socket) => {
         socket.pause()
-        // The WebSocket on it resumes it when it has worked off what it had.
+        // Its WebSocket resumes it when it has processed its buffer.
         socket.resume = () => socket
       }),
     resume: () =>

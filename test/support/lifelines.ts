@@ -1,6 +1,6 @@
 /**
- * Connections that test programs open to the test. The system closes one when its program dies, however it dies: so a
- * test learns of a death without asking over and over, and can tell a program what to do while it lives.
+ * Connections from test programs to the test. The system closes one when its program dies, however it dies, so a test notices without
+ * polling. Over it the test also sends commands to the program.
  */
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -12,15 +12,15 @@ import { fileURLToPath } from 'node:url'
 /** The connection of one program (`programs/tree.mjs`). */
 export interface Lifeline {
   readonly pid: number
-  /** Tells the program what to do. */
+  /** Sends the program a command. */
   tell(command: string): void
-  /** Resolves when the program has said this line. */
+  /** Resolves when the program has sent this line. */
   heard(line: string): Promise<void>
   /** Resolves when the program is dead. */
   readonly gone: Promise<void>
 }
 
-/** What a program of the tree is told at its start. */
+/** The arguments of a program. */
 export interface TreeProgram {
   readonly name: string
   readonly ignoresSigterm?: boolean
@@ -28,11 +28,11 @@ export interface TreeProgram {
 }
 
 export interface Lifelines {
-  /** The arguments with which `process.execPath` becomes such a program. */
+  /** The arguments for `process.execPath` that run such a program. */
   argumentsOf(program: TreeProgram): string[]
-  /** Resolves when the program of this name is there. */
+  /** Resolves when the program with this name has connected. */
   program(name: string): Promise<Lifeline>
-  /** Cuts all connections; the programs end. */
+  /** Cuts all connections, which ends the programs. */
   readonly close: () => void
 }
 
@@ -86,7 +86,7 @@ function lifelineOf(socket: Socket, pid: number, lines: readonly string[], ended
   }
 }
 
-/** Whether a process of this id is there and not merely waiting for its parent to take note of its death. */
+/** Whether a process is alive. A zombie is not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -97,12 +97,12 @@ export function isAlive(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
   } catch {
-    // It went between the two looks.
+    // It exited between the two checks.
     return false
   }
 }
 
-/** Whether this process has taken note of the death of a child of its own. */
+/** Whether this process has reaped a child that exited. */
 export function isReaped(pid: number): boolean {
   try {
     return !process.kill(pid, 0)
@@ -111,7 +111,7 @@ export function isReaped(pid: number): boolean {
   }
 }
 
-/** Lets the event loop turn until something holds. For what happens in this process soon, and emits no event. */
+/** Turns the event loop until a condition holds, for something in this process that emits no event. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await setImmediate()
 }

@@ -1,4 +1,4 @@
-/** The page docs/machines.md: a diagram and two tables for each chart, from the chart itself. */
+/** The page docs/machines.md: a diagram and two tables for each machine, generated from the machine. */
 import { pathOf, statesOf, transitionsOf, type Chart, type ChartState, type ChartTransition } from './charts.js'
 import type { AnyStateNode } from 'xstate'
 
@@ -16,7 +16,7 @@ bounded (\`asyncTask\`, \`commandTask\`, \`lane\`, \`instance\`) the suite \`pat
 each simple path, and after it each event that can happen then. The others, \`delivery\` and \`taskRegistry\`, are driven at random, by the
 suites \`model\` and \`race\`. What is watched is the actors that the implementation makes, not actors of the tests.`
 
-/** What a reader would miss: a state or a transition that does not say what it means. */
+/** The states and transitions without a description. */
 export function undescribed({ file, machine }: Chart): string[] {
   return [
     ...statesOf(machine)
@@ -33,7 +33,7 @@ export function machinesPage(charts: readonly Chart[]): string {
   return `${[head, ...charts.map(section)].join('\n\n')}\n`
 }
 
-/** Mermaid text of a chart. */
+/** The diagram of a machine, in mermaid. */
 export function diagramOf({ machine }: Chart): string {
   const { root } = machine
   const transitions = transitionsOf(machine)
@@ -51,7 +51,7 @@ export function idOf({ id }: AnyStateNode): string {
   return id.replaceAll('.', '_')
 }
 
-/** What a drawn transition says. */
+/** The label of a transition. */
 export function labelOf({ event, guard, actions }: Pick<ChartTransition, 'event' | 'guard' | 'actions'>): string {
   const condition = guard === undefined ? '' : ` [${guard}]`
   return `${event}${condition}${actions.length > 0 ? ` / ${actions.join(', ')}` : ''}`
@@ -79,13 +79,13 @@ function inner(parent: AnyStateNode, transitions: readonly ChartTransition[]): s
   ]
 }
 
-/** Where an arrow is drawn: mermaid takes a state into each frame, but the outermost, in which it is mentioned. */
+/** The frame of an arrow. Mermaid puts a state into every frame that mentions it, except the outermost. */
 function frameOf(from: AnyStateNode, target: AnyStateNode): AnyStateNode {
   const root: AnyStateNode = from.machine.root
   return from.parent === target.parent ? (from.parent ?? root) : root
 }
 
-/** What a state reacts to without being left. */
+/** The events that a state handles without being left. */
 function noteOn(node: AnyStateNode, transitions: readonly ChartTransition[]): string[] {
   const staying = transitions.filter(({ from, target }) => from === node && target === undefined)
   return staying.length === 0 ? [] : [`note right of ${idOf(node)}`, ...indent(staying.map(labelOf)), 'end note']

@@ -1,6 +1,6 @@
 /**
- * A web site with one form, for browsers: it keeps every request in the order of arrival, with the browser that sent it and the order it
- * is about, and can let a receipt wait.
+ * A web site with an order form, for browser tests. It records every request in the order of arrival, with its browser and its order, and
+ * can hold back a receipt.
  */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -10,26 +10,26 @@ import { text } from 'node:stream/consumers'
 export interface SiteRequest {
   /** The user agent. */
   readonly browser: string
-  /** The order it is about. */
+  /** The id of the order. */
   readonly order: string
   readonly step: string
-  /** What a form sent. */
+  /** The fields of the form. */
   readonly fields?: Readonly<Record<string, string>>
 }
 
 export interface HeldReceipt {
-  /** Resolves when the page has asked for its receipt. */
+  /** Resolves when the page has requested its receipt. */
   readonly asked: Promise<void>
   release(): void
 }
 
 export interface OrderSite {
-  /** Where the form of an order is. */
+  /** The URL of an order's form. */
   formOf(order: string): string
   readonly requests: readonly SiteRequest[]
-  /** The orders that a browser was busy with, one after the other: one that comes back stands here twice. */
+  /** The orders of a browser's requests, in order, without repetitions in a row. */
   turnsOf(browser: string): string[]
-  /** Lets the receipt of an order wait. */
+  /** Holds back the receipt of an order. */
   hold(order: string): HeldReceipt
   close(): Promise<void>
 }
@@ -57,7 +57,7 @@ const resultPage = (order: string): string =>
     <script>fetch('/receipt?id=${order}').then(async (answer) => { document.querySelector('p').textContent = await answer.text() })</script>`,
   )
 
-/** Serves it on the loopback interface. */
+/** Serves the site on the loopback interface. */
 export async function openOrderSite(): Promise<OrderSite> {
   const requests: SiteRequest[] = []
   const names = new Map<string, string>()

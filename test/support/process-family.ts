@@ -1,16 +1,16 @@
 /**
- * The processes that a program under test has started, wherever they have gone: a browser leaves the process group of whoever started it,
- * and its crash handlers have no parent any more. They are known by a variable of their environment, and by their ancestors.
+ * All processes that a program under test has started. A browser leaves the process group of its parent, and its crash handlers lose their
+ * parent, so the processes are identified by an environment variable and by their ancestors.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface ProcessFamily {
-  /** Put this in the environment of the program. */
+  /** The environment variable for the program. */
   readonly env: Readonly<Record<string, string>>
-  /** What is alive of it: pid and name. Remembers what it has seen. */
+  /** The living processes: pid and name. It remembers the processes it has seen. */
   alive(): readonly Member[]
-  /** What is still alive after as long as a process needs to be gone that was told to go, at most `ms`. */
+  /** Waits up to `ms` for the processes to exit. Returns those that are still alive. */
   survivors(ms: number): Promise<readonly Member[]>
 }
 
@@ -21,14 +21,14 @@ export interface Member {
 
 interface Found extends Member {
   readonly parent: number
-  /** When it was started, in ticks: a pid may be given again. */
+  /** Its start time in ticks, since a pid can be reused. */
   readonly startTime: string
   readonly isMarked: boolean
 }
 
 const VARIABLE = 'AGENT_TASKS_TEST_FAMILY'
 
-/** @param name unlike that of any other family */
+/** @param name unique among all families */
 export function createProcessFamily(name: string): ProcessFamily {
   const seen = new Set<string>()
   const alive = (): readonly Member[] => {
@@ -56,7 +56,7 @@ export function createProcessFamily(name: string): ProcessFamily {
 
 const keyOf = ({ pid, startTime }: Found): string => `${pid} ${startTime}`
 
-/** All that run; not those that are dead and that nobody has taken note of. */
+/** All running processes, without zombies. */
 function readProcesses(mark: string): Found[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))

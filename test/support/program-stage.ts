@@ -1,4 +1,4 @@
-/** The stage on which tests stop programs: connections to them, a clock of the test's own, and nothing left behind. */
+/** The fixture of tests that stop programs: connections to them, a manual clock, and a check that nothing is left behind. */
 import { afterEach, beforeEach, expect } from 'vitest'
 import type { Runner } from '../../src/engine/runner.js'
 import type { ProcessRunnerOptions } from '../../src/runners/process-options.js'
@@ -7,7 +7,7 @@ import { openLifelines, type Lifeline, type Lifelines, type TreeProgram } from '
 import { createManualClock, type ManualClock } from '../../src/testing/manual-clock.js'
 import { createRunContext, runInput, type RecordedContext } from './run-context.js'
 
-/** The grace of every program on the stage, in ms. */
+/** The grace of every program, in ms. */
 export const GRACE_MS = 2000
 
 /** A run that a test started without a manager. */
@@ -21,18 +21,18 @@ interface StagedRun {
 
 export interface Stage {
   readonly clock: ManualClock
-  /** How many listeners waited for the exit of this process before the test. */
+  /** The number of `exit` listeners of this process before the test. */
   readonly exitListeners: number
-  /** The arguments with which `process.execPath` becomes a program of the test. */
+  /** The arguments for `process.execPath` that run a program of the test. */
   argumentsOf(program: TreeProgram): string[]
   runnerOf(program: TreeProgram, options?: Partial<ProcessRunnerOptions>): Runner
   start(program: TreeProgram, options?: Partial<ProcessRunnerOptions>): StagedRun
-  /** Resolves when the program of this name is there. */
+  /** Resolves when the program with this name has connected. */
   program(name: string): Promise<Lifeline>
   programs<Names extends string[]>(...names: Names): Promise<{ [Index in keyof Names]: Lifeline }>
 }
 
-/** Sets the stage before each test of a file. After each: no timer is left, and nobody waits for this process to exit. */
+/** Sets up the fixture before each test of a file. After each test, no timer and no `exit` listener may be left. */
 export function stagePrograms(): Stage {
   let lifelines: Lifelines
   let clock: ManualClock

@@ -1,16 +1,13 @@
-/**
- * Reads the three sides of a guarantee: the rows of docs/guarantees.md, the titles of the tests in a file, and the
- * invariants that the header of a machine defines.
- */
+/** Readers for `npm run guarantees`: the rows of docs/guarantees.md, the test titles of a file, and the invariants in a machine's header. */
 import ts from 'typescript'
 
-/** A test that a row names: the file from the project's root, and the test's exact title. */
+/** A test that a row names: its file, from the project's root, and its exact title. */
 type NamedTest = { file: string; title: string }
 
-/** One row of the table. `problems` says what in the row cannot be read. */
+/** One row. `problems` lists what cannot be read. */
 export type PromiseRow = { invariant: string; line: number; tests: NamedTest[]; problems: string[] }
 
-/** The rows of every table in a markdown text whose first cell is an invariant, such as `A1` or `T12`. */
+/** The table rows of a Markdown text whose first cell is an invariant, such as `A1` or `T12`. */
 export function readRows(markdown: string): PromiseRow[] {
   return markdown.split('\n').flatMap((text, index) => {
     const cells = tableCells(text)
@@ -40,15 +37,15 @@ function tableCells(text: string): string[] {
   return cells.map((cell) => cell.trim().replaceAll('\\|', '|'))
 }
 
-/** What a test file holds: the titles of what runs, and of what is skipped, to do, or expected to fail. */
+/** The titles in a test file: of tests that run, and of tests that are skipped, to do, or expected to fail. */
 export type TestTitles = { running: Set<string>; idle: Set<string> }
 
 const vitestNames = ['it', 'test', 'describe', 'suite']
 const idling = new Set(['skip', 'todo', 'fails'])
 
 /**
- * The titles given as plain string literals to `it`, `test` and `describe`, also through `it.prop(…)(…)`, `it.each(…)(…)`
- * and the like, and under another name that the file gave them. What stands inside an idle `describe` is idle as well.
+ * Reads the titles that are string literals in calls of `it`, `test` and `describe`, including `it.prop(…)(…)`, `it.each(…)(…)` and
+ * renamed imports. Tests inside a skipped `describe` do not run either.
  */
 export function readTestTitles(source: string, fileName = 'a.test.ts'): TestTitles {
   const titles: TestTitles = { running: new Set(), idle: new Set() }
@@ -67,14 +64,14 @@ export function readTestTitles(source: string, fileName = 'a.test.ts'): TestTitl
     ts.forEachChild(node, (child) => visit(child, idle))
   }
 
-  /** Takes in `import { it as property }` and `const raced = it.extend(…)`. */
+  /** Reads `import { it as property }` and `const raced = it.extend(…)`. */
   function learnAnotherName(node: ts.Node): void {
     const renamed = ts.isImportSpecifier(node) && registrars.has((node.propertyName ?? node.name).text)
     const derived = ts.isVariableDeclaration(node) && node.initializer && modifiersOf(node.initializer)
     if ((renamed || derived) && ts.isIdentifier(node.name)) registrars.add(node.name.text)
   }
 
-  /** The names after `it` in a callee such as `it.concurrent.prop([…])`; undefined when the callee registers no test. */
+  /** The names after `it` in a callee such as `it.concurrent.prop([…])`; undefined if the callee does not register a test. */
   function modifiersOf(callee: ts.Expression): string[] | undefined {
     if (ts.isIdentifier(callee)) return registrars.has(callee.text) ? [] : undefined
     if (ts.isCallExpression(callee)) return modifiersOf(callee.expression)

@@ -1,26 +1,26 @@
 /**
- * Runs fast-check properties so that each says its seed and can be replayed.
+ * Runs fast-check properties. A failure prints its seed and path, and can be replayed.
  *
- * FC_NUM_RUNS  how many inputs every property tries; without it each property's own number, or 200
- * FC_SEED      the seed; random without it
- * FC_PATH      where in that seed's run the counterexample was; use it with `-t` and one property
- * FC_VERBOSE   also says the seed of a property that holds; CI and FC_NUM_RUNS do so as well
+ * FC_NUM_RUNS  the number of runs of every property; default: the property's own number, or 200
+ * FC_SEED      the seed; default: random
+ * FC_PATH      the path of the counterexample within the runs of that seed; use it with `-t` and one property
+ * FC_VERBOSE   also prints the seed of a property that holds, as CI and FC_NUM_RUNS do
  */
 import fc from 'fast-check'
 
 const { env } = process
 
-/** How many inputs a property tries when it does not say so itself. */
+/** The default number of runs. */
 export const runs = positiveInteger('FC_NUM_RUNS') ?? 200
 
-/** The seed that the environment asks for; undefined when each property may choose its own. */
+/** The seed of the environment; undefined when each property draws its own. */
 export const givenSeed = integer('FC_SEED')
 
 const speaks = [env['FC_VERBOSE'], env['CI'], env['FC_NUM_RUNS']].some((value) => value !== undefined && value !== '')
 
 /**
- * Parameters for a fast-check run: the environment's, else the caller's, else 200 runs with a random seed.
- * The number of runs and the seed are always there.
+ * Parameters for a fast-check run: from the environment, else from the caller, else 200 runs with a random seed. The number of runs
+ * and the seed are always set.
  *
  * @public
  */
@@ -37,8 +37,8 @@ export function propertyParameters<T = unknown>(
 }
 
 /**
- * Checks a property, synchronous or not. When it fails, the error holds the seed, the path, the shrunk counterexample
- * and the line that replays it.
+ * Checks a property, synchronous or not.
+ * @throws Error with the seed, the path, the shrunk counterexample, and the command that replays it
  */
 export async function checkProperty<T>(
   name: string,

@@ -1,13 +1,13 @@
-/** What a test file leaves behind of the charts it reached. */
+/** The file in which a test file records the states and transitions it reached. */
 
-/** Where those files are, below the root of the project. */
+/** The folder of these files, from the project's root. */
 export const reachedDirectory = 'reports/charts'
 
-/** One of them. */
+/** The content of such a file. */
 export interface ReachedFile {
-  /** The test file, below the root of the project. */
+  /** The test file, from the project's root. */
   readonly file: string
-  /** By the id of the chart. */
+  /** By the id of the machine. */
   readonly charts: Readonly<
     Record<
       string,

@@ -1,4 +1,4 @@
-/** Setup of `npm run coverage:charts`: watches every actor of a test file, and writes what its charts reached. */
+/** Setup of `npm run coverage:charts`: watches every actor of a test file, and writes the states and transitions it reached. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, expect, vi } from 'vitest'

@@ -1,18 +1,18 @@
-/** The context of a run that a test starts itself, and what the run did with it. */
+/** The context of a run that a test starts without a manager; it records what the run does with it. */
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
 
-/** A context whose calls are kept. */
+/** A context that records its calls. */
 export interface RecordedContext extends RunContext {
   readonly controller: AbortController
-  /** What was reported, in order. */
+  /** The reported progress, in order. */
   readonly reported: unknown[]
-  /** Everything that was appended so far. */
+  /** All text appended so far. */
   output(): string
-  /** Resolves when the output holds this text. */
+  /** Resolves when the output contains a text. */
   printed(text: string): Promise<void>
 }
 
-/** The input of a run, with a goal of its own if need be. */
+/** The input of a run. */
 export function runInput(goalPrompt = 'goal'): RunInput {
   return { id: 'agent-1', subagentName: 'agent', goalPrompt }
 }
@@ -35,7 +35,7 @@ export function createRunContext(): RecordedContext {
       output += text
       for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()
     },
-    ask: () => Promise.reject(new Error('nobody answers')),
+    ask: () => Promise.reject(new Error('no one answers')),
     printed: (text) =>
       new Promise((resolve) => {
         if (output.includes(text)) resolve()

@@ -1,4 +1,4 @@
-/** Runs of programs without a manager, for tests of what becomes of them. */
+/** Runs of programs without a manager. */
 import { expect } from 'vitest'
 import type { OutputObject } from '../../machines/records.js'
 import { ProcessError } from '../../src/runners/process-error.js'
@@ -20,7 +20,7 @@ export async function run(
   return processRunner(options)(input, context)
 }
 
-/** Runs a program that must fail, and returns how it did. */
+/** Runs a program that must fail. Returns its error. */
 export async function failure(options: ProcessRunnerOptions, input = runInput()): Promise<ProcessError> {
   const error: unknown = await run(options, createRunContext(), input).catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(ProcessError)

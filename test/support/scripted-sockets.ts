@@ -1,22 +1,22 @@
-/** Sockets whose other side is the test: nothing goes over a wire, and everything happens when the test says so. */
+/** Sockets whose other side is the test. There is no network. */
 import type { SocketConstructor, SocketLike } from '../../src/client/platform.js'
 
 /** One socket that the code under test opened. */
 export interface ScriptedSocket {
   readonly url: string
-  /** What was sent on it, parsed, in order. */
+  /** The sent messages, parsed, in order. */
   readonly sent: Record<string, unknown>[]
-  /** The code it was closed with; undefined while it is open, 1006 when it was lost. */
+  /** Its close code; undefined while it is open, 1006 when it was lost. */
   readonly closedWith: number | undefined
-  /** The connection stands. */
+  /** Opens the connection. */
   open(): void
-  /** A message arrives. */
+  /** Delivers a message. */
   receive(message: object): void
-  /** A frame arrives as it is. */
+  /** Delivers a raw frame. */
   receiveRaw(data: unknown): void
-  /** The connection ends: with a code, or without a word. */
+  /** Ends the connection, with a close code or without a close frame. */
   lose(code?: number, reason?: string): void
-  /** The frames of one type that were sent. */
+  /** The sent messages of one type. */
   sentOf(type: string): Record<string, unknown>[]
 }
 
@@ -24,11 +24,11 @@ export interface ScriptedSockets {
   readonly WebSocket: SocketConstructor
   /** Every socket that was opened, in order. */
   readonly sockets: readonly ScriptedSocket[]
-  /** The last of them. */
+  /** The latest socket. */
   readonly last: ScriptedSocket
-  /** Whether a peer answers a close; default true. */
+  /** Whether the peer answers a close. Default true. */
   answersClose: boolean
-  /** The next constructor calls throw this. */
+  /** The error that constructor calls throw. */
   refusal: Error | undefined
 }
 
@@ -90,7 +90,7 @@ export function scriptSockets(): ScriptedSockets {
   return all
 }
 
-/** Lets everything that is ready to run do so. */
+/** Runs everything that is ready to run. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
 }

@@ -1,22 +1,22 @@
-/** A socket client for tests: what came is kept in order, and is waited for, not slept for. */
+/** A socket client for tests. It keeps the messages in order, so that a test can await them instead of sleeping. */
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { WebSocket, type ClientOptions } from 'ws'
 
-/** A message as it came; tests look at whatever fields they know of. */
+/** A message, with any fields. */
 export type Received = { readonly type: string } & Readonly<Record<string, unknown>>
 
 export interface SocketClient {
   readonly socket: WebSocket
-  /** Sends a message, or text as it is. */
+  /** Sends a message, or raw text. */
   send(message: object | string): void
-  /** The next message that was not taken yet. Rejects when the socket has closed and none is left. */
+  /** Takes the next message. Rejects when the socket has closed and none is left. */
   next(): Promise<Received>
-  /** Takes messages up to the next of a type, and gives that one. */
+  /** Takes messages up to the next one of a type, and returns that one. */
   skipTo(type: string): Promise<Received>
-  /** Sends a request and gives the answer to it; pushed messages stay. */
+  /** Sends a request and returns its answer. Pushed messages are not taken. */
   ask(message: object): Promise<Received>
-  /** Everything that came and was not taken. */
+  /** The messages that were not taken. */
   takeAll(): Received[]
   /** How the socket closed. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
@@ -24,11 +24,11 @@ export interface SocketClient {
   close(): Promise<void>
 }
 
-/** Opens a socket; rejects with `UpgradeRefused` when the server does not let it in. */
+/** Opens a socket. Rejects with `UpgradeRefused` when the server refuses the upgrade. */
 export async function openSocket(url: string, options: ClientOptions = {}): Promise<SocketClient> {
   const socket = new WebSocket(url, options)
   const received: Received[] = []
-  /** Everyone who waits for something: several requests may be on their way. */
+  /** All waiting calls, since several requests may be open. */
   const waiting: (() => void)[] = []
   const onChange = (): void => {
     for (const wake of waiting.splice(0)) wake()

@@ -1,7 +1,4 @@
-/**
- * Resolves `agent-tasks` and its subpaths to the sources they are built from, so that tests and the examples they run
- * import the package by its name and need no build.
- */
+/** Resolves `agent-tasks` and its subpaths to their sources, so that tests and examples can import the package by its name without a build. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

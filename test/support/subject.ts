@@ -1,6 +1,6 @@
 /**
- * What a property checks: how to build the manager, its reminders and its trigger. The tests build the real ones; the
- * faults script builds broken ones, through public options and wrappers alone.
+ * The subject of a property: how to make the manager, its reminders and its trigger. Tests make real ones; `npm run faults` makes broken
+ * ones, through public options and wrappers only.
  */
 import {
   AsyncTaskAutoTrigger,
@@ -23,7 +23,7 @@ export interface Subject {
   ): AsyncTaskAutoTrigger
 }
 
-/** Ways to break a subject. Each changes what the constructors are given, or what they gave. */
+/** How to break a subject. Each function changes the arguments or the result of a constructor. */
 export interface Sabotage {
   managerOptions?(options: AsyncTaskManagerOptions): AsyncTaskManagerOptions
   wrapManager?(manager: AsyncTaskManager): AsyncTaskManager
@@ -35,7 +35,7 @@ export interface Sabotage {
   wrapTrigger?(trigger: AsyncTaskAutoTrigger, manager: AsyncTaskManager): AsyncTaskAutoTrigger
 }
 
-/** The subject that a sabotage gives; without one, the real thing. */
+/** Makes a subject, which is broken by the sabotage if there is one. */
 export function createSubject(sabotage: Sabotage = {}): Subject {
   return {
     createManager(options) {

@@ -1,7 +1,4 @@
-/**
- * `npm run verify`: everything that must hold before a commit lands. Runs the steps in order, says how long each took,
- * and stops at the first that fails.
- */
+/** `npm run verify`: all checks before a commit. Runs them in order, prints how long each took, and stops at the first that fails. */
 import { spawnSync } from 'node:child_process'
 
 const steps = [

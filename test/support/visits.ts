@@ -1,6 +1,6 @@
 /**
- * Counts how many elements of arrays, maps and sets a piece of code visits: a measure of work that is the same on every
- * machine and at every run. What walks by index (a heap) or copies an object's fields is not counted.
+ * Counts the elements of arrays, maps and sets that a piece of code visits: a measure of work that is the same on every computer and in
+ * every run. It does not count access by index (a heap) or the fields of a copied object.
  */
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
@@ -9,7 +9,7 @@ const iteratorPrototypes = [[], new Map(), new Set()].map(
   (each) => Object.getPrototypeOf(each[Symbol.iterator]()) as object,
 )
 
-/** Methods that go through all they are called on. */
+/** Methods that visit every element. */
 const walks = [
   ...['concat', 'every', 'filter', 'find', 'findIndex', 'flat', 'flatMap', 'forEach', 'includes', 'indexOf', 'join'],
   ...['map', 'reduce', 'reverse', 'slice', 'some', 'sort', 'splice', 'toSorted', 'unshift'],
@@ -23,11 +23,11 @@ const counted: readonly { readonly owner: object; readonly name: string; readonl
     { owner: Set.prototype, name: 'forEach', visited: (on) => (on as Set<unknown>).size },
   ]
 
-/** How many elements `run` visited; it must be done when it returns. */
+/** Counts the elements that a synchronous function visits. */
 export function countVisits(run: () => void): number {
   let visits = 0
   const originals = counted.map(({ owner, name }) => Reflect.get(owner, name) as Method)
-  // By index from here on: walks are being counted.
+  // Loops by index from here on: other loops are being counted.
   const replace = (at: number): void => {
     const { owner, name, visited } = counted[at]!
     const original = originals[at]!

@@ -1,18 +1,18 @@
-/** A task that a client watches: what it was told, and what can be waited for. */
+/** A task that a client watches: its events, and promises for some of them. */
 import type { TaskClient, TaskCompleteMessage, TaskEvent } from '../../src/client/index.js'
 
 export interface WatchedTask {
   readonly taskId: string
   readonly events: TaskEvent[]
-  /** Its end, when the client was told. */
+  /** Resolves with its complete event. */
   readonly ended: Promise<TaskCompleteMessage>
-  /** Waits for something that must come before the end; rejects when the end comes first. */
+  /** Awaits a promise, and rejects if the task ends first. */
   before<T>(what: Promise<T>): Promise<T>
-  /** Resolves when a command has been told to run. */
+  /** Resolves when a command is running. */
   runs(index: number): Promise<void>
 }
 
-/** Watches a task from now on. */
+/** Watches a task. */
 export function watchTask(client: TaskClient, taskId: string): WatchedTask {
   const events: TaskEvent[] = []
   let onEvent: () => void = () => undefined

@@ -1,44 +1,50 @@
 /**
- * XState whose actors are watched: what states they reach and which transitions they take, in a test that says
+ * XState with an inspector in every `createActor`, which records the states and transitions that actors reach. A test uses it with
  * `vi.mock('xstate', () => import('.../watched-xstate.js').then(({ watchedXState }) => watchedXState()))`.
- *
- * The implementation under test makes its actors as ever; only `createActor` gets an inspector more.
  */
 import { vi } from 'vitest'
-import type { Actor, AnyActorLogic, AnyActorRef, AnyMachineSnapshot, InspectionEvent, StateValue } from 'xstate'
+import type {
+  Actor,
+  AnyActorLogic,
+  AnyActorRef,
+  AnyMachineSnapshot,
+  AnyStateNode,
+  InspectionEvent,
+  StateValue,
+} from 'xstate'
 import { transitionKey, type Transition } from './charts.js'
 
 type XState = typeof import('xstate')
-/** As far as this file looks into a snapshot; an actor without a chart has neither. */
-type ChartSnapshot = Partial<Pick<AnyMachineSnapshot, 'machine' | '_nodes' | 'value'>>
+/** The snapshot of a machine; other actors have none of these fields. */
+type ChartSnapshot = Partial<Pick<AnyMachineSnapshot, 'machine' | 'value'>>
 
-/** What the actors of one chart have reached. */
+/** What the actors of one machine have reached. */
 export interface Reached {
-  /** How many ways through it were taken. */
+  /** The number of paths through it that were taken. */
   ways: number
   readonly states: Set<string>
   readonly transitions: Set<string>
 }
 
 interface Watch {
-  /** By the id of the chart. */
+  /** By the id of the machine. */
   readonly reached: Map<string, Reached>
-  /** The latest actor of each id. */
+  /** The latest actor with each id. */
   readonly actors: Map<string, AnyActorRef>
 }
 
-// A setup file and a test may each load this module: both must see one watch.
+// A setup file and a test may each load this module, and must share the watch.
 const watchKey = 'agent-tasks watched charts'
 const place = globalThis as { [watchKey]?: Watch }
 const watch = (place[watchKey] ??= { reached: new Map(), actors: new Map() })
 
-/** What every chart has reached in this test file so far. */
+/** What the actors of this test file have reached, by the id of the machine. */
 export const reachedCharts: ReadonlyMap<string, Reached> = watch.reached
 
 /**
- * Reads the state of an actor, also after its end.
- * @param id of the actor; the latest that was started under it
- * @throws when there was none
+ * Returns a function that reads the state of an actor, also after its end.
+ * @param id the id of the actor; if there were several, the latest
+ * @throws when there is no such actor
  */
 export function watchState(id: string): () => StateValue | undefined {
   const actor = watch.actors.get(id)
@@ -46,12 +52,12 @@ export function watchState(id: string): () => StateValue | undefined {
   return () => (actor.getSnapshot() as { readonly value?: StateValue }).value
 }
 
-/** Counts the ways through a chart that a test has taken. */
-export function noteWays(chart: string, ways: number): void {
+/** Counts the paths through a machine that a test has taken. */
+export function addWays(chart: string, ways: number): void {
   reachedIn(chart).ways += ways
 }
 
-/** All of XState, with a `createActor` that watches. */
+/** XState with a `createActor` that watches. */
 export async function watchedXState(): Promise<XState> {
   const original = await vi.importActual<XState>('xstate')
   const createActor = (
@@ -61,39 +67,45 @@ export async function watchedXState(): Promise<XState> {
     // A child shares the inspectors of its parent.
     if (options.parent !== undefined) return original.createActor(logic, options)
     const { inspect } = options
-    const tell = typeof inspect === 'function' ? inspect : inspect?.next?.bind(inspect)
+    const notify = typeof inspect === 'function' ? inspect : inspect?.next?.bind(inspect)
     return original.createActor(logic, {
       ...options,
       inspect: (event) => {
-        note(event)
-        tell?.(event)
+        record(event)
+        notify?.(event)
       },
     })
   }
   return { ...original, createActor: createActor as XState['createActor'] }
 }
 
-function note(event: InspectionEvent): void {
+function record(event: InspectionEvent): void {
   const actor = event.actorRef as AnyActorRef
   if (event.type === '@xstate.event' && event.event.type === 'xstate.init') {
     watch.actors.set(actor.id, actor)
-    noteStates(actor.getSnapshot() as ChartSnapshot)
+    recordStates(actor.getSnapshot() as ChartSnapshot)
   }
   if (event.type !== '@xstate.microstep') return
   const snapshot = event.snapshot as ChartSnapshot
-  const reached = noteStates(snapshot)
+  const reached = recordStates(snapshot)
   for (const transition of event._transitions as Transition[]) {
     reached?.transitions.add(transitionKey(transition))
-    // A state that is left in the step in which it was entered is in no snapshot.
+    // No snapshot has a state that is left in the microstep after it was entered.
     reached?.states.add(transition.source.id)
   }
 }
 
-function noteStates({ machine, _nodes: nodes = [] }: ChartSnapshot): Reached | undefined {
+function recordStates({ machine, value = {} }: ChartSnapshot): Reached | undefined {
   if (machine === undefined) return undefined
   const reached = reachedIn(machine.id)
-  for (const { id } of nodes) reached.states.add(id)
+  for (const id of activeStates(machine.root, value as StateValue)) reached.states.add(id)
   return reached
+}
+
+/** The ids of a state and of its active descendants. */
+function activeStates({ id, states }: AnyStateNode, value: StateValue): string[] {
+  const children = typeof value === 'string' ? { [value]: {} } : value
+  return [id, ...Object.entries(children).flatMap(([name, nested]) => activeStates(states[name]!, nested ?? {}))]
 }
 
 function reachedIn(id: string): Reached {

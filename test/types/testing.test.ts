@@ -9,7 +9,7 @@ import {
   createManualClock,
   exploreRaces,
   raceScripts,
-  recordDeliveryLedger,
+  recordDeliveryLog,
   replayRace,
   runUntilEvent,
   runUntilSettled,
@@ -96,8 +96,8 @@ describe('the types of waits', () => {
 
 describe('the types of a log', () => {
   it('narrow by type', () => {
-    const told = (entry: DeliveryLogEntry) => (entry.type === 'told' ? entry.taskIds : undefined)
-    expectTypeOf(told).returns.toEqualTypeOf<readonly string[] | undefined>()
-    expectTypeOf(recordDeliveryLedger).parameter(0).toExtend<AsyncTaskManager | object>()
+    const accepted = (entry: DeliveryLogEntry) => (entry.type === 'accepted' ? entry.taskIds : undefined)
+    expectTypeOf(accepted).returns.toEqualTypeOf<readonly string[] | undefined>()
+    expectTypeOf(recordDeliveryLog).parameter(0).toExtend<AsyncTaskManager | object>()
   })
 })

@@ -61,9 +61,11 @@ export function keepLedger(manager: AsyncTaskManager): Ledger {
 
 /** What the recorder of the package found, in a line; each problem in one of its own. */
 export function describeVerdict({ isClean, counts, ...verdict }: DeliveryVerdict): string {
-  const { tasks, owing, told } = counts
-  if (isClean) return `An independent recorder agrees: ${tasks} tasks, ${owing} results, ${told} told, nothing amiss.`
+  const { tasks, owed, delivered } = counts
+  if (isClean) {
+    return `An independent recorder agrees: ${tasks} tasks, ${owed} results owed, ${delivered} delivered, no problem.`
+  }
   const kinds = [verdict.lost, verdict.duplicated, verdict.outOfOrder, verdict.stranded]
-  const problems = kinds.flat().map(({ taskId, what }) => `\n  ${taskId}: ${what}`)
+  const problems = kinds.flat().map(({ taskId, message }) => `\n  ${taskId}: ${message}`)
   return `An independent recorder disagrees:${problems.join('')}`
 }

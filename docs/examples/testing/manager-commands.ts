@@ -1,8 +1,8 @@
-/** The manager against its model, with a command of one's own among the kit's. */
+/** Compares the manager with its model, with a command of your own among the kit's. */
 import fc from 'fast-check'
 import { createManagerPair, managerCommand, managerCommands, managerModel } from 'agent-tasks/testing'
 
-/** What a host does when a person closes the window: everything that runs is cancelled. */
+/** What a host does when the user closes the window: it cancels every running task. */
 const cancelAll = managerCommand('cancel all', {
   model: ({ ledger }) => {
     const running = managerModel.running(ledger)

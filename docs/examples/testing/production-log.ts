@@ -1,25 +1,25 @@
-/** Records the deliveries of a live host, and judges the log: in a test, or in production the day after. */
+/** Records the deliveries of a live host, and judges the log: in a test, or later in production. */
 import { createAgentTasks } from 'agent-tasks'
-import { checkDeliveryLedger, recordDeliveryLedger } from 'agent-tasks/testing/ledger'
+import { checkDeliveryLog, recordDeliveryLog } from 'agent-tasks/testing/ledger'
 
-/** @returns what is wrong with the log of a host whose agent answers so, line by line */
+/** @returns the problems in the log of a host with this `triggerAgentTurn`, one line each */
 export async function judge(triggerAgentTurn: (text: string) => Promise<void>): Promise<string[]> {
-  const lines: string[] = [] // a file, in production
+  const lines: string[] = [] // in production, a file
   const tasks = createAgentTasks({ onError: () => undefined })
-  const ledger = recordDeliveryLedger(tasks, {
+  const recorder = recordDeliveryLog(tasks, {
     keepEntries: false,
     onEntry: (entry) => lines.push(JSON.stringify(entry)),
   })
-  tasks.setupAsyncTaskAutoTrigger(() => false, ledger.wrapTurn(triggerAgentTurn))
+  tasks.setupAsyncTaskAutoTrigger(() => false, recorder.wrapTurn(triggerAgentTurn))
 
   const manager = tasks.getAsyncTaskManager()
   manager.launch({ id: 'a', subagentName: 'helper', goalPrompt: 'help' }, () =>
     Promise.resolve({ final_message: 'done' }),
   )
   await manager.onIdle()
-  ledger.stop()
+  recorder.stop()
   await tasks.dispose()
 
-  const { lost, duplicated, outOfOrder, stranded } = checkDeliveryLedger(lines.join('\n'))
-  return [...lost, ...duplicated, ...outOfOrder, ...stranded].map(({ taskId, what }) => `${taskId} ${what}`)
+  const { lost, duplicated, outOfOrder, stranded } = checkDeliveryLog(lines.join('\n'))
+  return [...lost, ...duplicated, ...outOfOrder, ...stranded].map(({ taskId, message }) => `${taskId} ${message}`)
 }

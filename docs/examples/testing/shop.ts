@@ -4,7 +4,7 @@ function openShop(race: Race) {
   const shop = {
     stock: 1,
     sold: 0,
-    /** Awaits between its look and its change. */
+    /** Checks the stock, awaits the payment, then changes the stock. */
     buy: async () => {
       if (shop.stock === 0) return
       await race.pause('the payment goes through')
@@ -24,5 +24,5 @@ export const shop: RaceOptions<Shop> = {
     alice: [{ label: 'buys', run: ({ buy }) => buy() }],
     bob: [{ label: 'buys', run: ({ buy }) => buy() }],
   },
-  invariants: { 'nothing is sold that is not there': ({ sold }) => sold <= 1 },
+  invariants: { 'no more is sold than was in stock': ({ sold }) => sold <= 1 },
 }

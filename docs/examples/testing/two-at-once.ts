@@ -4,11 +4,11 @@ import type { Race, RaceOptions } from 'agent-tasks/testing'
 
 interface World {
   readonly submit: () => void
-  /** How many commands run, and how many have ended. */
+  /** How many commands are running, and how many have ended. */
   readonly commands: { running: number; ended: number }
 }
 
-/** Makes a lane that runs `command` for each submit. */
+/** Makes a lane that runs `command` for each submit. Returns the submit function. */
 type CreateLane = (race: Race, command: () => Promise<void>) => () => void
 
 const race = (name: string, createLane: CreateLane): RaceOptions<World> => ({
@@ -30,11 +30,11 @@ const race = (name: string, createLane: CreateLane): RaceOptions<World> => ({
   },
   invariants: { 'one command at a time': ({ commands }) => commands.running <= 1 },
   atEnd: { 'both have run': ({ commands }) => commands.ended === 2 },
-  // A command may take its time here: no time-out is meant to come first.
+  // The commands have no time limit here: their timers must not race with them.
   time: 'waits',
 })
 
-/** Wrong: between the look at `isRunning` and its change somebody else looks too. */
+/** Wrong: it checks `isRunning`, awaits, and then sets it, so that two submits pass the check. */
 export const naiveLane = race('naiveLane', (race, command) => {
   const queue: (() => Promise<void>)[] = []
   let isRunning = false
@@ -51,7 +51,7 @@ export const naiveLane = race('naiveLane', (race, command) => {
   }
 })
 
-/** Right: a task manager, whose lanes are actors. */
+/** Right: the task manager of this package, whose lanes are actors. */
 export const laneOfActors = race('laneOfActors', ({ clock }, command) => {
   const instances = new InstanceManager({ clock })
   instances.connect(localInstance({ id: 'browser', clock, tools: [{ name: 'click', execute: command }] }))

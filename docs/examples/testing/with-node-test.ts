@@ -2,11 +2,11 @@ import { test } from 'node:test'
 import { exploreRaces } from 'agent-tasks/testing'
 import { autoTrigger } from './lost-completion.js'
 
-test('no completion is lost, in 200 orders at random', async () => {
+test('no completion is lost in 200 random orders', async () => {
   await exploreRaces({ ...autoTrigger, numRuns: 200 })
 })
 
-test('no completion is lost, in any order there is', async (context) => {
+test('no completion is lost in any order', async (context) => {
   const { orders } = await exploreRaces({ ...autoTrigger, mode: 'exhaustive' })
   context.diagnostic(`${orders} orders`)
 })

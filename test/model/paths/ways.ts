@@ -5,7 +5,7 @@
 import { initialTransition, transition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
 import { getSimplePaths } from 'xstate/graph'
 import { transitionsOf } from '../../support/charts.js'
-import { noteWays } from '../../support/watched-xstate.js'
+import { addWays } from '../../support/watched-xstate.js'
 
 /** A delay of the chart has elapsed. */
 export interface Elapsed<Delay extends string = string> {
@@ -71,7 +71,7 @@ export async function takeEach<Event>(
       throw new Error(`${machine.id}, on the way ${way.title}: ${(error as Error).message}`, { cause: error })
     }
   }
-  noteWays(machine.id, ways.length)
+  addWays(machine.id, ways.length)
 }
 
 /** The event of a delay, as the chart gets it. @throws when there is no such delay */

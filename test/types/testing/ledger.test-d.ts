@@ -2,9 +2,9 @@
 import { expectTypeOf } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import {
-  checkDeliveryLedger,
+  checkDeliveryLog,
   parseDeliveryLog,
-  recordDeliveryLedger,
+  recordDeliveryLog,
   type DeliveryLogEntry,
   type DeliveryVerdict,
 } from 'agent-tasks/testing/ledger'
@@ -21,8 +21,8 @@ export function anEntryIsNarrowedByItsType(): void {
 export function aLogIsReadAndJudged(): void {
   const log = parseDeliveryLog('')
   expectTypeOf(log).toEqualTypeOf<DeliveryLogEntry[]>()
-  expectTypeOf(checkDeliveryLedger(log)).toEqualTypeOf<DeliveryVerdict>()
-  recordDeliveryLedger(new AsyncTaskManager())
+  expectTypeOf(checkDeliveryLog(log)).toEqualTypeOf<DeliveryVerdict>()
+  recordDeliveryLog(new AsyncTaskManager())
   // @ts-expect-error without a log there is nothing to judge
-  checkDeliveryLedger()
+  checkDeliveryLog()
 }

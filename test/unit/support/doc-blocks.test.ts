@@ -1,18 +1,18 @@
-// What is run of the documents is what they show.
+/** The readers of `npm run docs:run`: the code blocks of a document, and the programs they make up. */
 import { describe, expect, it } from 'vitest'
 import { readBlocks, readPrograms } from '../../support/doc-blocks.js'
 
 const document = (...lines: string[]): string => lines.join('\n')
 
 describe('the blocks of a document', () => {
-  it('have a place, a language and flags', () => {
+  it('have a line, a language and flags', () => {
     expect(readBlocks('a.md', document('Text', '```ts continue', 'one()', '```', '```', 'plain', '```'))).toEqual([
       { file: 'a.md', line: 2, language: 'ts', flags: ['continue'], text: 'one()' },
       { file: 'a.md', line: 5, language: '', flags: [], text: 'plain' },
     ])
   })
 
-  it('may hold fences that are shorter than their own', () => {
+  it('may contain fences that are shorter than their own', () => {
     expect(readBlocks('a.md', document('````md', '```ts', '```', '````'))).toMatchObject([{ text: '```ts\n```' }])
   })
 
@@ -24,7 +24,7 @@ describe('the blocks of a document', () => {
 describe('the programs of a document', () => {
   const programs = (...lines: string[]) => readPrograms(readBlocks('a.md', document(...lines)))
 
-  it('are its ts blocks, each by itself unless it goes on from the one before', () => {
+  it('are its ts blocks, each on its own unless it continues the one before', () => {
     const text = document("import b from 'b'", "import a from 'a'", 'a()', 'b()')
     expect(
       programs(
@@ -37,7 +37,7 @@ describe('the programs of a document', () => {
     ])
   })
 
-  it('cannot go on from nothing', () => {
+  it('cannot continue a block that does not exist', () => {
     expect(() => programs('```ts continue', '```')).toThrow('a.md:1')
   })
 })

@@ -1,4 +1,4 @@
-/** The readers behind `npm run guarantees`: a promise must not pass because its row or its test was misread. */
+/** The readers of `npm run guarantees`: a misread row or title must not count as kept. */
 import { describe, expect, it } from 'vitest'
 import { readDefinedInvariants, readRows, readTestTitles } from '../../support/promises.js'
 
@@ -45,7 +45,7 @@ describe('titles of a test file', () => {
     expect([...readTestTitles(source).running]).toEqual(['group', 'plain', "it's quoted", 'property', 'backticks'])
   })
 
-  it('knows a registrar by the name that the file gave it', () => {
+  it('finds tests that are registered under another name', () => {
     const source = `
       import { it as property } from '@fast-check/vitest'
       const raced = it.extend({ kit })
@@ -54,12 +54,12 @@ describe('titles of a test file', () => {
     expect([...readTestTitles(source).running]).toEqual(['renamed', 'derived'])
   })
 
-  it('does not count a comment, another call, or a title that is computed', () => {
+  it('does not count comments, other calls, and computed titles', () => {
     const source = "// it('comment', f)\nlog('call')\nexpect.it('no test')\nit(`computed ${x}`, f)"
     expect(readTestTitles(source).running.size).toBe(0)
   })
 
-  it('tells what does not run from what does', () => {
+  it('separates tests that run from tests that do not', () => {
     const source =
       "it.skip('a', f)\ndescribe.skip('b', () => { it('c', f) })\nit.todo('d')\nit.fails('e', f)\nit('f', f)"
     const { running, idle } = readTestTitles(source)
@@ -69,7 +69,7 @@ describe('titles of a test file', () => {
 })
 
 describe('invariants of a machine', () => {
-  it('are the numbered lines of its header, and nothing further down', () => {
+  it('are the numbered lines of its header only', () => {
     const source =
       '/**\n * One task.\n *\n * T1  ends once\n *  T2: keeps A1\n *      T3 goes on\n */\n/**\n * T9 late\n */'
     expect(readDefinedInvariants(source)).toEqual(['T1', 'T2', 'T3'])

@@ -1,14 +1,14 @@
-/** docs/testing.md shows the files that the tests run, word by word; the ones that no other test runs are run here. */
+/** docs/testing.md shows the files in docs/examples/testing as they are. The files that no other test runs are run here. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { cancelAllProperty } from '../../../docs/examples/testing/manager-commands.js'
 import { judge } from '../../../docs/examples/testing/production-log.js'
 import { shop } from '../../../docs/examples/testing/shop.js'
 import { naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
-import { exploreRaces } from '../../../src/testing/index.js'
+import { exploreRaces } from 'agent-tasks/testing'
 import { checkProperty } from '../../support/property.js'
 
-// It registers its own tests here, as it would in a project of its own.
+// It registers its tests here, as it would in a user's project.
 import '../../../docs/examples/testing/with-vitest.js'
 
 const folder = 'docs/examples/testing'
@@ -22,20 +22,20 @@ describe('docs/testing.md', () => {
     expect(blocks).toContain(`// ${folder}/${name}\n${readFileSync(`${folder}/${name}`, 'utf8')}`)
   })
 
-  it('shows the message of its first example', async () => {
+  it('shows the error message of its first example', async () => {
     const error = await exploreRaces({ ...naiveTrigger, mode: 'exhaustive' }).catch((error: unknown) => error)
     expect(blocks).toContain(`${(error as Error).message}\n`)
   })
 
-  it('finds what its first race does wrong', async () => {
-    await expect(exploreRaces(shop)).rejects.toThrow("'nothing is sold that is not there' does not hold")
+  it('shows a first race that fails', async () => {
+    await expect(exploreRaces(shop)).rejects.toThrow("'no more is sold than was in stock' does not hold")
   })
 
-  it('judges a log as it says', async () => {
+  it('shows how to judge a log', async () => {
     expect(await judge(() => Promise.resolve())).toEqual([])
   })
 
-  it('adds a command to those of the kit', async () => {
+  it('shows how to add a command to the kit', async () => {
     await checkProperty('cancel all', cancelAllProperty)
   })
 })

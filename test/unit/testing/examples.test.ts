@@ -1,9 +1,9 @@
-/** The bugs of docs/testing.md are found in both modes, and what is right passes in both. */
+/** The bugs of docs/testing.md are found in both modes, and the fixed versions pass in both. */
 import { describe, expect, it } from 'vitest'
 import { hostThatReadsTwice, hostWithLeases } from '../../../docs/examples/testing/double-delivery.js'
 import { autoTrigger, naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
 import { laneOfActors, naiveLane } from '../../../docs/examples/testing/two-at-once.js'
-import { exploreRaces, type RaceError, type RaceOptions } from '../../../src/testing/index.js'
+import { exploreRaces, type RaceError, type RaceOptions } from 'agent-tasks/testing'
 
 const lostBy = async <World>(options: RaceOptions<World>): Promise<RaceError> =>
   exploreRaces(options).then(
@@ -34,22 +34,22 @@ describe.each([
     counts: { failed: 8, runs: 20, right: 4 },
   },
 ] as const)('$bug', ({ wrong, right, shortest, counts }) => {
-  // What each world is, is the example's own business.
+  // The types of the worlds differ.
   const [wrongRace, rightRace] = [wrong, right] as unknown as readonly [RaceOptions<unknown>, RaceOptions<unknown>]
 
-  it('is found within 1,000 random orders, and shrunk to the shortest', async () => {
+  it('is found within 1,000 random orders, and shrunk to the shortest order', async () => {
     const error = await lostBy({ ...wrongRace, numRuns: 1000, seed: 20_260_101 })
     expect(error.runs).toBeLessThan(1000)
     expect(error.order).toHaveLength(shortest.length)
   })
 
-  it('is found by every order there is, with a count', async () => {
+  it('is found by running every order', async () => {
     const error = await lostBy({ ...wrongRace, mode: 'exhaustive' })
     expect({ failed: error.failed, runs: error.runs }).toEqual({ failed: counts.failed, runs: counts.runs })
     expect(error.order).toEqual(shortest)
   })
 
-  it('is not in what is right, in either mode', async () => {
+  it('is not in the fixed version, in either mode', async () => {
     expect(await exploreRaces({ ...rightRace, numRuns: 200 })).toMatchObject({ mode: 'random', runs: 200 })
     expect(await exploreRaces({ ...rightRace, mode: 'exhaustive' })).toEqual({
       mode: 'exhaustive',

@@ -1,4 +1,4 @@
-/** Exploring races: what is counted, what is found, how it is told, and what never hangs. */
+/** Exploring races: how orders are counted, what a failure reports, and what happens to code that hangs. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { naiveTrigger, autoTrigger } from '../../../docs/examples/testing/lost-completion.js'
@@ -9,16 +9,16 @@ import {
   type Race,
   type RaceGenerator,
   type RaceOptions,
-} from '../../../src/testing/index.js'
+} from 'agent-tasks/testing'
 
 const steps = (count: number) => Array.from({ length: count }, () => () => undefined)
 
-const lostBy = async (exploration: Promise<unknown>): Promise<RaceError> => {
+const failureOf = async (exploration: Promise<unknown>): Promise<RaceError> => {
   const error = await exploration.then(
     () => undefined,
     (error: unknown) => error,
   )
-  if (!(error instanceof RaceError)) throw new Error('the race was not lost', { cause: error })
+  if (!(error instanceof RaceError)) throw new Error('the race did not fail', { cause: error })
   return error
 }
 
@@ -32,16 +32,16 @@ const withdraw: RaceGenerator<Account> = function* (account) {
   if (has) account.balance -= 1
 }
 
-/** Two people look before either withdraws. */
+/** Both check the balance before either withdraws. */
 const account: RaceOptions<Account> = {
   name: 'account',
   source: { module: './account.js', name: 'account' },
   setup: () => ({ balance: 1 }),
   actors: { alice: withdraw, bob: withdraw },
-  invariants: { 'nobody overdraws': ({ balance }) => balance >= 0 },
+  invariants: { 'the account is not overdrawn': ({ balance }) => balance >= 0 },
 }
 
-/** Looks and withdraws in one step. */
+/** Checks and withdraws in one step. */
 const soundAccount: RaceOptions<Account> = {
   ...account,
   actors: Object.fromEntries(
@@ -49,7 +49,7 @@ const soundAccount: RaceOptions<Account> = {
   ),
 }
 
-describe('every order', () => {
+describe('exhaustive mode', () => {
   // (m + n)! / (m! n!)
   it.each([
     [0, 3, 1],
@@ -60,7 +60,7 @@ describe('every order', () => {
     [4, 3, 35],
     [4, 4, 70],
     [5, 4, 126],
-  ])('of %i and %i steps of two actors is counted as by hand: %i', async (m, n, count) => {
+  ])('runs every order of two actors with %i and %i steps: %i', async (m, n, count) => {
     const seen = new Set<string>()
     const summary = await exploreRaces({
       setup: () => ({ taken: '' }),
@@ -75,7 +75,7 @@ describe('every order', () => {
     expect(seen.size).toBe(count)
   })
 
-  it('of three actors is counted as by hand, and so is one with a promise or a timer in each', async () => {
+  it('runs every order of three actors, and of actors with a promise or a timer', async () => {
     const summary = await exploreRaces({
       setup: () => undefined,
       actors: { a: steps(3), b: steps(2), c: steps(2) },
@@ -88,14 +88,14 @@ describe('every order', () => {
       actors: { a: [(race) => race.pause('a')], b: [(race) => race.pause('b')] },
       mode: 'exhaustive',
     })
-    // Each is a step and a promise after it: as two steps each.
+    // A step and the promise after it count as two steps.
     expect(pauses.orders).toBe(6)
     const timers = await exploreRaces({
       setup: (race) => race,
       actors: { a: [({ clock }) => void clock.setTimeout(() => undefined, 10)], b: steps(2) },
       mode: 'exhaustive',
     })
-    // The step and its timer in this order, among two others.
+    // A step and the timer after it count as two steps.
     expect(timers.orders).toBe(6)
     const waits = {
       setup: account.setup,
@@ -106,15 +106,15 @@ describe('every order', () => {
     expect((await exploreRaces(waits)).orders).toBe(6)
   })
 
-  it('counts those that fail, and shows the shortest', async () => {
-    const error = await lostBy(exploreRaces({ ...account, mode: 'exhaustive' }))
+  it('counts the orders that fail, and shows the shortest', async () => {
+    const error = await failureOf(exploreRaces({ ...account, mode: 'exhaustive' }))
     expect(error.message).toContain('4 of 6 order(s) failed; the shortest of them:')
     expect(error).toMatchObject({ runs: 6, failed: 4, order: ['alice', 'bob', 'bob', 'alice'] })
     expect(await exploreRaces({ ...soundAccount, mode: 'exhaustive' })).toMatchObject({ orders: 2 })
-    expect((await lostBy(exploreRaces({ ...account, mode: 'exhaustive', endOnFailure: true }))).failed).toBe(1)
+    expect((await failureOf(exploreRaces({ ...account, mode: 'exhaustive', endOnFailure: true }))).failed).toBe(1)
   })
 
-  it('refuses to cover only some of them without saying so', async () => {
+  it('fails when there are more orders than maxOrders', async () => {
     const actors = { a: steps(5), b: steps(5) }
     const exploration = exploreRaces({ setup: () => undefined, actors, mode: 'exhaustive', maxOrders: 251 })
     await expect(exploration).rejects.toThrow('more than maxOrders = 251 orders')
@@ -123,8 +123,8 @@ describe('every order', () => {
   })
 })
 
-describe('orders at random', () => {
-  it('are the same for a seed, cover what there is, and shrink to few interruptions', async () => {
+describe('random mode', () => {
+  it('draws the same orders for a seed, covers all of a small race, and shrinks to few interruptions', async () => {
     const race = { setup: () => undefined, actors: { a: steps(3), b: steps(3) }, seed: 7 }
     const once = await exploreRaces(race)
     expect(once).toEqual({ mode: 'random', runs: 1000, orders: 20, seed: 7 })
@@ -136,24 +136,24 @@ describe('orders at random', () => {
       actors: Object.fromEntries(
         ['a', 'b', 'c'].map((name) => [name, steps(6).map(() => (all) => void all.push(name))]),
       ),
-      // Fails whenever anything of c comes before the last of a.
+      // Fails when a step of c comes before the last step of a.
       atEnd: { 'c is last': (all) => all.indexOf('c') > all.lastIndexOf('a') },
     }
-    const { order } = await lostBy(exploreRaces({ ...late, seed: 1 }))
+    const { order } = await failureOf(exploreRaces({ ...late, seed: 1 }))
     ordered.push(...order)
     const switches = ordered.filter((name, at) => at > 0 && name !== ordered[at - 1]).length
     expect(switches).toBeLessThanOrEqual(3)
   })
 
-  it('replay at their seed and path, and in their order', async () => {
-    const error = await lostBy(exploreRaces(account))
+  it('finds the same failure at its seed and path, and in its order', async () => {
+    const error = await failureOf(exploreRaces(account))
     const { seed, path } = error as Required<Pick<RaceError, 'seed' | 'path'>>
-    const again = await lostBy(exploreRaces({ ...account, seed, path, endOnFailure: true }))
+    const again = await failureOf(exploreRaces({ ...account, seed, path, endOnFailure: true }))
     expect({ runs: again.runs, order: again.order }).toEqual({ runs: 1, order: error.order })
-    expect((await lostBy(replayRace({ ...account, order: error.order }))).timeline).toBe(error.timeline)
+    expect((await failureOf(replayRace({ ...account, order: error.order }))).timeline).toBe(error.timeline)
   })
 
-  it('replay in an order that names events without a choice as well', async () => {
+  it('replays an order that also names turns without a choice', async () => {
     const order = ['a', 'x', 'a', 'b']
     const race: RaceOptions<Race> = {
       setup: (race) => race,
@@ -162,55 +162,55 @@ describe('orders at random', () => {
     expect(await replayRace({ ...race, order })).toMatchObject({ order, skipped: [] })
   })
 
-  it('bring inputs, which shrink with the order and are part of the regression test', async () => {
+  it('draws inputs, which shrink with the order and are part of the regression test', async () => {
     const race: RaceOptions<Account, { start: number }> = {
       ...account,
       setup: (_, { start }) => ({ balance: start }),
       inputs: fc.record({ start: fc.integer({ min: 0, max: 5 }) }),
       actors: { alice: withdraw, bob: withdraw },
     }
-    const error = await lostBy(exploreRaces({ ...race, seed: 3 }))
+    const error = await failureOf(exploreRaces({ ...race, seed: 3 }))
     expect(error.regressionTest).toContain('input: {"start":1} })')
-    await lostBy(replayRace({ ...race, order: error.order, input: { start: 1 } }))
+    await failureOf(replayRace({ ...race, order: error.order, input: { start: 1 } }))
     expect((await replayRace({ ...race, order: error.order, input: { start: 2 } })).order).toEqual(error.order)
   })
 })
 
-describe('a lost race', () => {
-  it('is told as a timeline: time, actor, step, what happened', async () => {
-    const { timeline, message } = await lostBy(exploreRaces({ ...naiveTrigger, mode: 'exhaustive' }))
+describe('a failure', () => {
+  it('has a timeline: time, actor, step, what happened', async () => {
+    const { timeline, message } = await failureOf(exploreRaces({ ...naiveTrigger, mode: 'exhaustive' }))
     expect(timeline).toBe(
       [
         '  time  actor              step         what happened',
-        '  0 ms  worker             completes a  the agent reads of a',
+        '  0 ms  worker             completes a  the agent has received a',
         '                                        -> true',
         '  0 ms  worker             completes b  -> true',
         '  0 ms  the model answers  goes on',
       ].join('\n'),
     )
-    expect(message).toContain("'both were told, once' does not hold")
+    expect(message).toContain("'the agent has received both once' does not hold")
     expect(message).toContain(timeline)
   })
 
-  it('is told as a test that fails on what is wrong and passes on what is right', async () => {
-    const { regressionTest, message } = await lostBy(exploreRaces(naiveTrigger))
+  it('has a regression test that fails with the bug and passes without it', async () => {
+    const { regressionTest, message } = await failureOf(exploreRaces(naiveTrigger))
     expect(message).toContain(regressionTest)
     const [order, path] = await runTests(regressionTest, 'naiveTrigger', naiveTrigger)
     expect(order).toBeInstanceOf(RaceError)
     expect(path).toBeInstanceOf(RaceError)
     expect(await runTests(regressionTest, 'naiveTrigger', { ...autoTrigger })).toEqual(['passed', 'passed'])
-    const exhaustive = await lostBy(exploreRaces({ ...account, mode: 'exhaustive' }))
+    const exhaustive = await failureOf(exploreRaces({ ...account, mode: 'exhaustive' }))
     expect(await runTests(exhaustive.regressionTest, 'account', account)).toEqual([expect.any(RaceError)])
     expect(await runTests(exhaustive.regressionTest, 'account', soundAccount)).toEqual(['passed'])
   })
 
-  it('says what a replay could not follow', async () => {
+  it('does not hide the names that a replay skipped', async () => {
     const replay = await replayRace({ ...soundAccount, order: ['bob', 'carol', 'alice', 'alice'] })
     expect(replay).toMatchObject({ order: ['bob', 'alice'], skipped: ['carol', 'alice'] })
   })
 
-  it('is told in part when it has no end', async () => {
-    const error = await lostBy(
+  it('shows the beginning and the end of a run with too many events', async () => {
+    const error = await failureOf(
       exploreRaces({ setup: (race) => race, actors: { a: [async (race) => forever(() => race.pause('again'))] } }),
     )
     expect(error.run.failure?.kind).toBe('loop')
@@ -219,35 +219,35 @@ describe('a lost race', () => {
   })
 })
 
-describe('what hangs or loops is reported', () => {
-  const lose = async (options: Partial<RaceOptions<Race>>) => {
-    const { run } = await lostBy(exploreRaces<Race>({ setup: (race) => race, actors: { a: steps(1) }, ...options }))
+describe('a run that hangs, loops or throws fails', () => {
+  const failOf = async (options: Partial<RaceOptions<Race>>) => {
+    const { run } = await failureOf(exploreRaces<Race>({ setup: (race) => race, actors: { a: steps(1) }, ...options }))
     return `${run.failure?.kind ?? ''}: ${run.failure?.message ?? ''}`
   }
 
-  it('as a step that never settles, with the promises it may wait for', async () => {
+  it('with a step that never settles, and the promises it may wait for', async () => {
     const never = () => new Promise(() => undefined)
-    expect(await lose({ actors: { a: [{ label: 'waits', run: never }], b: steps(2) } })).toBe(
+    expect(await failOf({ actors: { a: [{ label: 'waits', run: never }], b: steps(2) } })).toBe(
       "hang: never settled: step 'waits' of a. Nothing is left that could go on",
     )
-    expect(await lose({ actors: { a: [(_, race) => race.schedule(never(), 'the answer')] } })).toContain(
+    expect(await failOf({ actors: { a: [(_, race) => race.schedule(never(), 'the answer')] } })).toContain(
       "step 'step 1' of a, the promise 'the answer'",
     )
   })
 
-  it('as a wait that outlasts the time limit', async () => {
+  it('with a wait longer than the time limit', async () => {
     const poll = (_: unknown, { clock }: { clock: { setTimeout(run: () => void, ms: number): unknown } }) => {
       const again = () => void clock.setTimeout(again, 1000)
       again()
       return new Promise(() => undefined)
     }
-    expect(await lose({ actors: { a: [poll] }, timeoutMs: 60_000 })).toContain('time: not done within 60000 ms')
-    expect(await lose({ actors: { a: [poll] } })).toContain('loop: after 1000 events')
+    expect(await failOf({ actors: { a: [poll] }, timeoutMs: 60_000 })).toContain('time: not done within 60000 ms')
+    expect(await failOf({ actors: { a: [poll] } })).toContain('loop: after 1000 events')
   })
 
-  it('as a loop that reads the clock, a timer without delay, a spinning promise', async () => {
+  it('with a loop that polls the clock, or one that awaits settled promises', async () => {
     expect(
-      await lose({
+      await failOf({
         actors: {
           a: [
             (_, { clock }) => {
@@ -261,35 +261,35 @@ describe('what hangs or loops is reported', () => {
     const spin = async () => {
       while (!isOver) await Promise.resolve()
     }
-    expect(await lose({ actors: { a: [spin] }, endOnFailure: true })).toContain('hang: never settled')
+    expect(await failOf({ actors: { a: [spin] }, endOnFailure: true })).toContain('hang: never settled')
     isOver = true
   })
 
-  it('as a setup, a check or a teardown that never settles', async () => {
+  it('with a setup, a check or a teardown that never settles', async () => {
     const never = () => new Promise<never>(() => undefined)
-    expect(await lose({ setup: never })).toContain('setup: setup never settled')
-    expect(await lose({ teardown: never })).toContain('teardown: teardown never settled')
-    expect(await lose({ invariants: { endless: never } })).toContain("the check 'endless' never settled")
+    expect(await failOf({ setup: never })).toContain('setup: setup never settled')
+    expect(await failOf({ teardown: never })).toContain('teardown: teardown never settled')
+    expect(await failOf({ invariants: { endless: never } })).toContain("the check 'endless' never settled")
   })
 
-  it('as what was thrown, wherever it was', async () => {
+  it('with what a step, timer, check, setup or teardown threw', async () => {
     const fail = (): never => {
       throw new Error('on purpose')
     }
-    expect(await lose({ setup: fail })).toBe('setup: setup threw on purpose')
-    expect(await lose({ actors: { a: [fail] } })).toBe("step: step 'fail' of a threw on purpose")
-    expect(await lose({ actors: { a: [async () => fail()] } })).toContain('threw on purpose')
-    expect(await lose({ actors: { a: [(_, race) => void race.clock.setTimeout(fail, 5)] } })).toBe(
+    expect(await failOf({ setup: fail })).toBe('setup: setup threw on purpose')
+    expect(await failOf({ actors: { a: [fail] } })).toBe("step: step 'fail' of a threw on purpose")
+    expect(await failOf({ actors: { a: [async () => fail()] } })).toContain('threw on purpose')
+    expect(await failOf({ actors: { a: [(_, race) => void race.clock.setTimeout(fail, 5)] } })).toBe(
       'timer: a timer threw on purpose',
     )
-    expect(await lose({ invariants: { sound: async () => fail() } })).toContain(
+    expect(await failOf({ invariants: { sound: async () => fail() } })).toContain(
       "invariant: 'sound' does not hold: on purpose",
     )
-    expect(await lose({ atEnd: { 'is done': () => false } })).toBe("end: 'is done' does not hold")
-    expect(await lose({ teardown: fail })).toBe('teardown: teardown threw on purpose')
+    expect(await failOf({ atEnd: { 'is done': () => false } })).toBe("end: 'is done' does not hold")
+    expect(await failOf({ teardown: fail })).toBe('teardown: teardown threw on purpose')
   })
 
-  it('as code that decides by something else than the race', async () => {
+  it('with code that is not deterministic', async () => {
     let runs = 0
     const race = { setup: () => undefined, actors: { a: [() => void (runs += 1)] } }
     const flaky = exploreRaces({ ...race, atEnd: { once: () => runs !== 3 }, endOnFailure: true })
@@ -298,7 +298,7 @@ describe('what hangs or loops is reported', () => {
 })
 
 describe('time', () => {
-  it('passes by itself only, and setup and teardown get what they wait for', async () => {
+  it('is simulated, and setup and teardown get the timers and promises they wait for', async () => {
     const seen: number[] = []
     const summary = await exploreRaces({
       startTime: 5000,
@@ -317,7 +317,7 @@ describe('time', () => {
   })
 })
 
-describe('options that do not fit', () => {
+describe('invalid options', () => {
   const fine = { setup: () => undefined, actors: { a: steps(1) } }
 
   it.each([
@@ -335,11 +335,11 @@ describe('options that do not fit', () => {
     [{ ...fine, invariants: { a: 1 } }, 'options.invariants.a: got 1, expected a function.'],
     [{ ...fine, mode: 'exhaustive', seed: 1 }, 'options.seed: got 1, expected none in exhaustive mode'],
     [undefined, 'options: got undefined, expected an object.'],
-  ])('%# are refused: %s', async (options, message) => {
+  ])('%# are rejected: %s', async (options, message) => {
     await expect(exploreRaces(options as never)).rejects.toThrow(message)
   })
 
-  it('are refused by a replay too', async () => {
+  it('are rejected by a replay too', async () => {
     await expect(replayRace({ ...fine, order: 'a' as never })).rejects.toThrow(
       'options.order: got "a", expected a list of names.',
     )
@@ -350,12 +350,12 @@ async function forever(act: () => Promise<void>): Promise<never> {
   for (;;) await act()
 }
 
-/** Runs the printed text of a test file: its imports are what they say, and `race` is what its own import would bring. */
+/** Runs the text of a printed test file. `race` stands for what its import of `name` would be. */
 async function runTests(text: string, name: string, race: unknown): Promise<unknown[]> {
   const body = text.replaceAll(/^import .*$/gm, '')
   const tests: (() => Promise<void>)[] = []
   const test = (_title: string, run: () => Promise<void>): void => void tests.push(run)
-  // The text is this package's own.
+  // The text comes from this package.
   // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call
   new Function('test', 'exploreRaces', 'replayRace', name, body)(test, exploreRaces, replayRace, race)
   return Promise.all(

@@ -1,40 +1,43 @@
-/** The verdict on a log of deliveries: each way in which it can be wrong is found, and what is right is clean. */
+/** Delivery logs: the verdict finds every kind of problem, a sound log is clean, and a recorder logs what a host does. */
 import { describe, expect, it } from 'vitest'
-import { createAgentTasks } from '../../../src/host/agent-tasks.js'
-import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import { createAgentTasks } from 'agent-tasks'
+import { AsyncTaskManager } from 'agent-tasks'
 import {
-  checkDeliveryLedger,
+  checkDeliveryLog,
   createManualClock,
   parseDeliveryLog,
-  recordDeliveryLedger,
+  recordDeliveryLog,
   runUntilSettled,
-} from '../../../src/testing/index.js'
+} from 'agent-tasks/testing'
 
 const registered = (taskId: string, at = 0) => ({ type: 'registered', at, taskId, owner: 'main' })
 const settled = (taskId: string, at = 1, owes = true) => ({ type: 'settled', at, taskId, status: 'completed', owes })
 const of = (type: string, taskIds: string[], deliveryId?: string, at = 2) => ({ type, at, taskIds, deliveryId })
 const pruned = (taskId: string, at = 3) => ({ type: 'pruned', at, taskId })
-const woken = (taskIds: string[], deliveryId: string) => ({ ...of('woken', taskIds, deliveryId), owner: 'main' })
+const turn = (taskIds: string[], deliveryId: string) => ({
+  ...of('turn-started', taskIds, deliveryId),
+  owner: 'main',
+})
 const a = [registered('a'), settled('a')]
 
-const tell = (log: readonly object[], options = {}) => {
-  const { isClean, counts, ...problems } = checkDeliveryLedger(log, options)
+const problemsOf = (log: readonly object[], options = {}) => {
+  const { isClean, counts, ...problems } = checkDeliveryLog(log, options)
   const found = Object.entries(problems).flatMap(([kind, list]) =>
-    list.map(({ taskId, what }) => `${kind}: ${taskId} ${what}`),
+    list.map(({ taskId, message }) => `${kind}: ${taskId} ${message}`),
   )
   expect(isClean).toBe(found.length === 0)
   return found
 }
 
-describe('a log', () => {
+describe('the verdict on a log', () => {
   it.each<[string, readonly object[], string[]]>([
     [
-      'of what was told once',
-      [...a, of('leased', ['a'], 'd1'), of('told', ['a'], 'd1'), of('acknowledged', ['a'], 'd1'), pruned('a')],
+      'of a result delivered once',
+      [...a, of('leased', ['a'], 'd1'), of('accepted', ['a'], 'd1'), of('acknowledged', ['a'], 'd1'), pruned('a')],
       [],
     ],
     [
-      'of what was returned, and told then',
+      'of a result that was returned, and then delivered',
       [
         ...a,
         of('leased', ['a'], 'd1'),
@@ -44,114 +47,131 @@ describe('a log', () => {
       ],
       [],
     ],
-    ['of what owes nothing', [registered('a'), settled('a', 1, false), pruned('a')], []],
-    ['of what its owner gave up', [...a, of('dropped', ['a'])], []],
+    ['of a task that owes nothing', [registered('a'), settled('a', 1, false), pruned('a')], []],
+    ['of a result whose owner was released', [...a, of('dropped', ['a'])], []],
     [
-      'of an id that is used again',
-      [...a, of('acknowledged', ['a']), pruned('a'), registered('a', 4), settled('a', 5), of('told', ['a'], 'd', 6)],
+      'of an id that is used again after its record was pruned',
+      [
+        ...a,
+        of('acknowledged', ['a']),
+        pruned('a'),
+        registered('a', 4),
+        settled('a', 5),
+        of('accepted', ['a'], 'd', 6),
+      ],
       [],
     ],
-    ['of what was forgotten untold', [...a, pruned('a')], ['lost: a was pruned before it was told']],
     [
-      'of what the ledger believes against the host',
-      [...a, of('leased', ['a'], 'd'), woken(['a'], 'd'), of('acknowledged', ['a'], 'd')],
+      'of a result that was pruned while it was owed',
+      [...a, pruned('a')],
+      ['lost: a was pruned before it was delivered'],
+    ],
+    [
+      'of an acknowledged message that the agent did not accept',
+      [...a, of('leased', ['a'], 'd'), turn(['a'], 'd'), of('acknowledged', ['a'], 'd')],
       ['lost: a was acknowledged, and the agent had not accepted it'],
     ],
     [
-      'of what was told twice',
-      [...a, of('told', ['a'], 'd1'), of('told', ['a'], 'd2')],
-      ['duplicated: a was told 2 times'],
+      'of a result delivered twice',
+      [...a, of('accepted', ['a'], 'd1'), of('accepted', ['a'], 'd2')],
+      ['duplicated: a was delivered 2 times'],
     ],
     [
-      'of what two messages carry',
-      [...a, of('leased', ['a'], 'd1'), of('leased', ['a'], 'd2'), of('told', ['a'], 'd2')],
+      'of a result in two messages at one time',
+      [...a, of('leased', ['a'], 'd1'), of('leased', ['a'], 'd2'), of('accepted', ['a'], 'd2')],
       ['duplicated: a was leased by d2 while d1 carried it'],
     ],
-    ['of what was told too early', [registered('a'), of('told', ['a'])], ['outOfOrder: a was told before it ended']],
-    ['of what was never registered', [of('told', ['a'])], ['outOfOrder: a was told before it was registered']],
-    ['of what ended twice', [...a, settled('a'), of('told', ['a'])], ['outOfOrder: a ended twice']],
     [
-      'of an id that is used twice at once',
-      [...a, of('told', ['a']), registered('a', 2)],
+      'of a result accepted before its task ended',
+      [registered('a'), of('accepted', ['a'])],
+      ['outOfOrder: a was accepted before it ended'],
+    ],
+    [
+      'of a task that was never registered',
+      [of('accepted', ['a'])],
+      ['outOfOrder: a was accepted before it was registered'],
+    ],
+    ['of a task that ended twice', [...a, settled('a'), of('accepted', ['a'])], ['outOfOrder: a ended twice']],
+    [
+      'of an id that two tasks have at one time',
+      [...a, of('accepted', ['a']), registered('a', 2)],
       ['outOfOrder: a was registered again before its record was pruned'],
     ],
     [
-      'of what came after the end',
-      [...a, of('told', ['a']), pruned('a'), of('acknowledged', ['a'], 'd', 4)],
-      ['duplicated: a was told 2 times', 'outOfOrder: a was acknowledged after its record was pruned'],
+      'of an entry after the record was pruned',
+      [...a, of('accepted', ['a']), pruned('a'), of('acknowledged', ['a'], 'd', 4)],
+      ['duplicated: a was delivered 2 times', 'outOfOrder: a was acknowledged after its record was pruned'],
     ],
     [
-      'of time that went back',
-      [registered('a', 5000), settled('a', 3999), of('told', ['a'], 'd', 6000)],
-      ['outOfOrder: a the entry is of 3999, after one of 5000'],
+      'of times that go back',
+      [registered('a', 5000), settled('a', 3999), of('accepted', ['a'], 'd', 6000)],
+      ['outOfOrder: a has an entry of 3999 after one of 5000'],
     ],
-    ['of a clock that was set right', [registered('a', 5000), settled('a', 4000), of('told', ['a'], 'd', 4500)], []],
+    ['of a clock that was adjusted', [registered('a', 5000), settled('a', 4000), of('accepted', ['a'], 'd', 4500)], []],
     [
-      'of a message in the wrong order',
-      [...a, registered('b', 1), settled('b', 2), woken(['b', 'a'], 'd'), of('told', ['b', 'a'], 'd')],
-      ['outOfOrder: a comes after a result that ended later, in one message'],
+      'of a message with its results in the wrong order',
+      [...a, registered('b', 1), settled('b', 2), turn(['b', 'a'], 'd'), of('accepted', ['b', 'a'], 'd')],
+      ['outOfOrder: a follows a result that ended later, in one message'],
     ],
-    ['of what is left lying', a, ['stranded: a is owed to main since 1, and nothing will tell it']],
+    ['of a result without a wake-up', a, ['stranded: a is owed, to main, since 1, and has no wake-up']],
     [
-      'of what is on its way for ever',
+      'of a lease that never ends',
       [...a, of('leased', ['a'], 'd')],
-      ['stranded: a is on its way in d to main since 2, and nothing will tell it'],
+      ['stranded: a is leased by d, to main, since 2, and has no wake-up'],
     ],
-    ['of what will be looked at', [...a, { type: 'wake-up', at: 2, owner: 'main', dueAt: 9 }], []],
+    ['of a result with a wake-up', [...a, { type: 'wake-up', at: 2, owner: 'main', dueAt: 9 }], []],
     [
-      'of what nobody will look at',
+      'of a result whose owner has no wake-up',
       [...a, { type: 'wake-up', at: 2, owner: 'sub', dueAt: 9 }],
-      ['stranded: a is owed to main since 1, and nothing will tell it'],
+      ['stranded: a is owed, to main, since 1, and has no wake-up'],
     ],
     [
-      'of what moved to an owner that is woken',
+      'of a result that moved to an owner with a wake-up',
       [...a, { type: 'moved', at: 2, taskId: 'a', owner: 'sub' }, { type: 'wake-up', at: 2, owner: 'sub', dueAt: 9 }],
       [],
     ],
   ])('%s', (_, log, problems) => {
-    expect(tell(log)).toEqual(problems)
+    expect(problemsOf(log)).toEqual(problems)
   })
 
-  it('of production may hold what has not had its time yet', () => {
-    expect(tell(a, { now: 30, graceMs: 60 })).toEqual([])
-    expect(tell(a, { now: 90, graceMs: 60 })).toHaveLength(1)
+  it('allows results that have been owed for less than the grace', () => {
+    expect(problemsOf(a, { now: 30, graceMs: 60 })).toEqual([])
+    expect(problemsOf(a, { now: 90, graceMs: 60 })).toHaveLength(1)
   })
 
-  it('of a clock that is known to go on may allow no step back', () => {
-    const log = [registered('a', 5), settled('a', 4), of('told', ['a'], 'd', 6)]
-    expect(tell(log, { clockStepMs: 0 })).toEqual(['outOfOrder: a the entry is of 4, after one of 5'])
-    expect(() => checkDeliveryLedger([], { clockStepMs: -1 })).toThrow(
-      'options.clockStepMs: got -1, expected at least 0.',
-    )
+  it('can allow no step back of the clock', () => {
+    const log = [registered('a', 5), settled('a', 4), of('accepted', ['a'], 'd', 6)]
+    expect(problemsOf(log, { clockStepMs: 0 })).toEqual(['outOfOrder: a has an entry of 4 after one of 5'])
+    expect(() => checkDeliveryLog([], { clockStepMs: -1 })).toThrow('options.clockStepMs: got -1, expected at least 0.')
   })
 
-  it('is read from lines of JSON, and one that does not fit is named', () => {
+  it('reads lines of JSON, and names an invalid one', () => {
     const text = `${JSON.stringify(registered('a'))}\n\n${JSON.stringify({ ...settled('a'), note: 'ignored' })}\n`
     expect(parseDeliveryLog(text)).toEqual(a)
     expect(() => parseDeliveryLog(`${text}{`)).toThrow('line 4: got "{", expected an entry as JSON.')
     expect(() => parseDeliveryLog([{ ...registered('a'), at: 'now' }])).toThrow(
       'log[0].at: got "now", expected a number.',
     )
-    expect(() => checkDeliveryLedger([{ type: 'gone' }])).toThrow('log[0].type: got "gone"')
-    expect(() => checkDeliveryLedger([], { graceMs: -1 })).toThrow('options.graceMs: got -1, expected at least 0.')
+    expect(() => checkDeliveryLog([{ type: 'gone' }])).toThrow('log[0].type: got "gone"')
+    expect(() => checkDeliveryLog([], { graceMs: -1 })).toThrow('options.graceMs: got -1, expected at least 0.')
   })
 })
 
 describe('a recorder', () => {
   const run = { subagentName: 'helper', goalPrompt: 'help' }
 
-  it('proves a live host: turns that are accepted, refused and cut short, waits and pruning', async () => {
+  it('has a clean log of a live host with accepted and refused turns, waits and pruning', async () => {
     const clock = createManualClock()
     const tasks = createAgentTasks({ clock, maxAsyncTasks: 1, onError: () => undefined })
     const manager = tasks.getAsyncTaskManager()
     manager.registerTask({ id: 'before', ...run })
     manager.completeTask('before', {})
     const lines: string[] = []
-    const ledger = recordDeliveryLedger(tasks, { clock, onEntry: (entry) => lines.push(JSON.stringify(entry)) })
+    const recorder = recordDeliveryLog(tasks, { clock, onEntry: (entry) => lines.push(JSON.stringify(entry)) })
     let turns = 0
     tasks.setupAsyncTaskAutoTrigger(
       () => false,
-      ledger.wrapTurn(async () => {
+      recorder.wrapTurn(async () => {
         if ((turns += 1) === 1) throw new Error('refused')
       }),
     )
@@ -162,17 +182,17 @@ describe('a recorder', () => {
       manager.completeTask(id, {})
       await runUntilSettled(manager.onIdle(), clock)
     }
-    expect(ledger.check()).toMatchObject({ isClean: true, counts: { tasks: 4, owing: 4, told: 4 } })
-    expect(ledger.entries.map(({ type }) => type)).toContain('returned')
-    expect(ledger.entries.map(({ type }) => type)).toContain('pruned')
-    expect(`${lines.join('\n')}\n`).toBe(String(ledger))
-    expect(checkDeliveryLedger(String(ledger)).isClean).toBe(true)
-    ledger.stop()
+    expect(recorder.check()).toMatchObject({ isClean: true, counts: { tasks: 4, owed: 4, delivered: 4 } })
+    expect(recorder.entries.map(({ type }) => type)).toContain('returned')
+    expect(recorder.entries.map(({ type }) => type)).toContain('pruned')
+    expect(`${lines.join('\n')}\n`).toBe(String(recorder))
+    expect(checkDeliveryLog(String(recorder)).isClean).toBe(true)
+    recorder.stop()
     await tasks.dispose()
-    expect(ledger.entries).toHaveLength(lines.length)
+    expect(recorder.entries).toHaveLength(lines.length)
   })
 
-  it('writes times that never go back, though the clock does, and what was there in the order it happened', () => {
+  it('writes times that never go back, though the clock does, and past tasks in the order of their times', () => {
     const times = [10, 20, 30, 40, 39, 41, 38]
     let latest = 0
     const clock = { ...createManualClock(), now: () => (latest = times.shift() ?? latest) }
@@ -180,24 +200,24 @@ describe('a recorder', () => {
     manager.registerTask({ id: 'a', ...run })
     manager.completeTask('a', {})
     manager.registerTask({ id: 'b', ...run })
-    const ledger = recordDeliveryLedger(manager, { clock })
+    const recorder = recordDeliveryLog(manager, { clock })
     manager.completeTask('b', {})
     manager.lease()?.acknowledge()
-    const dates = ledger.entries.map(({ at }) => at)
-    expect(ledger.entries.map(({ type }) => type).slice(0, 4)).toEqual([
+    const dates = recorder.entries.map(({ at }) => at)
+    expect(recorder.entries.map(({ type }) => type).slice(0, 4)).toEqual([
       'registered',
       'settled',
       'registered',
       'settled',
     ])
     expect(dates).toEqual([...dates].sort((one, other) => one - other))
-    expect(ledger.check({ clockStepMs: 0 })).toMatchObject({ isClean: true, counts: { tasks: 2, told: 2 } })
+    expect(recorder.check({ clockStepMs: 0 })).toMatchObject({ isClean: true, counts: { tasks: 2, delivered: 2 } })
   })
 
-  it('finds what a host marks as told that its agent never accepted, and what it leaves lying', () => {
+  it('finds a result that the host acknowledges without its agent, and one without a wake-up', () => {
     const clock = createManualClock()
     const manager = new AsyncTaskManager({ clock })
-    const ledger = recordDeliveryLedger(manager, { clock })
+    const recorder = recordDeliveryLog(manager, { clock })
     for (const id of ['a', 'b', 'c']) {
       manager.registerTask({ id, ...run })
       manager.completeTask(id, {})
@@ -207,56 +227,56 @@ describe('a recorder', () => {
     const taskIds = tasks.map(({ id }) => id)
     const signal = new AbortController().signal
     // The agent never accepts it, and the host acknowledges all the same.
-    void ledger.wrapTurn(() => new Promise(() => undefined))('', { deliveryId, taskIds, signal })
+    void recorder.wrapTurn(() => new Promise(() => undefined))('', { deliveryId, taskIds, signal })
     lease?.acknowledge()
     manager.registerTask({ id: 'd', ...run })
     manager.failTask('d', 'no')
-    const { lost, stranded } = ledger.check()
+    const { lost, stranded } = recorder.check()
     expect(lost.map(({ taskId }) => taskId)).toEqual(['a', 'b', 'c'])
     expect(stranded.map(({ taskId }) => taskId)).toEqual(['d'])
   })
 })
 
-describe('what is recorded', () => {
+describe('the recorded entries', () => {
   const input = (id: string, owner = 'main') => ({ id, owner, subagentName: 's', goalPrompt: 'g' })
   const kinds = (entries: readonly { readonly type: string }[]) => entries.map(({ type }) => type)
 
-  it('says of a turn that answers at once that it was accepted', () => {
+  it('show a turn that returns at once as accepted', () => {
     const clock = createManualClock()
     const manager = new AsyncTaskManager({ clock })
     manager.registerTask(input('a', 'other'))
-    const ledger = recordDeliveryLedger(manager, { clock })
-    const turn = ledger.wrapTurn(() => 'accepted')
+    const recorder = recordDeliveryLog(manager, { clock })
+    const wrapped = recorder.wrapTurn(() => 'accepted')
     const delivery = { deliveryId: 'd', taskIds: ['a'], signal: new AbortController().signal }
-    expect(turn('text', delivery)).toBe('accepted')
-    expect(ledger.entries.slice(-2)).toEqual([
-      { type: 'woken', at: 0, owner: 'other', deliveryId: 'd', taskIds: ['a'] },
-      { type: 'told', at: 0, deliveryId: 'd', taskIds: ['a'] },
+    expect(wrapped('text', delivery)).toBe('accepted')
+    expect(recorder.entries.slice(-2)).toEqual([
+      { type: 'turn-started', at: 0, owner: 'other', deliveryId: 'd', taskIds: ['a'] },
+      { type: 'accepted', at: 0, deliveryId: 'd', taskIds: ['a'] },
     ])
   })
 
-  it('says what becomes of the tasks of an owner that goes away, with an heir and without', () => {
+  it('show the results of a released owner, with an heir and without', () => {
     const manager = new AsyncTaskManager({ clock: createManualClock() })
-    manager.registerTask(input('told'))
-    manager.completeTask('told', {})
-    manager.markNotified('told')
-    const ledger = recordDeliveryLedger(manager)
+    manager.registerTask(input('delivered'))
+    manager.completeTask('delivered', {})
+    manager.markNotified('delivered')
+    const recorder = recordDeliveryLog(manager)
     manager.registerTask(input('a', 'guest'))
     manager.completeTask('a', {})
     manager.releaseOwner('guest', { to: 'main' })
     manager.releaseOwner('main')
-    expect(kinds(ledger.entries)).toEqual([
+    expect(kinds(recorder.entries)).toEqual([
       ...['registered', 'settled', 'acknowledged', 'registered', 'settled', 'moved', 'dropped'],
     ])
-    expect(ledger.check()).toMatchObject({ isClean: true })
-    ledger.stop()
-    const recorded = ledger.entries.length
+    expect(recorder.check()).toMatchObject({ isClean: true })
+    recorder.stop()
+    const recorded = recorder.entries.length
     manager.registerTask(input('late'))
-    void ledger.wrapTurn(() => undefined)('text', {
+    void recorder.wrapTurn(() => undefined)('text', {
       deliveryId: 'd',
       taskIds: [],
       signal: new AbortController().signal,
     })
-    expect(ledger.entries).toHaveLength(recorded)
+    expect(recorder.entries).toHaveLength(recorded)
   })
 })

@@ -1,17 +1,17 @@
-/** The clock that tests own must itself be trusted: order, times, and what is left. */
+/** The manual clock: the order and times of its timers. */
 import { describe, expect, it } from 'vitest'
 import { MAX_TIMER_MS, setLongTimeout } from '../../../src/clock.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 describe('a manual clock', () => {
-  it('stands still until it is moved, and then shows the time it was moved to', () => {
+  it('stands still until it is moved', () => {
     const clock = createManualClock(1_000)
     expect(clock.now()).toBe(1_000)
     clock.advance(25)
     expect(clock.now()).toBe(1_025)
   })
 
-  it('runs what is due in order of due time and then of setting, each once and at its own time', () => {
+  it('runs timers in order of due time, then of setting, each once and at its own time', () => {
     const clock = createManualClock()
     const ran: string[] = []
     for (const [name, ms] of [
@@ -28,7 +28,7 @@ describe('a manual clock', () => {
     expect(clock.pending).toBe(1)
   })
 
-  it('runs timers that were set meanwhile when they are due in the same stretch', () => {
+  it('runs timers that other timers set, if they become due in the same advance', () => {
     const clock = createManualClock()
     const ran: number[] = []
     const again = (): void => {
@@ -42,7 +42,7 @@ describe('a manual clock', () => {
     expect(clock.pending).toBe(1)
   })
 
-  it('does not run a timer that was taken back, even by one that ran just before', () => {
+  it('does not run a cleared timer, even one that was cleared by a timer just before', () => {
     const clock = createManualClock()
     const second = clock.setTimeout(() => expect.unreachable(), 20)
     clock.setTimeout(() => clock.clearTimeout(second), 10)
@@ -52,7 +52,7 @@ describe('a manual clock', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('goes on after a timer that threw', () => {
+  it('keeps working after a timer that threw', () => {
     const clock = createManualClock()
     clock.setTimeout(() => {
       throw new Error('on purpose')
@@ -63,7 +63,7 @@ describe('a manual clock', () => {
     expect(clock.now()).toBe(6)
   })
 
-  it('treats delays as the platform does: one that is too long fires at once', () => {
+  it('treats delays as the platform does: one above the limit fires at once', () => {
     const clock = createManualClock()
     let fired = 0
     for (const ms of [MAX_TIMER_MS + 1, -5, NaN]) clock.setTimeout(() => (fired += 1), ms)
@@ -72,7 +72,7 @@ describe('a manual clock', () => {
     expect(fired).toBe(3)
   })
 
-  it('carries a long timer to its end in one move', () => {
+  it('runs a split long timer in one advance', () => {
     const clock = createManualClock()
     const firedAt: number[] = []
     setLongTimeout(clock, () => firedAt.push(clock.now()), 3 * MAX_TIMER_MS)
@@ -82,7 +82,7 @@ describe('a manual clock', () => {
     expect(firedAt).toEqual([3 * MAX_TIMER_MS])
   })
 
-  it('refuses to go back, and to run a timer that never lets time pass', () => {
+  it('rejects a negative time, and a timer that sets itself again without a delay', () => {
     const clock = createManualClock()
     expect(() => clock.advance(-1)).toThrow('ms: got -1, expected a number of ms >= 0')
     const forever = (): unknown => clock.setTimeout(forever, 0)

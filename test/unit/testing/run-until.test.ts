@@ -1,14 +1,8 @@
-/** Waits without real time: they end when they should, and say what was seen when they cannot. */
+/** Waits without real time: when they end, and what their errors list. */
 import { describe, expect, it } from 'vitest'
 import { createActor, emit, fromCallback, setup } from 'xstate'
-import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import {
-  createManualClock,
-  exploreRaces,
-  runUntilEvent,
-  runUntilSettled,
-  runUntilState,
-} from '../../../src/testing/index.js'
+import { AsyncTaskManager } from 'agent-tasks'
+import { createManualClock, exploreRaces, runUntilEvent, runUntilSettled, runUntilState } from 'agent-tasks/testing'
 
 const lamp = setup({
   types: { events: {} as { type: 'press' } | { type: 'look'; at: number }, emitted: {} as { type: 'dimmed' } },
@@ -30,7 +24,7 @@ function light() {
 }
 
 describe('runUntilState', () => {
-  it('ends when the actor has failed, and says so', async () => {
+  it('rejects when the actor has failed', async () => {
     const clock = createManualClock()
     const actor = createActor(
       fromCallback(({ receive }) => {
@@ -44,7 +38,7 @@ describe('runUntilState', () => {
     expect(clock.now()).toBe(5)
   })
 
-  it('wants a predicate for an actor that is no machine', async () => {
+  it('requires a predicate for an actor that is no machine', async () => {
     const actor = createActor(fromCallback(() => undefined)).start()
     await expect(runUntilState(actor, 'on', createManualClock())).rejects.toThrow(
       'state: got "on", expected a predicate: the actor is no machine and has no state values.',
@@ -60,7 +54,7 @@ describe('runUntilState', () => {
     expect(clock.now()).toBe(61_000)
   })
 
-  it('says what was seen when nothing is left that could bring the state', async () => {
+  it('lists the states it saw when no timer is left', async () => {
     const { clock, actor } = light()
     await expect(runUntilState(actor, 'dim', clock)).rejects.toThrow(
       'runUntilState: lamp was never "dim": no timer is left that could bring it. Seen states: off.',
@@ -84,7 +78,7 @@ describe('runUntilEvent', () => {
     expect(clock.now()).toBe(1050)
   })
 
-  it('says what was seen when it does not come', async () => {
+  it('lists the events it saw when the event does not come', async () => {
     const { clock, actor } = light()
     clock.setTimeout(() => actor.send({ type: 'press' }), 50)
     await expect(runUntilEvent(actor, ({ type }) => type === 'look', clock)).rejects.toThrow(
@@ -94,7 +88,7 @@ describe('runUntilEvent', () => {
 })
 
 describe('runUntilSettled', () => {
-  it('runs a task to its deadline, and answers with what settled', async () => {
+  it('runs a task to its deadline, and resolves as the promise does', async () => {
     const clock = createManualClock()
     const manager = new AsyncTaskManager({ clock })
     manager.launch({ id: 'a', subagentName: 'helper', goalPrompt: '', timeoutMs: 5000 }, async (_, { signal }) => {
@@ -107,7 +101,7 @@ describe('runUntilSettled', () => {
     await manager.dispose()
   })
 
-  it('rejects as the promise does, or says that nothing can settle it', async () => {
+  it('rejects as the promise does, or when no timer is left', async () => {
     const clock = createManualClock()
     await expect(runUntilSettled(Promise.reject(new Error('no')), clock)).rejects.toThrow('no')
     await expect(runUntilSettled(new Promise(() => undefined), clock)).rejects.toThrow('the promise never settled')
@@ -116,7 +110,7 @@ describe('runUntilSettled', () => {
     await expect(runUntilSettled(new Promise(() => undefined), clock)).rejects.toThrow('10000 timers ran')
   })
 
-  it('waits in a race without moving its clock itself', async () => {
+  it('does not move the clock of a race', async () => {
     const summary = await exploreRaces({
       setup: ({ clock }) => ({ clock, actor: createActor(lamp, { clock, id: 'lamp' }).start() }),
       actors: {

@@ -1,15 +1,15 @@
-/** What a property that schedules by itself is given: orders, a scheduler that follows them, scripts of racing actors. */
+/** For properties that do their own scheduling: orders, a scheduler that follows them, and scripts of racing actors. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRaceScheduler, exploreRaces, raceOrders, raceScripts } from '../../../src/testing/index.js'
+import { createRaceScheduler, exploreRaces, RaceOrder, raceOrders, raceScripts } from 'agent-tasks/testing'
 import { Enumeration } from '../../../src/testing/enumeration.js'
-import { RaceOrder } from '../../../src/testing/race-order.js'
+import { choiceOf } from '../../../src/testing/race-order.js'
 
-/** Whoever went last goes on, and the first to come is the first to go. */
+/** The sequence of the last turn goes on, and the others follow in the order in which they were scheduled. */
 const calm = (): RaceOrder => new RaceOrder(0, 0)
 
 describe('a race scheduler', () => {
-  it('settles promises and calls when their turn has come, as they would have settled', async () => {
+  it('settles promises and calls as they would have settled, each in a turn of its own', async () => {
     const scheduler = createRaceScheduler(calm())
     const done: string[] = []
     const note = (name: string) => (value: unknown) => void done.push(`${name}: ${String(value)}`)
@@ -32,7 +32,7 @@ describe('a race scheduler', () => {
     expect(scheduler.toString()).toBe('1. first\n2. promise\n3. save\n4. named')
   })
 
-  it('ends a sequence at the item that rejects, and goes on with the others', async () => {
+  it('ends a sequence at the item that rejects, and continues the other sequences', async () => {
     const scheduler = createRaceScheduler(calm())
     const item = (label: string, end: () => Promise<unknown> = () => Promise.resolve()) => ({ label, builder: end })
     const faulty = scheduler.scheduleSequence([
@@ -49,26 +49,26 @@ describe('a race scheduler', () => {
 })
 
 describe('an order', () => {
-  it('is shown as what makes it again', () => {
+  it('is printed as the expression that makes it again', () => {
     const order = new RaceOrder(7, 3, new Set([0, 2]))
     expect(fc.stringify(order)).toBe('new RaceOrder(7, 3, new Set([0, 2]))')
     expect(fc.stringify(new RaceOrder(7))).toBe('new RaceOrder(7, Infinity)')
   })
 
-  it('can be given as an example, and shrinks like one that was drawn', () => {
+  it('can be an example of a property, and shrinks like a drawn order', () => {
     const orders = raceOrders()
     expect([orders.canShrinkWithoutContext(new RaceOrder(7)), orders.canShrinkWithoutContext('7')]).toEqual([
       true,
       false,
     ])
     const details = fc.check(
-      fc.property(orders, (order) => order.choice(0, 2) + order.choice(1, 2) === 0),
+      fc.property(orders, (order) => choiceOf(order, 0, 2) + choiceOf(order, 1, 2) === 0),
       { examples: [[new RaceOrder(1, 2)]], numRuns: 200, seed: 1 },
     )
     expect(details.failed).toBe(true)
   })
 
-  it('that leads to other choices than before is not tried again', () => {
+  it('that leads to other choices than before is an error', () => {
     const all = new Enumeration()
     expect([all.choose(['a', 'b']), all.next(), all.choose(['a', 'b'])]).toEqual([0, true, 1])
     expect(all.next()).toBe(false)
@@ -85,7 +85,7 @@ describe('an order', () => {
 })
 
 describe('scripts', () => {
-  it('have every named actor, as many others as may be, and at least one step for each', () => {
+  it('have every named actor, up to maxOthers others, and at least one step for each', () => {
     const named = raceScripts(fc.constantFrom('submit', 'cancel'), { actors: ['alice'], maxOthers: 2, maxSteps: 3 })
     const scripts = fc.sample(named, { numRuns: 200, seed: 1 })
     for (const script of scripts) {
@@ -104,7 +104,7 @@ describe('scripts', () => {
 })
 
 describe('a race', () => {
-  it('hands out calls and promises whose turn it decides, and shows the timers that are set', async () => {
+  it('decides when promises and calls settle, and counts the timers that are set', async () => {
     const ends = new Set<string>()
     const pending = new Set<number>()
     await exploreRaces({
@@ -131,7 +131,7 @@ describe('a race', () => {
         ],
       },
       atEnd: {
-        'both have ended, whatever a promise says of it': async ({ done }) => {
+        'both have ended': async ({ done }) => {
           ends.add(done.join(', '))
           return Promise.resolve(done.length === 2)
         },
@@ -141,7 +141,7 @@ describe('a race', () => {
     expect(pending).toEqual(new Set([1]))
   })
 
-  it('takes generators that wait between their steps', async () => {
+  it('runs generators that await between their steps', async () => {
     const { orders } = await exploreRaces({
       mode: 'exhaustive',
       setup: () => ({ steps: [] as string[] }),
@@ -158,8 +158,8 @@ describe('a race', () => {
     expect(orders).toBeGreaterThan(1)
   })
 
-  it('is lost to a timer of its setup that throws', async () => {
-    const lost = exploreRaces({
+  it('fails when a timer of its setup throws', async () => {
+    const exploration = exploreRaces({
       numRuns: 1,
       setup: ({ clock }) =>
         new Promise<object>(() => {
@@ -169,14 +169,14 @@ describe('a race', () => {
         }),
       actors: { one: [() => undefined] },
     })
-    await expect(lost).rejects.toThrow('race: a timer threw in the timer')
+    await expect(exploration).rejects.toThrow('race: a timer threw in the timer')
   })
 
   it.each([
     [{ invariants: 5 }, 'options.invariants: got 5, expected functions by name.'],
     [{ atEnd: { one: 5 } }, 'options.atEnd.one: got 5, expected a function.'],
     [{ actors: () => 5 }, 'actors: got 5, expected actors by name.'],
-  ])('refuses %j', async (options, message) => {
+  ])('rejects %j', async (options, message) => {
     const race = { setup: () => ({}), actors: { one: [() => undefined] }, numRuns: 1, ...options }
     await expect(exploreRaces(race as never)).rejects.toThrow(message)
   })

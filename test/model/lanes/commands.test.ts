@@ -1,12 +1,11 @@
-/** The lane half of the race kit, as its user meets it: own wiring, own instances, own commands, and what a failure says. */
+/** The commands of the lane model themselves: what they notice, and what their errors say. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
-import type { TaskCompleteMessage } from '../../../src/protocol/command-tasks.js'
-import type { LaneInstance, LaneSettings } from '../../../src/testing/lane-actions.js'
-import { compareLanes, createLanePair, laneCommand, laneCommands } from '../../../src/testing/lane-commands.js'
-import type { LaneCommand } from '../../../src/testing/lane-commands.js'
-import type { LaneHost } from '../../../src/testing/lane-host.js'
+import type { LaneSettings } from './actions.js'
+import { compareLanes, createLanePair, laneCommand, laneCommands } from './commands.js'
+import type { LaneCommand } from './commands.js'
+import type { LaneHost } from './host.js'
 
 const settings: LaneSettings = {
   commandTimeout: 200,
@@ -19,42 +18,8 @@ const settings: LaneSettings = {
 const submit = laneCommand({ do: 'submit', commands: [{ tool: 'returns' }] })
 const seeds = { seed: 7, numRuns: 30 }
 
-describe('the lane commands of the race kit', () => {
-  it('run against a task manager that its user makes, with listeners of his own and instances that he names', async () => {
-    const instances: readonly LaneInstance[] = [
-      { id: 'browser', kind: 'websocket' },
-      { id: 'printer', kind: 'local' },
-    ]
-    const ends: TaskCompleteMessage[] = []
-    let wrapped = 0
-    let steps = 0
-    await fc.assert(
-      fc.asyncProperty(
-        fc.commands(laneCommands({ instances, afterEach: () => (steps += 1) }), { size: '+1' }),
-        (commands) =>
-          fc.asyncModelRun(
-            () =>
-              createLanePair({
-                settings,
-                instances,
-                createTaskManager: (options) =>
-                  new TaskManager(options).on('complete', (message) => void ends.push(message)),
-                wrapInstance: (instance) => {
-                  wrapped += 1
-                  return { ...instance, callTool: (call) => instance.callTool(call) }
-                },
-              }),
-            commands,
-          ),
-      ),
-      seeds,
-    )
-    expect(new Set(ends.map(({ instanceId }) => instanceId))).toEqual(new Set(['browser', 'printer']))
-    expect(wrapped).toBeGreaterThan(30)
-    expect(steps).toBeGreaterThan(100)
-  })
-
-  it('mix with commands of a user, who acts on both sides and compares them', async () => {
+describe('the commands of the lanes', () => {
+  it('run together with other commands that act on both sides', async () => {
     let answered = 0
     const drop: LaneCommand = {
       check: (model) => Object.keys(model.observe().depths).length > 0,
@@ -69,7 +34,7 @@ describe('the lane commands of the race kit', () => {
       toString: () => 'drop all',
     }
     await fc.assert(
-      fc.asyncProperty(fc.commands([...laneCommands(), fc.constant(drop)], { size: '+1' }), (commands) =>
+      fc.asyncProperty(fc.commands([laneCommands(), fc.constant(drop)], { size: '+1' }), (commands) =>
         fc.asyncModelRun(() => createLanePair({ settings }), commands),
       ),
       seeds,
@@ -77,7 +42,7 @@ describe('the lane commands of the race kit', () => {
     expect(answered).toBeGreaterThan(0)
   })
 
-  it('say what was done, what the model expects and what came instead', async () => {
+  it('report the action, what the model expects and what came instead', async () => {
     const { model, real } = createLanePair({
       settings,
       createTaskManager: (options) => new TaskManager({ ...options, maxQueueSize: 0 }),
@@ -88,12 +53,10 @@ describe('the lane commands of the race kit', () => {
     expect(String(submit)).toBe('{"do":"submit","commands":[{"tool":"returns"}]}')
   })
 
-  it('notice what happened on one side alone, and records that can be changed', async () => {
+  it('notice an event on one side only, and records that are not frozen', async () => {
     const aside = createLanePair({ settings })
     aside.real.tasks.submitTask({ task_name: 'aside', commands: [{ tool_name: 'waits' }] })
-    await expect(compareLanes(aside.model, aside.real, 'nothing')).rejects.toThrow(
-      'what was told differs after nothing',
-    )
+    await expect(compareLanes(aside.model, aside.real, 'nothing')).rejects.toThrow('the log differs after nothing')
     const open = createLanePair({
       settings,
       createTaskManager: (options) => {
@@ -106,7 +69,7 @@ describe('the lane commands of the race kit', () => {
     await expect(submit.run(open.model, open.real)).rejects.toThrow('the record of task_0_1 is not frozen')
   })
 
-  it('end when the task manager never does', async () => {
+  it('end when the task manager does not come to rest', async () => {
     const { model, real } = createLanePair({
       settings,
       createTaskManager: (options) => {
@@ -120,7 +83,7 @@ describe('the lane commands of the race kit', () => {
     await expect(submit.run(model, real)).rejects.toThrow('does not come to rest')
   })
 
-  it('take time only as a command: a listener cannot', () => {
+  it('do not let a script advance the clock', () => {
     const { model, real } = createLanePair({ settings })
     expect(() => model.act({ do: 'advance', ms: 1 })).toThrow('advance takes time')
     expect(real.act({ do: 'advance', ms: 1 })).toEqual({
@@ -128,7 +91,7 @@ describe('the lane commands of the race kit', () => {
     })
   })
 
-  it('show a lost promise of the host as what it threw', () => {
+  it('show the code of an error as the answer', () => {
     const real: LaneHost = createLanePair({ settings }).real
     expect(real.act({ do: 'connect', instance: 'x' })).toEqual({ threw: 'INSTANCE_ID_IN_USE' })
   })

@@ -1,10 +1,11 @@
-/** The instances in the model of the lanes: who is connected, and what a connection that comes or goes leads to. */
-import type { InstanceState } from '../instances/instance-manager.js'
-import { InstanceError } from '../errors.js'
-import { nthLast, type LaneInstance } from './lane-actions.js'
-import { createTelling, type ModelledLoop } from './modelled-loop.js'
+/** The instances of the model: their states, and what happens when a connection opens or is lost. */
+import type { InstanceState } from '../../../src/instances/instance-manager.js'
+import { InstanceError } from '../../../src/errors.js'
+import { nthLast } from '../drawing.js'
+import { laneInstances, type LaneInstance } from './actions.js'
+import { createModelledOutbox, type ModelledLoop } from './modelled-loop.js'
 
-/** One connection of an instance: after a loss, the instance comes back with another. */
+/** One connection of an instance. After a loss, the instance gets a new one. */
 export interface ModelledConnection extends LaneInstance {
   state: InstanceState
   expiry: unknown
@@ -12,29 +13,28 @@ export interface ModelledConnection extends LaneInstance {
 
 export function createModelledInstances(
   { clock }: ModelledLoop,
-  kinds: readonly LaneInstance[],
   {
     onGone,
     failCalls,
   }: {
-    /** Its tasks fail. */
+    /** Called when a connection has ended: its tasks fail. */
     readonly onGone: (connection: ModelledConnection) => void
-    /** The calls that went over that connection fail at once. */
+    /** Fails the calls over a connection at once. */
     readonly failCalls: (connection: ModelledConnection) => void
   },
 ) {
   const known = new Map<string, ModelledConnection>()
   const all: ModelledConnection[] = []
-  const telling = createTelling()
+  const outbox = createModelledOutbox()
 
   function end(connection: ModelledConnection): void {
     if (connection.state === 'disconnected') return
-    telling.change(() => {
+    outbox.batch(() => {
       clock.clearTimeout(connection.expiry)
       connection.state = 'disconnected'
       if (connection.kind === 'websocket') failCalls(connection)
       known.delete(connection.id)
-      telling.tell(() => onGone(connection))
+      outbox.push(() => onGone(connection))
     })
   }
 
@@ -44,7 +44,7 @@ export function createModelledInstances(
     list: (): [string, InstanceState][] => Array.from(known.values(), ({ id, state }) => [id, state]),
     connect(id: string): void {
       if (known.has(id)) throw new InstanceError('INSTANCE_ID_IN_USE', id, `${id} is in use`)
-      const { kind, connectTimeoutMs } = kinds.find((one) => one.id === id) ?? { kind: 'local' as const }
+      const { kind, connectTimeoutMs } = laneInstances.find((one) => one.id === id) ?? { kind: 'local' as const }
       const connection: ModelledConnection = {
         id,
         kind,

@@ -1,4 +1,4 @@
-/** What a task manager should keep and tell of a task, as the model of the lanes writes it (S2, S7). */
+/** The expected records and events of a task (S2, S7). */
 import type {
   CommandError,
   EndStatus,
@@ -7,10 +7,10 @@ import type {
   TaskCompleteMessage,
   TaskProgressMessage,
   TaskSubmitMessage,
-} from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
+} from '../../../src/protocol/command-tasks.js'
+import type { CallProgress } from '../../../src/instances/instance.js'
 
-/** The record of a task that was just accepted. */
+/** The record of a newly accepted task. */
 export function acceptedTask(id: string, instanceId: string, message: TaskSubmitMessage, now: number): Task {
   return {
     id,
@@ -36,13 +36,12 @@ export function changeCommand(task: Task, index: number, change: Partial<TaskCom
   return { ...task, commands: task.commands.map((one, at) => (at === index ? { ...one, ...change } : one)) }
 }
 
-/** How a task ends. */
 export type TaskEnd =
   { readonly status: 'completed' } | { readonly status: 'failed' | 'cancelled'; readonly error: CommandError }
 
 type EndedTask = Extract<Task, { status: EndStatus }>
 
-/** The record of a task that has ended: fail-fast, so whatever had no end of its own was skipped. */
+/** The record of an ended task. The first failure ends a task, so commands without an end were skipped. */
 export function endTask(task: Task, end: TaskEnd, now: number): EndedTask {
   const culprit = task.commands.find((command) => command.status === 'error')
   const { error: _, ...fields } = task
@@ -59,7 +58,7 @@ export function endTask(task: Task, end: TaskEnd, now: number): EndedTask {
   return { ...ended, status: end.status, error }
 }
 
-/** What is told of a command as it stands in the record. */
+/** The progress event of a command in its current state. */
 export function progressOf(task: Task, index: number, now: number, report?: CallProgress): TaskProgressMessage {
   const { id, status, tool_name, intention, result, error } = commandOf(task, index)
   return {
@@ -79,7 +78,7 @@ export function progressOf(task: Task, index: number, now: number, report?: Call
   }
 }
 
-/** What is told of a task that has ended. */
+/** The complete event of an ended task. */
 export function completeOf(task: EndedTask, now: number): TaskCompleteMessage {
   const { id, instanceId, commands, startedAt } = task
   const failed = commands.findIndex((command) => command.status === 'error')

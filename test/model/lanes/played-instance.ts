@@ -1,15 +1,15 @@
-/** An instance whose tools a test plays: it decides when and how each call ends, and when the connection comes and goes. */
-import type { InstanceTiming } from '../../machines/instance.js'
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import type { CallProgress, Instance, InstanceConnection, ToolCall } from '../instances/instance.js'
-import type { ToolCallResult } from '../protocol/tool-result.js'
-import type { LaneInstance } from './lane-actions.js'
+/** An instance that a test plays: the test answers the calls of its tools, and opens and loses its connection. */
+import type { InstanceTiming } from '../../../machines/instance.js'
+import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
+import type { CallProgress, Instance, InstanceConnection, ToolCall } from '../../../src/instances/instance.js'
+import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
+import type { LaneInstance } from './actions.js'
 
-/** A call as it came to the tool. */
+/** A call of a tool. */
 export interface PlayedCall {
   readonly instanceId: string
   readonly call: ToolCall
-  /** Whether an answer was given, which may still be on its way. */
+  /** Whether an answer was given. It may not have settled the call yet. */
   isAnswered: boolean
   resolve(result: ToolCallResult): void
   reject(error: Error): void
@@ -18,22 +18,21 @@ export interface PlayedCall {
 
 export interface PlayedInstance {
   readonly instance: Instance
-  /** The connection ends by itself. */
+  /** Loses the connection. */
   lose(reason: string): void
-  /** The connection of a `websocket` instance is there. */
+  /** Opens the connection of a `websocket` instance. */
   open(): void
-  /** Another connection takes the place of the present one. */
+  /** Replaces the connection by another. */
   takeOver(): void
 }
 
 export interface PlayedInstanceListeners {
   readonly onCall: (call: PlayedCall) => void
   readonly onAbort: (call: PlayedCall) => void
-  /** The connection is gone: what was called over it fails at once. */
+  /** Called when a connection is gone: its calls fail at once. */
   readonly failCalls: (calls: readonly PlayedCall[]) => void
 }
 
-/** Makes an instance that does nothing by itself. */
 export function createPlayedInstance(
   { id, kind, connectTimeoutMs }: LaneInstance,
   { onCall, onAbort, failCalls }: PlayedInstanceListeners,
@@ -42,7 +41,8 @@ export function createPlayedInstance(
   const lost: ((reason: string) => void)[] = []
   const events: ((event: Parameters<Parameters<InstanceConnection['onEvent']>[0]>[0]) => void)[] = []
   const timing: InstanceTiming = connectTimeoutMs === undefined ? {} : { connectTimeoutMs }
-  const send = (event: 'connection.opened' | 'connection.takenOver'): void => events.forEach((tell) => tell(event))
+  const send = (event: 'connection.opened' | 'connection.takenOver'): void =>
+    events.forEach((listener) => listener(event))
 
   function callTool(call: ToolCall): Promise<ToolCallResult> {
     isolateAbortListeners(call.signal, () => undefined)
@@ -78,7 +78,7 @@ export function createPlayedInstance(
       onLost: (listener) => void lost.push(listener),
       close: () => Promise.resolve(),
     },
-    lose: (reason) => lost.forEach((tell) => tell(reason)),
+    lose: (reason) => lost.forEach((listener) => listener(reason)),
     open: () => send('connection.opened'),
     takeOver: () => send('connection.takenOver'),
   }

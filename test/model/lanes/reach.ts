@@ -1,5 +1,5 @@
-/** What the runs of a property of the lanes reached: a property that never meets a state says nothing of it. */
-import type { LaneStep } from '../../src/testing/lane-commands.js'
+/** Collects what the runs of a property reached: a property that never reaches a state proves nothing about it. */
+import type { LaneStep } from './commands.js'
 
 const kinds = [
   'actions',
@@ -18,20 +18,20 @@ export function createReach() {
   const seen = new Map<Kind, Set<string>>(kinds.map((kind) => [kind, new Set()]))
   const add = (kind: Kind, what: string): void => void seen.get(kind)?.add(what)
   return {
-    note: ({ action, answer, log, view }: LaneStep): void => {
+    add: ({ action, answer, log, view }: LaneStep): void => {
       if (typeof action !== 'string') add('actions', action.do)
-      noteRefusal(answer)
+      addRefusal(answer)
       for (const entry of log) {
         if ('did' in entry) {
           add('byListeners', entry.did)
-          noteRefusal(entry.answer)
+          addRefusal(entry.answer)
         } else if ('reported' in entry) add('reports', entry.reported)
         else if ('ended' in entry) add('events', 'the end of a stream')
         else {
-          const { told } = entry
-          if (told.error !== undefined) add('errorCodes', told.error.code)
-          const isReport = told.type === 'task_progress' && told.progress !== undefined
-          add('events', isReport ? 'a report of progress' : `${told.type} ${told.status}`)
+          const { event } = entry
+          if (event.error !== undefined) add('errorCodes', event.error.code)
+          const isReport = event.type === 'task_progress' && event.progress !== undefined
+          add('events', isReport ? 'a report of progress' : `${event.type} ${event.status}`)
         }
       }
       for (const { status, commands } of view.tasks) {
@@ -43,7 +43,7 @@ export function createReach() {
       Object.fromEntries(kinds.map((kind) => [kind, [...(seen.get(kind) ?? [])].sort()])) as Record<Kind, string[]>,
   }
 
-  function noteRefusal(answer: LaneStep['answer']): void {
+  function addRefusal(answer: LaneStep['answer']): void {
     const returned = answer !== undefined && 'returned' in answer ? answer.returned : undefined
     if (typeof returned === 'object' && returned !== null && 'code' in returned) {
       add('submitCodes', String(returned.code))

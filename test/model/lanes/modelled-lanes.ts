@@ -1,40 +1,47 @@
 /**
- * The lanes as they should be (S1 to S5): per instance one call at a time, tasks in the order of submission, a task that ends once, and
- * nothing after a call that was given up before it has settled or its grace has passed.
+ * The lanes of the model (S1 to S5). Each instance runs one call at a time, and its tasks in the order of submission. A task ends once.
+ * After a call is aborted, the next one starts when it has settled or its grace has passed.
  */
-import type { CommandError, Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
-import { answerOf, isLive, type LaneSettings, type PlayedAnswer } from './lane-actions.js'
-import { changeCommand, commandOf, completeOf, endTask, progressOf, type TaskEnd } from './lane-records.js'
+import type {
+  CommandError,
+  Task,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+} from '../../../src/protocol/command-tasks.js'
+import type { CallProgress } from '../../../src/instances/instance.js'
+import { answerOf, isLive, type LaneSettings, type PlayedAnswer } from './actions.js'
+import { changeCommand, commandOf, completeOf, endTask, progressOf, type TaskEnd } from './records.js'
 import type { ModelledConnection } from './modelled-instances.js'
-import type { ModelledLoop, Telling } from './modelled-loop.js'
+import type { ModelledLoop, ModelledOutbox } from './modelled-loop.js'
 
-/** A task of the model; its record is replaced at each change. */
+/** A task. Each change replaces its record. */
 export interface ModelledTask {
   record: Task
-  /** The command that runs, or runs next. */
+  /** The index of the command that runs, or runs next. */
   index: number
   readonly lane: ModelledLane
-  /** The one that its instance had when it was submitted. */
+  /** The connection of its instance when it was submitted. */
   readonly connection: ModelledConnection
 }
 
 export interface ModelledLane {
   readonly instanceId: string
-  /** Tasks that have not ended, in the order of submission. */
+  /** The live tasks, in the order of submission. */
   readonly live: ModelledTask[]
   call: ModelledCall | undefined
 }
 
-/** A call of a tool. The tool has seen it once `connection` is there. */
+/** A call of a tool. It has a `connection` once it has begun. */
 export interface ModelledCall {
   readonly task: ModelledTask
   readonly index: number
   readonly timeout: unknown
   grace: unknown
-  isGivenUp: boolean
+  /** Its command has ended, and it is aborted. */
+  isAbandoned: boolean
+  /** Its abort has reached the tool. */
   isAborted: boolean
-  /** The lane no longer counts it. */
+  /** It no longer holds its lane. */
   isOver: boolean
   isAnswered: boolean
   connection: ModelledConnection | undefined
@@ -43,20 +50,20 @@ export interface ModelledCall {
 export interface ModelledLanesOptions {
   readonly settings: LaneSettings
   readonly loop: ModelledLoop
-  readonly telling: Telling
-  readonly tell: (message: TaskProgressMessage | TaskCompleteMessage) => void
+  readonly outbox: ModelledOutbox
+  readonly emit: (message: TaskProgressMessage | TaskCompleteMessage) => void
   readonly connectionOf: (instanceId: string) => ModelledConnection | undefined
-  /** A result of a call that was given up. */
+  /** Called with each result of an abandoned call. */
   readonly onLate: (taskId: string) => void
 }
 
 export type ModelledLanes = ReturnType<typeof createModelledLanes>
 
 export function createModelledLanes(options: ModelledLanesOptions) {
-  const { settings, loop, telling, tell } = options
+  const { settings, loop, outbox, emit } = options
   const { clock } = loop
   const lanes = new Map<string, ModelledLane>()
-  /** Those that a tool has seen, in that order. */
+  /** The calls that have begun, in that order. */
   const calls: ModelledCall[] = []
 
   function startNext(lane: ModelledLane): void {
@@ -67,13 +74,13 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     const { status, startedAt = now } = task.record
     const record: Task = status === 'queued' ? { ...task.record, status: 'running', startedAt } : task.record
     task.record = changeCommand({ ...record, currentCommandIndex: index }, index, { status: 'running', startedAt: now })
-    tell(progressOf(task.record, index, now))
+    emit(progressOf(task.record, index, now))
     const call: ModelledCall = {
       task,
       index,
-      timeout: clock.setTimeout(() => telling.change(() => timeOut(call)), timeoutOf(task)),
+      timeout: clock.setTimeout(() => outbox.batch(() => timeOut(call)), timeoutOf(task)),
       grace: undefined,
-      isGivenUp: false,
+      isAbandoned: false,
       isAborted: false,
       isOver: false,
       isAnswered: false,
@@ -86,7 +93,7 @@ export function createModelledLanes(options: ModelledLanesOptions) {
   const timeoutOf = ({ record, index }: ModelledTask): number =>
     Math.min(settings.commandTimeout, commandOf(record, index).timeout ?? Infinity)
 
-  /** A call that was aborted before it began never begins. */
+  /** Does not begin a call that was aborted before. */
   function begin(call: ModelledCall): void {
     if (call.isAborted) {
       clock.clearTimeout(call.grace)
@@ -99,12 +106,12 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     if (commandOf(record, call.index).tool_name === 'returns') answer(call, 'text')
   }
 
-  /** What the tool says ends the command, if it comes in time. */
+  /** The tool answers. In time, this ends the command. */
   function answer(call: ModelledCall, how: PlayedAnswer): boolean {
     if (call.isAnswered) return false
     call.isAnswered = true
     const { error, settle } = answerOf(how)
-    // An error that comes late is what an abort leads to; a result that does is lost work.
+    // A late error follows from the abort; a late result is lost work.
     const lose = (): void => {
       if (error === undefined) options.onLate(call.task.record.id)
     }
@@ -114,8 +121,8 @@ export function createModelledLanes(options: ModelledLanesOptions) {
         return
       }
       clock.clearTimeout(call.grace)
-      telling.change(() => {
-        if (call.isGivenUp) lose()
+      outbox.batch(() => {
+        if (call.isAbandoned) lose()
         else if (error !== undefined) failCommand(call, error)
         else if ('returns' in settle) succeed(call, settle.returns)
         release(call)
@@ -143,12 +150,12 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     how: { status: 'success'; result: unknown } | { status: 'error'; error: CommandError },
   ): void {
     task.record = changeCommand(task.record, index, { ...how, completedAt: clock.now() })
-    tell(progressOf(task.record, index, clock.now()))
+    emit(progressOf(task.record, index, clock.now()))
   }
 
   function timeOut(call: ModelledCall): void {
     failCommand(call, { code: 'COMMAND_TIMEOUT', message: `Command timeout after ${timeoutOf(call.task)}ms` })
-    giveUp(call)
+    abandon(call)
   }
 
   function end(task: ModelledTask, how: TaskEnd): void {
@@ -156,14 +163,14 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     live.splice(live.indexOf(task), 1)
     const record = endTask(task.record, how, clock.now())
     task.record = record
-    tell(completeOf(record, clock.now()))
+    emit(completeOf(record, clock.now()))
   }
 
-  function giveUp(call: ModelledCall): void {
-    if (call.isGivenUp) return
-    call.isGivenUp = true
+  function abandon(call: ModelledCall): void {
+    if (call.isAbandoned) return
+    call.isAbandoned = true
     clock.clearTimeout(call.timeout)
-    telling.tell(() => {
+    outbox.push(() => {
       if (call.isOver) return
       call.grace = clock.setTimeout(() => loop.later(() => release(call)), settings.abortGraceMs)
       call.isAborted = true
@@ -172,11 +179,11 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     })
   }
 
-  /** The call no longer holds its lane. */
+  /** Frees the lane of a call. */
   function release(call: ModelledCall): void {
     const { lane } = call.task
     call.isOver = true
-    telling.change(() => {
+    outbox.batch(() => {
       lane.call = undefined
       startNext(lane)
       closeIfIdle(lane)
@@ -201,37 +208,37 @@ export function createModelledLanes(options: ModelledLanesOptions) {
       const task: ModelledTask = { record, index: 0, lane, connection }
       lane.live.push(task)
       loop.later(() => {
-        if (lanes.get(instanceId) === lane) telling.change(() => startNext(lane))
+        if (lanes.get(instanceId) === lane) outbox.batch(() => startNext(lane))
       })
       return task
     },
     cancel: (task: ModelledTask): boolean =>
-      telling.change(() => {
+      outbox.batch(() => {
         if (!isLive(task.record.status)) return false
         end(task, { status: 'cancelled', error: { code: 'CANCELLED', message: 'Task cancelled' } })
         const { call } = task.lane
-        if (call?.task === task) giveUp(call)
+        if (call?.task === task) abandon(call)
         closeIfIdle(task.lane)
         return true
       }),
-    /** Fails the tasks of an instance, or of one connection of it. */
+    /** Fails the tasks of an instance, or of one of its connections. */
     dropTasks: (instanceId: string, connection?: ModelledConnection): void =>
-      telling.change(() => {
+      outbox.batch(() => {
         const lane = lanes.get(instanceId)
         if (lane === undefined) return
         const isLost = (task: ModelledTask): boolean => connection === undefined || task.connection === connection
         const error = { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' }
         for (const task of lane.live.filter(isLost)) end(task, { status: 'failed', error })
-        if (lane.call !== undefined && isLost(lane.call.task)) giveUp(lane.call)
+        if (lane.call !== undefined && isLost(lane.call.task)) abandon(lane.call)
         closeIfIdle(lane)
       }),
     answer,
     failCalls(connection: ModelledConnection): void {
       for (const call of calls) if (call.connection === connection) answer(call, 'connection lost')
     },
-    report({ task, index, isGivenUp, isOver }: ModelledCall, progress: CallProgress): void {
-      if (isGivenUp || isOver) return
-      telling.change(() => tell(progressOf(task.record, index, clock.now(), progress)))
+    report({ task, index, isAbandoned, isOver }: ModelledCall, progress: CallProgress): void {
+      if (isAbandoned || isOver) return
+      outbox.batch(() => emit(progressOf(task.record, index, clock.now(), progress)))
     },
   }
 }

@@ -1,40 +1,35 @@
-/**
- * A real task manager that takes the actions of `lane-actions.ts`: with played instances, on a manual clock, wired as its user wires it.
- */
-import { AgentTasksError } from '../errors.js'
-import { InstanceManager } from '../instances/instance-manager.js'
-import type { Instance } from '../instances/instance.js'
-import { TaskManager, type SubmitResult, type TaskManagerOptions } from '../command-tasks/task-manager.js'
-import type { TaskCompleteMessage, TaskProgressMessage, TaskSubmitMessage } from '../protocol/command-tasks.js'
+/** The real task manager as a side of the model test: it takes the actions, on a manual clock and with played instances. */
+import { AgentTasksError } from '../../../src/errors.js'
+import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import { TaskManager, type SubmitResult, type TaskManagerOptions } from '../../../src/command-tasks/task-manager.js'
+import type {
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskSubmitMessage,
+} from '../../../src/protocol/command-tasks.js'
+import { nthLast, type Answer } from '../drawing.js'
 import {
   answerOf,
   invalidSubmissions,
   isLive,
   laneInstances,
-  nthLast,
   SCRIPT_FUEL,
   SCRIPT_USES,
   submissionOf,
-  type Answer,
   type LaneAction,
-  type LaneInstance,
   type LaneSettings,
   type ListenerKind,
   type PlayedAnswer,
   type Script,
   type TaskTarget,
-} from './lane-actions.js'
-import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './lane-side.js'
-import { createManualClock, type ManualClock } from './manual-clock.js'
+} from './actions.js'
+import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './side.js'
+import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 import { createPlayedInstance, type PlayedCall, type PlayedInstance } from './played-instance.js'
 
-/** The real thing. */
 export interface LaneHost extends LaneSide {
-  /** Its time. */
   readonly clock: ManualClock
-  /** The task manager under test. */
   readonly tasks: TaskManager
-  /** Its instances. */
   readonly instances: InstanceManager
   drain(): Promise<void>
   advance(ms: number): Promise<void>
@@ -42,35 +37,22 @@ export interface LaneHost extends LaneSide {
 
 /** Options of `createLaneHost`. */
 export interface LaneHostOptions {
-  /** The limits of the task manager. */
   readonly settings: LaneSettings
-  /** What the clock shows at first, in ms since the epoch. */
+  /** The time of the clock at first, in ms since the epoch. Default 0. */
   readonly start?: number
-  /** What may be connected, and is when the host is made. */
-  readonly instances?: readonly LaneInstance[]
-  /**
-   * Makes the manager from these options: yours, with your listeners. It must take the clock, the instances and `onError` that it is
-   * given, and an engine of yours must begin and end work in microtasks.
-   */
+  /** Makes the task manager; a planted fault makes it wrong. Its engine must start and end work in microtasks. */
   readonly createTaskManager?: (options: TaskManagerOptions) => TaskManager
-  /** Wraps an instance in yours; its calls must reach the one that is given. */
-  readonly wrapInstance?: (instance: Instance) => Instance
 }
 
-/** So many microtasks without a word, and nothing is under way any more. */
-const QUIET_TURNS = 24
+/** After so many microtasks without an event or a call, nothing is under way. */
+const QUIET_TICKS = 24
 
-/** No script keeps a task manager busy for longer. */
+/** More rounds than any script causes. */
 const MAX_ROUNDS = 1000
 
-/** Makes a host with its instances connected. */
+/** Makes a host whose instances are connected. */
 export function createLaneHost(options: LaneHostOptions): LaneHost {
-  const {
-    settings,
-    start = 0,
-    instances: kinds = laneInstances,
-    wrapInstance = (instance: Instance) => instance,
-  } = options
+  const { settings, start = 0, createTaskManager = (given: TaskManagerOptions) => new TaskManager(given) } = options
   const clock = createManualClock(start)
   const log: LaneLogEntry[] = []
   let fuel = SCRIPT_FUEL
@@ -82,8 +64,7 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
   const listeners: { stop: () => void }[] = []
 
   const instances = new InstanceManager({ clock, onError: (error) => void log.push({ reported: String(error) }) })
-  const create = options.createTaskManager ?? ((given: TaskManagerOptions) => new TaskManager(given))
-  const tasks = create({
+  const tasks = createTaskManager({
     ...settings,
     instances,
     clock,
@@ -100,7 +81,7 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
   }
 
   function connect(id: string): void {
-    const kind = kinds.find((one) => one.id === id) ?? { id, kind: 'local' }
+    const kind = laneInstances.find((one) => one.id === id) ?? { id, kind: 'local' }
     const played = createPlayedInstance(kind, {
       onCall: (call) => {
         calls.push(call)
@@ -113,13 +94,13 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
         for (const call of failed) answer(call, 'connection lost')
       },
     })
-    instances.connect(wrapInstance(played.instance))
+    instances.connect(played.instance)
     connections.push(played)
   }
 
   const connectionsOf = (id: string) => connections.filter(({ instance }) => instance.id === id)
 
-  // Whoever submits, a command of the user's own among them, the actions can name what was submitted.
+  // The actions can also target tasks that a command submits by itself, as the agent's tool does.
   const submitTask = tasks.submitTask.bind(tasks)
   tasks.submitTask = (message) => {
     const result = submitTask(message)
@@ -136,8 +117,8 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
   function listen(to: 'progress' | 'complete', by: ListenerKind, script: Script): void {
     const number = listeners.length
     let uses = 0
-    const onTold = (told: TaskProgressMessage | TaskCompleteMessage): void => {
-      log.push({ listener: number, told })
+    const onEvent = (event: TaskProgressMessage | TaskCompleteMessage): void => {
+      log.push({ listener: number, event })
       if (uses === SCRIPT_USES) return
       uses += 1
       for (const action of script) {
@@ -147,27 +128,27 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
         log.push({ listener: number, did: action.do, answer: perform(action) })
       }
     }
-    // In the list first: a stream that has ended says so at once.
+    // Added before it subscribes: a stream that has ended completes at once.
     const listener = { stop: () => undefined as unknown }
     listeners.push(listener)
     if (by === 'handler') {
-      tasks.on(to, onTold)
-      listener.stop = () => tasks.off(to, onTold)
+      tasks.on(to, onEvent)
+      listener.stop = () => tasks.off(to, onEvent)
       return
     }
-    const observer = { next: onTold, complete: () => void log.push({ listener: number, ended: true }) }
+    const observer = { next: onEvent, complete: () => void log.push({ listener: number, ended: true }) }
     const subscription = to === 'progress' ? tasks.progress$.subscribe(observer) : tasks.complete$.subscribe(observer)
     listener.stop = () => subscription.unsubscribe()
   }
 
   const performers: LanePerformers = {
-    submit: (action) => withoutWords(tasks.submitTask(submissionOf(action))),
+    submit: (action) => withoutText(tasks.submitTask(submissionOf(action))),
     submitInvalid: ({ input }) => {
       const { message, refused } = invalidSubmissions[input]
       const names = 'names' in refused ? refused.names : undefined
       const result = tasks.submitTask(message as unknown as TaskSubmitMessage)
       const isNamed = names !== undefined && 'error' in result && result.error.startsWith(`${names}: `)
-      return isNamed ? { ...withoutWords(result), names } : withoutWords(result)
+      return isNamed ? { ...withoutText(result), names } : withoutText(result)
     },
     cancel: ({ task }) => tasks.cancelTask(idOf(task)),
     answer: ({ call: nth, how }) => {
@@ -213,12 +194,12 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
   async function drain(): Promise<void> {
     let rounds = 0
     do {
-      let heard: number
+      let before: number
       do {
-        heard = log.length + calls.length
-        if ((rounds += 1) > MAX_ROUNDS) throw new Error('The task manager does not come to rest: it never ends.')
-        for (let turn = 0; turn < QUIET_TURNS; turn += 1) await Promise.resolve()
-      } while (log.length + calls.length !== heard)
+        before = log.length + calls.length
+        if ((rounds += 1) > MAX_ROUNDS) throw new Error('The task manager does not come to rest.')
+        for (let tick = 0; tick < QUIET_TICKS; tick += 1) await Promise.resolve()
+      } while (log.length + calls.length !== before)
     } while (takeAnswer())
   }
 
@@ -229,7 +210,7 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
   }
 
   for (const { to, by, script } of baseListeners) listen(to, by, script)
-  for (const { id } of kinds) {
+  for (const { id } of laneInstances) {
     connect(id)
     connections.at(-1)?.open()
   }
@@ -274,5 +255,5 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
   }
 }
 
-/** Which words a refusal uses is its own affair; its code, and which field it means, are not. */
-const withoutWords = (result: SubmitResult): object => ('error' in result ? { code: result.code } : { ...result })
+/** The text of a refusal is not compared; its code is. */
+const withoutText = (result: SubmitResult): object => ('error' in result ? { code: result.code } : { ...result })

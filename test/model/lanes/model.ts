@@ -1,38 +1,40 @@
 /**
- * A model of a task manager and its instances: what every action should answer, what every listener should be told, and what can be
- * seen afterwards, by S1 to S9. It holds no more than that: no actors, no promises, no engine.
+ * The model of a task manager and its instances: the answer of every action, the events that listeners get, and everything observable
+ * after it, by S1 to S9. It has no actors, no promises and no engine.
  *
- * A property gives the same actions to it and to a real task manager and compares the two (`lane-commands.ts`).
+ * The commands (`commands.ts`) take the same actions on it and on a real task manager, and compare both.
  */
-import type { Task, TaskCompleteMessage, TaskProgressMessage, TaskSubmitMessage } from '../protocol/command-tasks.js'
-import { AgentTasksError } from '../errors.js'
+import type {
+  Task,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+  TaskSubmitMessage,
+} from '../../../src/protocol/command-tasks.js'
+import { AgentTasksError } from '../../../src/errors.js'
+import { nthLast, type Answer } from '../drawing.js'
 import {
   invalidSubmissions,
   isLive,
   laneInstances,
-  nthLast,
   SCRIPT_FUEL,
   SCRIPT_USES,
   submissionOf,
-  type Answer,
   type LaneAction,
-  type LaneInstance,
   type LaneSettings,
   type ListenerKind,
   type Script,
   type TaskTarget,
-} from './lane-actions.js'
-import { acceptedTask } from './lane-records.js'
-import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './lane-side.js'
+} from './actions.js'
+import { acceptedTask } from './records.js'
+import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './side.js'
 import { createModelledInstances } from './modelled-instances.js'
 import { createModelledLanes, type ModelledLanes, type ModelledTask } from './modelled-lanes.js'
-import { createModelledLoop, createTelling } from './modelled-loop.js'
+import { createModelledLoop, createModelledOutbox } from './modelled-loop.js'
 
-/** The model. It acts at once: `drain` and `advance` return nothing to wait for. */
 export interface LaneModel extends LaneSide {
-  /** The record of a task that is kept. */
+  /** The record of a retained task. */
   getTask(taskId: string): Task | undefined
-  /** Accepts or refuses any submission; for commands of your own that submit what `submit` does not. */
+  /** Accepts or refuses a message, for a command that submits by itself. */
   submit(message: TaskSubmitMessage): unknown
 }
 
@@ -48,21 +50,15 @@ interface ModelledListener {
 const HOUR_MS = 3_600_000
 
 /**
- * Makes a model.
- * @param settings the limits of the manager that it stands for
- * @param start what the clock shows, in ms since the epoch
- * @param instances what may be connected
+ * Makes a model whose instances are connected.
+ * @param start the time of the clock, in ms since the epoch
  */
-export function createLaneModel(
-  settings: LaneSettings,
-  start = 0,
-  instances: readonly LaneInstance[] = laneInstances,
-): LaneModel {
+export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
   const loop = createModelledLoop(start)
   const { clock } = loop
-  const telling = createTelling()
+  const outbox = createModelledOutbox()
   const tasks = new Map<string, ModelledTask>()
-  /** Ids of ended tasks, in the order in which their ends were told. */
+  /** The ids of ended tasks, in the order of their complete events. */
   const ended: string[] = []
   const submitted: string[] = []
   const listeners: ModelledListener[] = []
@@ -73,7 +69,7 @@ export function createLaneModel(
   let isDisposed = false
   let hasFinished = false
 
-  const connections = createModelledInstances(loop, instances, {
+  const connections = createModelledInstances(loop, {
     onGone: (connection) => {
       if (!isDisposed) lanes.dropTasks(connection.id, connection)
     },
@@ -82,8 +78,8 @@ export function createLaneModel(
   const lanes: ModelledLanes = createModelledLanes({
     settings,
     loop,
-    telling,
-    tell: (message) => telling.tell(() => tellEveryone(message)),
+    outbox,
+    emit: (message) => outbox.push(() => emit(message)),
     connectionOf: (instanceId) => connections.get(instanceId),
     onLate: (taskId) => {
       lateResults += 1
@@ -91,43 +87,43 @@ export function createLaneModel(
     },
   })
 
-  function tellEveryone(message: TaskProgressMessage | TaskCompleteMessage): void {
+  function emit(message: TaskProgressMessage | TaskCompleteMessage): void {
     const isComplete = message.type === 'task_complete'
     if (isComplete) ended.push(message.taskId)
     const to = isComplete ? 'complete' : 'progress'
     for (const by of ['stream', 'handler'] satisfies ListenerKind[]) {
-      // Who is added while the others are told hears of the next.
+      // A listener that is added meanwhile gets the next event.
       for (const listener of listeners.filter((one) => one.by === by && one.to === to && one.isListening)) {
-        if (listener.isListening) tellOne(listener, message)
+        if (listener.isListening) notify(listener, message)
       }
     }
-    if (isComplete) bound()
+    if (isComplete) prunePastLimit()
   }
 
-  function tellOne(listener: ModelledListener, told: TaskProgressMessage | TaskCompleteMessage): void {
+  function notify(listener: ModelledListener, event: TaskProgressMessage | TaskCompleteMessage): void {
     const { number, script } = listener
-    log.push({ listener: number, told })
+    log.push({ listener: number, event })
     if (listener.uses === SCRIPT_USES) return
     listener.uses += 1
     for (const action of script) {
       if (fuel === 0) return
       fuel -= 1
       if (action.do === 'throw') {
-        log.push(listener.by === 'stream' ? { reported: 'stream' } : { reported: 'handler', taskId: told.taskId })
+        log.push(listener.by === 'stream' ? { reported: 'stream' } : { reported: 'handler', taskId: event.taskId })
         return
       }
       log.push({ listener: number, did: action.do, answer: perform(action) })
     }
   }
 
-  function bound(): void {
+  function prunePastLimit(): void {
     while (ended.length > settings.maxRetained) forget(ended[0] ?? '')
     if (sweep !== undefined || isDisposed) return
     sweep = clock.setTimeout(
       () => {
         sweep = undefined
         prune()
-        if (ended.length > 0) bound()
+        if (ended.length > 0) prunePastLimit()
       },
       Math.max(1000, Math.min(HOUR_MS, settings.retentionMs)),
     )
@@ -210,9 +206,9 @@ export function createLaneModel(
     dispose: () => {
       if (isDisposed) return
       isDisposed = true
-      telling.change(() => {
+      outbox.batch(() => {
         for (const task of [...tasks.values()]) lanes.cancel(task)
-        telling.tell(finish)
+        outbox.push(finish)
       })
     },
     throw: () => undefined,
@@ -237,7 +233,7 @@ export function createLaneModel(
   }
 
   for (const listener of baseListeners) performers.listen(listener)
-  for (const { id } of instances) {
+  for (const { id } of laneInstances) {
     connections.connect(id)
     connections.open(id)
   }

@@ -1,18 +1,18 @@
-/** What a property draws: limits of a task manager, and actions on it. Most of what is drawn does something. */
+/** Arbitraries of the limits of a task manager and of the actions. Their weights are chosen so that most actions have an effect. */
 import fc from 'fast-check'
+import { nth, record } from '../drawing.js'
 import {
   invalidSubmissions,
   laneInstances,
   playedAnswers,
   type InvalidSubmission,
   type LaneAction,
-  type LaneInstance,
   type LaneSettings,
   type PlannedCommand,
   type PlayedAnswer,
   type Script,
   type TaskTarget,
-} from './lane-actions.js'
+} from './actions.js'
 
 /** Limits that are small enough to be reached. */
 export const laneSettings: fc.Arbitrary<LaneSettings> = fc.record({
@@ -23,18 +23,10 @@ export const laneSettings: fc.Arbitrary<LaneSettings> = fc.record({
   maxRetained: fc.constantFrom(100, 100, 3, 1, 0),
 })
 
-const nth = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.nat(5) })
 const statuses = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const
 
 const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.option(arbitrary, { nil: undefined, freq: 1 })
-
-/** Leaves out what is undefined, as a caller would. */
-function record<T>(shape: { [K in keyof T]-?: fc.Arbitrary<T[K] | undefined> }): fc.Arbitrary<T> {
-  return fc
-    .record(shape as Record<string, fc.Arbitrary<unknown>>)
-    .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T)
-}
 
 const command = record<PlannedCommand>({
   tool: fc.constantFrom('waits' as const, 'waits' as const, 'stops' as const, 'returns' as const),
@@ -53,22 +45,17 @@ const progress = record<{ progress: number; total?: number; message?: string }>(
   message: optional(fc.constant('half way')),
 })
 
-/** One kind of action and how often it is drawn, relative to the others. */
+/** One kind of action, and how often it is drawn relative to the others. */
 interface Weighted {
   readonly weight: number
   readonly arbitrary: fc.Arbitrary<LaneAction>
 }
 
-/**
- * What a command may be drawn from; with `isScript` what a listener may do.
- * @param instances those that the actions name
- */
-export function laneActions(
-  instances: readonly LaneInstance[] = laneInstances,
-  { isScript = false }: { readonly isScript?: boolean } = {},
-): fc.Arbitrary<LaneAction> {
-  const instance = fc.constantFrom(...instances.map(({ id }) => id))
-  const workers = instances.filter(({ kind }) => kind === 'websocket').map(({ id }) => id)
+const instance = fc.constantFrom(...laneInstances.map(({ id }) => id))
+const worker = fc.constantFrom(...laneInstances.filter(({ kind }) => kind === 'websocket').map(({ id }) => id))
+
+/** The actions of commands; with `isScript` those of scripts. */
+export function laneActions({ isScript = false }: { readonly isScript?: boolean } = {}): fc.Arbitrary<LaneAction> {
   const one = <A extends LaneAction>(weight: number, shape: { [K in keyof A]-?: fc.Arbitrary<A[K] | undefined> }) => ({
     weight,
     arbitrary: record<A>(shape),
@@ -79,7 +66,7 @@ export function laneActions(
   const everywhere: Weighted[] = [
     one<Of<'submit'>>(12, {
       do: is('submit'),
-      to: fc.oneof({ weight: 6, arbitrary: optional(instance) }, { weight: 1, arbitrary: fc.constant('nobody') }),
+      to: fc.oneof({ weight: 6, arbitrary: optional(instance) }, { weight: 1, arbitrary: fc.constant('unknown') }),
       commands: fc.array(command, { minLength: 1, maxLength: 3 }),
     }),
     one<Of<'cancel'>>(5, { do: is('cancel'), task }),
@@ -105,18 +92,13 @@ export function laneActions(
       do: is('listen'),
       to: fc.constantFrom('progress' as const, 'complete' as const),
       by: fc.constantFrom('handler' as const, 'stream' as const),
-      script: isScript ? fc.constant([]) : scripts(instances),
+      script: isScript ? fc.constant([]) : scripts(),
     }),
+    one<Of<'open'>>(3, { do: is('open'), instance: worker }),
+    one<Of<'takeOver'>>(1, { do: is('takeOver'), instance: worker }),
   ]
-  if (workers.length > 0) {
-    const worker = fc.constantFrom(...workers)
-    everywhere.push(
-      one<Of<'open'>>(3, { do: is('open'), instance: worker }),
-      one<Of<'takeOver'>>(1, { do: is('takeOver'), instance: worker }),
-    )
-  }
   if (isScript) {
-    // A manager that is disposed early teaches little.
+    // Rare: after it, other actions have little effect.
     const rare: Weighted[] = [
       { weight: 3, arbitrary: fc.constant<LaneAction>({ do: 'throw' }) },
       { weight: 1, arbitrary: fc.constant<LaneAction>({ do: 'dispose' }) },
@@ -130,10 +112,10 @@ export function laneActions(
   )
 }
 
-function scripts(instances: readonly LaneInstance[]): fc.Arbitrary<Script> {
-  const any = fc.array(laneActions(instances, { isScript: true }), { minLength: 1, maxLength: 3 })
-  // What a host does that brings a lost instance back: rarely drawn otherwise.
-  const renewal = fc.constantFrom(...instances.map(({ id }) => id)).map((id): Script => [
+function scripts(): fc.Arbitrary<Script> {
+  const any = fc.array(laneActions({ isScript: true }), { minLength: 1, maxLength: 3 })
+  // A host that reconnects a lost instance: this sequence is rarely drawn otherwise.
+  const renewal = instance.map((id): Script => [
     { do: 'disconnect', instance: id },
     { do: 'connect', instance: id },
     { do: 'submit', to: id, commands: [{ tool: 'waits' }] },

@@ -1,19 +1,20 @@
 /**
- * What can be done to a task manager and its instances, as data: the model of `lane-model.ts` and the real thing of
- * `lane-host.ts` take the same actions, those of the commands and those that a listener takes when it is told.
+ * The actions on a task manager and its instances, as data. The model (`model.ts`) and the real task manager (`host.ts`) take the same
+ * actions: those of the commands, and those of the scripts that listeners run when they get an event.
  */
-import { InstanceError, ToolCallError } from '../errors.js'
-import type { SubmitErrorCode, TaskStatus, TaskSubmitMessage } from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
-import type { ToolCallResult } from '../protocol/tool-result.js'
+import { InstanceError, ToolCallError } from '../../../src/errors.js'
+import type { SubmitErrorCode, TaskStatus, TaskSubmitMessage } from '../../../src/protocol/command-tasks.js'
+import type { CallProgress } from '../../../src/instances/instance.js'
+import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
+import type { Nth } from '../drawing.js'
 
-/** The limits of a task manager under test. All times in ms. */
+/** The limits of a task manager. */
 export interface LaneSettings {
-  /** The longest a command may take, in ms. */
+  /** The time limit of a command, in ms. */
   readonly commandTimeout: number
-  /** The most tasks of one instance that have not ended. */
+  /** The most live tasks of one instance. */
   readonly maxQueueSize: number
-  /** How long an aborted command holds its lane, in ms. */
+  /** How long an aborted call may hold its lane, in ms. */
   readonly abortGraceMs: number
   /** How long an ended task is kept, in ms. */
   readonly retentionMs: number
@@ -21,13 +22,11 @@ export interface LaneSettings {
   readonly maxRetained: number
 }
 
-/** An instance that the actions may connect. A `websocket` one is connected when its connection is opened, not when it is taken in. */
+/** An instance that the actions may connect. A `websocket` instance is connected only after `open`. */
 export interface LaneInstance {
-  /** The instance's id. */
   readonly id: string
-  /** How it behaves. */
   readonly kind: 'local' | 'websocket'
-  /** How long it may stay without a connection, in ms. */
+  /** How long it may stay `connecting`, in ms. */
   readonly connectTimeoutMs?: number
 }
 
@@ -38,39 +37,33 @@ export const laneInstances: readonly LaneInstance[] = [
   { id: 'w', kind: 'websocket', connectTimeoutMs: 300 },
 ]
 
-/** Counts back from the latest of its kind, and around. */
-export type Nth = number
-
-/**
- * How a tool behaves: `waits` until an `answer` and does not heed its abort, `stops` when it is aborted, `returns` at once.
- */
+/** A tool: `waits` for the action `answer` and ignores its abort, `stops` when it is aborted, `returns` at once. */
 export type PlayedTool = 'waits' | 'stops' | 'returns'
 
 /** A command of a task to submit. */
 export interface PlannedCommand {
-  /** How its tool behaves. */
   readonly tool: PlayedTool
-  /** The longest it may take, in ms. */
+  /** Its time limit, in ms. */
   readonly timeout?: number
 }
 
-/** A task: one that has not ended, or any that was accepted, or whatever bears an id. */
+/** A live task or any accepted task, counted back from the latest, or the task with an id. */
 export type TaskTarget = { readonly of: 'live' | 'all'; readonly nth: Nth } | { readonly id: string }
 
-/** Something to do. What a listener does when it is told may be anything but `advance`. */
+/** An action. A script may contain any but `advance`. */
 export type LaneAction =
   | { readonly do: 'submit'; readonly to?: string; readonly commands: readonly PlannedCommand[] }
   | { readonly do: 'submitInvalid'; readonly input: InvalidSubmission }
   | { readonly do: 'cancel'; readonly task: TaskTarget }
-  /** Ends a call that has had no answer, in time or late. */
+  /** Answers a call that has no answer yet, in time or late. */
   | { readonly do: 'answer'; readonly call: Nth; readonly how: PlayedAnswer }
-  /** A call says how far it has come; it may be over. */
+  /** A call reports progress; it may be over. */
   | { readonly do: 'report'; readonly call: Nth; readonly progress: CallProgress }
   | { readonly do: 'connect'; readonly instance: string }
   | { readonly do: 'open'; readonly instance: string }
   | { readonly do: 'takeOver'; readonly instance: string }
   | { readonly do: 'disconnect'; readonly instance: string }
-  /** A connection of the instance ends by itself: its present one, or one that it had before. */
+  /** A connection of the instance is lost: the current one, or an earlier one. */
   | { readonly do: 'lose'; readonly instance: string; readonly connection: Nth }
   /** Fails the tasks of an instance that stays connected. */
   | { readonly do: 'dropTasks'; readonly instance: string }
@@ -82,19 +75,19 @@ export type LaneAction =
   | { readonly do: 'throw' }
   | { readonly do: 'advance'; readonly ms: number }
 
-/** How a listener is told: by a handler, or by a stream. */
+/** How a listener gets events. */
 export type ListenerKind = 'handler' | 'stream'
 
-/** What a listener does, in this order, each time it is told. */
+/** The actions of a listener, each time it gets an event. */
 export type Script = readonly Exclude<LaneAction, { readonly do: 'advance' }>[]
 
-/** How often the script of one listener runs; later it only listens. */
+/** How often the script of a listener runs; later events are only logged. */
 export const SCRIPT_USES = 3
 
-/** How many actions scripts may take in one step: two listeners may set each other off. */
+/** How many actions all scripts may take in one step, because listeners may set each other off. */
 export const SCRIPT_FUEL = 20
 
-/** The message that a submission sends. */
+/** The message of a submit. */
 export function submissionOf({ to, commands }: Extract<LaneAction, { do: 'submit' }>): TaskSubmitMessage {
   return {
     task_name: 'a task',
@@ -109,7 +102,7 @@ export function submissionOf({ to, commands }: Extract<LaneAction, { do: 'submit
   }
 }
 
-/** Submissions that are refused whatever the instances do, and the field that the refusal must name. */
+/** Submits that are always refused, with the code and the field that the refusal must name. */
 export const invalidSubmissions = {
   'no commands': { message: { task_name: 't', commands: [] }, refused: { code: 'NO_COMMANDS' } },
   'no message': { message: undefined, refused: { code: 'INVALID_TASK', names: 'task' } },
@@ -138,22 +131,18 @@ export const invalidSubmissions = {
   { readonly message: unknown; readonly refused: { readonly code: SubmitErrorCode; readonly names?: string } }
 >
 
-/**
- * A submit that is refused, by what is wrong with it.
- * @useDeclaredType
- */
 export type InvalidSubmission = keyof typeof invalidSubmissions
 
-/** What a tool answers, and what becomes of its command. */
+/** What a tool answers, and the error of its command. */
 export interface AnswerDefinition {
   readonly settle: { readonly returns: ToolCallResult } | { readonly throws: () => Error }
-  /** Of the command; without one it is a success. */
+  /** Without an error the command succeeds. */
   readonly error?: { readonly code: string; readonly message: string }
 }
 
 const text = (value: string): ToolCallResult['content'] => [{ type: 'text', text: value }]
 
-/** Every way in which a call may end by its tool. */
+/** Every kind of answer. */
 export const playedAnswers = {
   text: { settle: { returns: { content: text('done') } } },
   structured: { settle: { returns: { content: text('{"n":1}'), structuredContent: { n: 1 } } } },
@@ -187,22 +176,8 @@ export const playedAnswers = {
   },
 } as const satisfies Record<string, AnswerDefinition>
 
-/**
- * How a call ends by its tool.
- * @useDeclaredType
- */
 export type PlayedAnswer = keyof typeof playedAnswers
 
-/** What an answer does to its command. */
 export const answerOf = (how: PlayedAnswer): AnswerDefinition => playedAnswers[how]
 
-/** What an action answered, or the code of the error it threw. */
-export type Answer = { readonly returned: unknown } | { readonly threw: string }
-
-/** Whether a task of that status has not ended. */
 export const isLive = (status: TaskStatus | undefined): boolean => status === 'queued' || status === 'running'
-
-/** The `nth` of a list, counted back from its end and around; undefined of an empty one. */
-export function nthLast<T>(list: readonly T[], nth: Nth): T | undefined {
-  return list[list.length - 1 - (nth % list.length)]
-}

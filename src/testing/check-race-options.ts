@@ -1,0 +1,102 @@
+/** Checks the options of a race; an error names the field, what came and what was expected. */
+import { InvalidInputError } from '../errors.js'
+import { CLOCK, type RaceActors, type RaceOptions } from './race-options.js'
+
+/** The options that are numbers, with the least value of each. */
+const numbers = {
+  numRuns: 1,
+  maxOrders: 1,
+  startTime: 0,
+  timeoutMs: 0,
+  drainMs: 0,
+  maxEvents: 1,
+  settleTicks: 1,
+} as const satisfies Partial<Record<keyof RaceOptions<unknown>, number>>
+
+const known: readonly string[] = [
+  ...['name', 'source', 'setup', 'actors', 'invariants', 'atEnd', 'teardown', 'mode', 'inputs', 'seed', 'path'],
+  ...['endOnFailure', 'verbose', 'time', 'order', 'input'],
+  ...Object.keys(numbers),
+]
+
+/** @throws InvalidInputError for the first invalid field */
+export function checkRaceOptions<World, Input>(options: RaceOptions<World, Input>): void {
+  const given: unknown = options
+  if (typeof given !== 'object' || given === null) throw new InvalidInputError('options', given, 'an object')
+  const fields = given as Record<string, unknown>
+  for (const name of Object.keys(fields)) {
+    if (!known.includes(name)) throw new InvalidInputError(`options.${name}`, fields[name], 'no such field')
+  }
+  const expect = (name: string, isValid: boolean, expected: string): void => {
+    if (!isValid) throw new InvalidInputError(`options.${name}`, fields[name], expected)
+  }
+  const optional = (name: string, type: string, expected: string): void =>
+    expect(name, fields[name] === undefined || typeof fields[name] === type, expected)
+  const oneOf = (name: string, values: readonly unknown[]): void =>
+    expect(name, fields[name] === undefined || values.includes(fields[name]), `one of ${values.join(', ')}`)
+
+  expect('setup', typeof fields['setup'] === 'function', 'a function that builds the world of a run')
+  const { actors } = fields
+  expect(
+    'actors',
+    typeof actors === 'function' || (typeof actors === 'object' && actors !== null),
+    'actors by name, or a function that returns them',
+  )
+  if (typeof actors === 'object') checkRaceActors(actors)
+  for (const name of ['invariants', 'atEnd'] as const) checkChecks(name, fields[name])
+  const { source } = fields
+  expect(
+    'source',
+    source === undefined || (typeof source === 'object' && source !== null && 'module' in source && 'name' in source),
+    '{ module, name }',
+  )
+  optional('teardown', 'function', 'a function')
+  optional('name', 'string', 'a string')
+  optional('path', 'string', 'a path that a failure printed')
+  optional('endOnFailure', 'boolean', 'true or false')
+  oneOf('mode', ['random', 'exhaustive'])
+  oneOf('time', ['races', 'waits'])
+  oneOf('verbose', [false, true, 0, 1, 2])
+  expect('seed', fields['seed'] === undefined || Number.isInteger(fields['seed']), 'an integer')
+  for (const [name, least] of Object.entries(numbers)) {
+    const value = fields[name]
+    expect(name, value === undefined || (typeof value === 'number' && value >= least), `a number >= ${least}`)
+  }
+  if (fields['mode'] === 'exhaustive') {
+    for (const name of ['inputs', 'seed', 'path', 'numRuns'] as const) {
+      expect(name, fields[name] === undefined, 'none in exhaustive mode, which runs every order once')
+    }
+  }
+}
+
+function checkChecks(name: string, checks: unknown): void {
+  if (checks === undefined) return
+  if (typeof checks !== 'object' || checks === null) {
+    throw new InvalidInputError(`options.${name}`, checks, 'functions by name')
+  }
+  for (const [key, check] of Object.entries(checks)) {
+    if (typeof check !== 'function') throw new InvalidInputError(`options.${name}.${key}`, check, 'a function')
+  }
+}
+
+/** @throws InvalidInputError for the first invalid actor or step */
+export function checkRaceActors(actors: unknown): asserts actors is RaceActors<unknown> {
+  if (typeof actors !== 'object' || actors === null) throw new InvalidInputError('actors', actors, 'actors by name')
+  const all = Object.entries(actors)
+  if (all.length === 0) throw new InvalidInputError('actors', actors, 'at least one actor')
+  for (const [name, actor] of all as [string, unknown][]) {
+    if (name === '' || name === CLOCK) {
+      throw new InvalidInputError('actors', name, `another name than '' and '${CLOCK}'`)
+    }
+    if (typeof actor === 'function') continue
+    if (!Array.isArray(actor)) {
+      throw new InvalidInputError(`actors.${name}`, actor, 'a list of steps, or a generator function')
+    }
+    for (const [index, step] of (actor as unknown[]).entries()) {
+      const run: unknown = typeof step === 'object' && step !== null && 'run' in step ? step.run : step
+      if (typeof run !== 'function') {
+        throw new InvalidInputError(`actors.${name}[${index}]`, step, 'a function, or { label, run }')
+      }
+    }
+  }
+}

@@ -1,0 +1,238 @@
+/** One account for each task of a delivery log: it reads the log entry by entry, and its conclusion is the verdict. */
+import type { DeliveryLogEntry } from './delivery-log.js'
+
+/** One problem in a log. */
+export interface DeliveryProblem {
+  /** The id of the task. */
+  readonly taskId: string
+  /** What happened to it, as the rest of a sentence that starts with the id. */
+  readonly message: string
+  /** The index of the entry that shows the problem. */
+  readonly entry: number
+}
+
+/** The verdict on a log. */
+export interface DeliveryVerdict {
+  /** Whether there is no problem. */
+  readonly isClean: boolean
+  /** Results that cannot be delivered any more: pruned while owed, or acknowledged although the agent did not accept them. */
+  readonly lost: readonly DeliveryProblem[]
+  /** Results that the agent accepted twice, or that two messages carried at one time. */
+  readonly duplicated: readonly DeliveryProblem[]
+  /** Entries before their cause or after the end of their task; messages whose results are not in the order of their ends. */
+  readonly outOfOrder: readonly DeliveryProblem[]
+  /** Results that are owed or leased at the end of the log, without a wake-up that would deliver them. */
+  readonly stranded: readonly DeliveryProblem[]
+  /** How many tasks the log has, how many of their results were owed, and how many of those were delivered. */
+  readonly counts: { readonly tasks: number; readonly owed: number; readonly delivered: number }
+}
+
+interface Account {
+  readonly taskId: string
+  owner: string
+  /** Its position among the ends; undefined while the task runs. */
+  endedAs: number | undefined
+  owes: boolean
+  /** Since when it is owed or leased, in ms since the epoch. */
+  since: number
+  /** The delivery that leased it. */
+  lease: string | undefined
+  /** How often the agent accepted it. */
+  accepted: number
+  /** The index of an acknowledgement that came before the host reported that the agent accepted the message. */
+  unproven: number | undefined
+  isPruned: boolean
+}
+
+type EntryOf<Type extends DeliveryLogEntry['type']> = Extract<DeliveryLogEntry, { type: Type }>
+
+export class DeliveryAccounts {
+  readonly #clockStepMs: number
+  readonly #accounts = new Map<string, Account>()
+  /** Accounts of ids that were registered again. */
+  readonly #earlier: Account[] = []
+  /** The deliveries that started a turn. */
+  readonly #turns = new Set<string>()
+  /** The deliveries that the agent accepted. */
+  readonly #accepted = new Set<string>()
+  /** The next wake-up of each owner. */
+  readonly #wakeUps = new Map<string, number>()
+  readonly #lost: DeliveryProblem[] = []
+  readonly #duplicated: DeliveryProblem[] = []
+  readonly #outOfOrder: DeliveryProblem[] = []
+  #ends = 0
+  /** The time of the latest entry so far. */
+  #at = -Infinity
+  /** The index of the current entry. */
+  #index = -1
+
+  constructor(clockStepMs: number) {
+    this.#clockStepMs = clockStepMs
+  }
+
+  add(entry: DeliveryLogEntry): void {
+    this.#index += 1
+    if (entry.at < this.#at - this.#clockStepMs) {
+      this.#report(this.#outOfOrder, subjectOf(entry), `has an entry of ${entry.at} after one of ${this.#at}`)
+    }
+    this.#at = Math.max(this.#at, entry.at)
+    switch (entry.type) {
+      case 'registered':
+        this.#register(entry)
+        return
+      case 'settled':
+        this.#settle(entry)
+        return
+      case 'leased':
+        for (const account of this.#find(entry.taskIds, 'was leased')) this.#lease(account, entry)
+        return
+      case 'turn-started':
+        this.#turns.add(entry.deliveryId)
+        this.#checkSequence(entry.taskIds)
+        return
+      case 'accepted':
+        if (entry.deliveryId !== undefined) this.#accepted.add(entry.deliveryId)
+        for (const account of this.#find(entry.taskIds, 'was accepted')) this.#accept(account)
+        return
+      case 'acknowledged':
+        for (const account of this.#find(entry.taskIds, 'was acknowledged')) this.#acknowledge(account, entry)
+        return
+      case 'returned':
+        for (const account of this.#find(entry.taskIds, 'was returned')) {
+          account.lease = undefined
+          account.since = entry.at
+        }
+        return
+      case 'moved':
+        for (const account of this.#find([entry.taskId], 'was moved', false)) account.owner = entry.owner
+        return
+      case 'dropped':
+        for (const account of this.#find(entry.taskIds, 'was dropped', false)) account.owes = false
+        return
+      case 'pruned':
+        for (const account of this.#find([entry.taskId], 'was pruned')) this.#prune(account)
+        return
+      case 'wake-up':
+        this.#wakeUps.set(entry.owner, entry.dueAt)
+    }
+  }
+
+  /** @param now when the log ended */
+  conclude(now: number, graceMs: number): DeliveryVerdict {
+    const stranded: DeliveryProblem[] = []
+    const all = [...this.#earlier, ...this.#accounts.values()]
+    for (const account of all) {
+      const { taskId, owner, since, lease, unproven } = account
+      if (unproven !== undefined && account.accepted === 0) {
+        this.#lost.push({ taskId, message: 'was acknowledged, and the agent had not accepted it', entry: unproven })
+      }
+      const isOpen = account.endedAs !== undefined && account.owes && account.accepted === 0 && !account.isPruned
+      const isExpected = now - since < graceMs || (this.#wakeUps.get(owner) ?? -Infinity) > now
+      if (!isOpen || isExpected || unproven !== undefined) continue
+      const state = lease === undefined ? 'owed' : `leased by ${lease}`
+      this.#report(stranded, taskId, `is ${state}, to ${owner}, since ${since}, and has no wake-up`)
+    }
+    const [lost, duplicated, outOfOrder] = [this.#lost, this.#duplicated, this.#outOfOrder]
+    const owed = all.filter(({ owes, accepted }) => owes || accepted > 0)
+    return {
+      isClean: [lost, duplicated, outOfOrder, stranded].every(({ length }) => length === 0),
+      lost,
+      duplicated,
+      outOfOrder,
+      stranded,
+      counts: {
+        tasks: all.length,
+        owed: owed.length,
+        delivered: owed.filter(({ accepted }) => accepted > 0).length,
+      },
+    }
+  }
+
+  #register({ taskId, owner, at }: EntryOf<'registered'>): void {
+    const before = this.#accounts.get(taskId)
+    if (before !== undefined) {
+      if (!before.isPruned) this.#report(this.#outOfOrder, taskId, 'was registered again before its record was pruned')
+      this.#earlier.push(before)
+    }
+    this.#accounts.set(taskId, {
+      ...{ taskId, owner, endedAs: undefined, owes: false, since: at },
+      ...{ lease: undefined, accepted: 0, unproven: undefined, isPruned: false },
+    })
+  }
+
+  #settle({ taskId, owes, at }: EntryOf<'settled'>): void {
+    for (const account of this.#find([taskId], 'ended', false)) {
+      if (account.endedAs !== undefined) this.#report(this.#outOfOrder, taskId, 'ended twice')
+      else Object.assign(account, { endedAs: (this.#ends += 1), owes, since: at })
+    }
+  }
+
+  #lease(account: Account, { deliveryId, at }: EntryOf<'leased'>): void {
+    const { lease, taskId } = account
+    if (lease !== undefined && lease !== deliveryId) {
+      this.#report(this.#duplicated, taskId, `was leased by ${deliveryId} while ${lease} carried it`)
+    }
+    account.lease = deliveryId
+    account.since = at
+  }
+
+  #acknowledge(account: Account, { deliveryId }: EntryOf<'acknowledged'>): void {
+    account.lease = undefined
+    if (deliveryId !== undefined && this.#accepted.has(deliveryId)) account.unproven = undefined
+    else if (deliveryId !== undefined && this.#turns.has(deliveryId)) account.unproven = this.#index
+    else this.#accept(account)
+  }
+
+  #accept(account: Account): void {
+    account.accepted += 1
+    account.unproven = undefined
+    if (account.accepted > 1) {
+      this.#report(this.#duplicated, account.taskId, `was delivered ${account.accepted} times`)
+    }
+  }
+
+  #prune(account: Account): void {
+    account.isPruned = true
+    if (account.owes && account.accepted === 0 && account.unproven === undefined) {
+      this.#report(this.#lost, account.taskId, 'was pruned before it was delivered')
+    }
+  }
+
+  /** The accounts of these tasks. Reports a task that is unknown, pruned, or should have ended and has not. */
+  #find(taskIds: readonly string[], event: string, mustHaveEnded = true): Account[] {
+    return taskIds.flatMap((taskId) => {
+      const account = this.#accounts.get(taskId)
+      const problem =
+        account === undefined
+          ? 'before it was registered'
+          : account.isPruned
+            ? 'after its record was pruned'
+            : mustHaveEnded && account.endedAs === undefined
+              ? 'before it ended'
+              : undefined
+      if (problem !== undefined) this.#report(this.#outOfOrder, taskId, `${event} ${problem}`)
+      return account === undefined ? [] : [account]
+    })
+  }
+
+  /** A message carries results in the order in which they ended. */
+  #checkSequence(taskIds: readonly string[]): void {
+    let latest = 0
+    for (const taskId of taskIds) {
+      const endedAs = this.#accounts.get(taskId)?.endedAs ?? 0
+      if (endedAs < latest) {
+        this.#report(this.#outOfOrder, taskId, 'follows a result that ended later, in one message')
+      }
+      latest = Math.max(latest, endedAs)
+    }
+  }
+
+  #report(problems: DeliveryProblem[], taskId: string, message: string): void {
+    problems.push({ taskId, message, entry: Math.max(0, this.#index) })
+  }
+}
+
+function subjectOf(entry: DeliveryLogEntry): string {
+  if ('taskId' in entry) return entry.taskId
+  return 'taskIds' in entry ? entry.taskIds.join(', ') : entry.owner
+}

@@ -1,0 +1,146 @@
+/** A task manager and its model side by side, and the commands of fast-check that do the same to both and compare them. */
+import assert from 'node:assert/strict'
+import type fc from 'fast-check'
+import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../async-tasks/manager.js'
+import type { TaskLease } from '../async-tasks/leases.js'
+import { createManualClock, type ManualClock } from './manual-clock.js'
+import * as ledger from './task-model.js'
+import type { Ledger, ModelLease, ModelTask } from './task-model.js'
+
+/** The model: a ledger, and the leases and reservations that the commands took. */
+export interface ManagerModel {
+  /** The expected state of the manager. */
+  readonly ledger: Ledger
+  /** The leases in the order in which they were requested; undefined for a refused one. */
+  readonly leases: (ModelLease | undefined)[]
+  /** The reservations in the order in which they were requested; null for a refused one. */
+  readonly reservations: (string | null)[]
+}
+
+/** The manager under test. */
+export interface ManagerSystem {
+  /** The manager. */
+  readonly manager: AsyncTaskManager
+  /** Its clock. */
+  readonly clock: ManualClock
+  /** The leases in the order in which they were requested; undefined for a refused one. */
+  readonly leases: (TaskLease | undefined)[]
+  /** The reservations in the order in which they were requested; null for a refused one. */
+  readonly reservations: (string | null)[]
+}
+
+/** A command for `fc.commands`. `managerCommands` has the kit's; `managerCommand` makes one of your own. */
+export type ManagerCommand = fc.Command<ManagerModel, ManagerSystem>
+
+/** Options of `createManagerPair`. */
+export interface ManagerPairOptions {
+  /** How many tasks may run at once; -1 for no limit. Default 2. */
+  readonly maxAsyncTasks?: number
+  /** Whether the result of a cancelled task is owed. Default false. */
+  readonly notifyCancelled?: boolean
+  /** Makes the manager, for a subclass or a wrapper. Default: `new AsyncTaskManager(options)`. */
+  readonly createManager?: (options: AsyncTaskManagerOptions) => AsyncTaskManager
+}
+
+/**
+ * Makes a manager and its model, for `fc.modelRun`.
+ * @example
+ * fc.modelRun(() => createManagerPair({ maxAsyncTasks: 2 }), commands)
+ */
+export function createManagerPair(options: ManagerPairOptions = {}): { model: ManagerModel; real: ManagerSystem } {
+  const {
+    maxAsyncTasks = 2,
+    notifyCancelled = false,
+    createManager = (given: AsyncTaskManagerOptions) => new AsyncTaskManager(given),
+  } = options
+  const clock = createManualClock(1000)
+  const manager = createManager({ maxAsyncTasks, notifyCancelled, clock })
+  return {
+    model: { ledger: ledger.emptyLedger(maxAsyncTasks, notifyCancelled, clock.now()), leases: [], reservations: [] },
+    real: { manager, clock, leases: [], reservations: [] },
+  }
+}
+
+/**
+ * Makes a command that does the same to a manager and its model, and then compares both.
+ * @param name its name in a counterexample
+ * @param act what it does to each; both functions must return the same
+ * @example
+ * const failAll = managerCommand('fail all', {
+ *   model: ({ ledger }) => …,
+ *   real: ({ manager }) => manager.getRunningTasks().map(({ id }) => manager.failTask(id, 'over')),
+ * })
+ */
+export function managerCommand(
+  name: string,
+  act: { readonly model: (model: ManagerModel) => unknown; readonly real: (system: ManagerSystem) => unknown },
+): ManagerCommand {
+  return {
+    check: () => true,
+    run: (model, real) => {
+      const expected = outcomeOf(() => act.model(model))
+      const actual = outcomeOf(() => act.real(real))
+      emptyOutbox(model.ledger)
+      assert.deepStrictEqual(actual, expected, `${name}: the manager does not answer as its model`)
+      compareManager(model, real, name)
+    },
+    toString: () => name,
+  }
+}
+
+/**
+ * Compares everything observable of a manager with its model, for a command that is not made by `managerCommand`.
+ * @param after the name of the command, for the error message
+ * @example
+ * run: (model, real) => {
+ *   doSomething(model, real)
+ *   compareManager(model, real, 'something')
+ * }
+ * @throws AssertionError at the first difference
+ */
+export function compareManager({ ledger: model }: ManagerModel, { manager }: ManagerSystem, after: string): void {
+  const shown = { records: manager.getAllTasks().map(show), room: manager.canLaunchAsync().allowed }
+  const expected = { records: model.tasks.map(({ record }) => show(record)), room: ledger.hasRoom(model) }
+  assert.deepStrictEqual(shown, expected, `after ${after}: records or room`)
+  for (const owner of [undefined, ...OWNERS]) {
+    const lists = { running: manager.getRunningTasks(owner), owed: manager.getPendingNotifications(owner) }
+    const wanted = { running: ledger.running(model, owner), owed: ledger.owed(model, owner) }
+    assert.deepStrictEqual(lists.running.map(idOf), wanted.running.map(idOfTask), `after ${after}: what runs`)
+    assert.deepStrictEqual(lists.owed.map(idOf), wanted.owed.map(idOfTask), `after ${after}: what is owed`)
+  }
+}
+
+/** The owners that the kit's commands use. */
+export const OWNERS = ['main', 'sub'] as const
+
+type Shown = Pick<ledger.ModelRecord, 'id' | 'owner' | 'status' | 'delivery' | 'launchedAt' | 'seq'> & {
+  readonly completedAt?: number
+  readonly notifiedAt?: number
+}
+
+const show = ({ id, owner, status, delivery, launchedAt, seq, completedAt, notifiedAt }: Shown) => ({
+  ...{ id, owner, status, delivery, launchedAt, seq, completedAt, notifiedAt },
+})
+
+export const idOf = ({ id }: { readonly id: string }): string => id
+export const idOfTask = ({ record }: ModelTask): string => record.id
+
+function outcomeOf(act: () => unknown): unknown {
+  try {
+    return { returned: act() }
+  } catch (error) {
+    return { threw: (error as Error).name }
+  }
+}
+
+/** Does what the manager does after each call: emits its events to no handler, then prunes the history. */
+function emptyOutbox(model: Ledger): void {
+  do {
+    for (const item of model.outbox.splice(0)) {
+      if (!('transition' in item) || item.transition.kind !== 'status' || item.transition.to === 'running') continue
+      item.task.isHandled = true
+      ledger.prune(model)
+    }
+    ledger.prune(model)
+  } while (model.outbox.length > 0)
+}

@@ -1,0 +1,87 @@
+/** The promises that a race holds back: each settles in a turn of its own, when it is chosen. */
+import type { Race } from './race-options.js'
+
+/** Something that can take the next turn. */
+export interface Turn {
+  /** The name of an actor, the label of a promise, or `clock`. */
+  readonly actor: string
+  readonly step: string
+  readonly take: () => void
+}
+
+export class RacePromises implements Pick<Race, 'schedule' | 'scheduleFunction' | 'pause'> {
+  /** How often each label was used. */
+  readonly #uses = new Map<string, number>()
+  readonly #unsettled = new Set<string>()
+  #ready: Turn[] = []
+  #isClosed = false
+
+  /** The promises that can settle now, in the order in which they became ready. */
+  get ready(): readonly Turn[] {
+    return this.#ready
+  }
+
+  /** The names of the promises whose tasks have not settled. */
+  get unsettled(): readonly string[] {
+    return [...this.#unsettled]
+  }
+
+  /** Keeps these names for others: a promise of that label gets a number. */
+  reserve(names: readonly string[]): void {
+    for (const name of names) this.#uses.set(name, 1)
+  }
+
+  schedule<T>(task: PromiseLike<T>, label = 'promise'): Promise<T> {
+    const name = this.#nameOf(label)
+    this.#unsettled.add(name)
+    return new Promise((resolve, reject) => {
+      const offer = (step: string, settle: () => void): void => {
+        this.#unsettled.delete(name)
+        this.#offer(name, step, settle)
+      }
+      task.then(
+        (value) => offer('resolves', () => resolve(value)),
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
+        (error: unknown) => offer('rejects', () => reject(error)),
+      )
+    })
+  }
+
+  scheduleFunction<Args extends unknown[], T>(
+    act: (...args: Args) => PromiseLike<T>,
+    label?: string,
+  ): (...args: Args) => Promise<T> {
+    const name = label ?? (act.name === '' ? 'call' : act.name)
+    return (...args) => this.schedule(act(...args), name)
+  }
+
+  pause(label: string): Promise<void> {
+    const name = this.#nameOf(label)
+    return new Promise((resolve) => this.#offer(name, 'goes on', resolve))
+  }
+
+  /** Promises that become ready from now on never settle. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #offer(actor: string, step: string, settle: () => void): void {
+    if (this.#isClosed) return
+    const turn: Turn = {
+      actor,
+      step,
+      take: () => {
+        this.#ready = this.#ready.filter((other) => other !== turn)
+        settle()
+      },
+    }
+    this.#ready.push(turn)
+  }
+
+  /** A name that is unique in this run, and the same in every run that gets here in the same order. */
+  #nameOf(label: string): string {
+    const uses = (this.#uses.get(label) ?? 0) + 1
+    this.#uses.set(label, uses)
+    return uses === 1 ? label : `${label} #${uses}`
+  }
+}

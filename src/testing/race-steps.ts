@@ -1,0 +1,59 @@
+/** The steps of an actor, whether it is a list or a generator, as one function that returns the next step. */
+import { isThenable } from '../callbacks/isolated-call.js'
+import type { Race, RaceActor, RaceGenerator, RaceStep } from './race-options.js'
+
+/** A step that an actor can take next. */
+export interface NextStep {
+  readonly label: string
+  /** Takes the step. @returns what the step returned, maybe a promise */
+  readonly run: () => unknown
+}
+
+/** Returns the next step; `undefined` when the actor is done. Asking again without running it returns the same step. */
+export type Steps = () => NextStep | undefined
+
+export function stepsOf<World>(actor: RaceActor<World>, world: World, race: Race): Steps {
+  return typeof actor === 'function' ? stepsOfGenerator(actor, world, race) : stepsOfList(actor, world, race)
+}
+
+function stepsOfList<World>(steps: readonly RaceStep<World>[], world: World, race: Race): Steps {
+  let taken = 0
+  return () => {
+    const step = steps[taken]
+    if (step === undefined) return undefined
+    const run = typeof step === 'function' ? step : step.run
+    const label = typeof step === 'function' ? step.name : step.label
+    return {
+      label: label === '' ? `step ${taken + 1}` : label,
+      run: () => {
+        taken += 1
+        return run(world, race)
+      },
+    }
+  }
+}
+
+function stepsOfGenerator<World>(create: RaceGenerator<World>, world: World, race: Race): Steps {
+  let steps: Generator<unknown, unknown> | AsyncGenerator<unknown, unknown> | undefined
+  let label = 'starts'
+  let isDone = false
+  const update = (result: IteratorResult<unknown, unknown>): void => {
+    isDone = result.done === true
+    label = !isDone && typeof result.value === 'string' ? result.value : 'goes on'
+  }
+  return () => {
+    if (isDone) return undefined
+    return {
+      label,
+      run: () => {
+        // Stays true when the generator throws.
+        isDone = true
+        steps ??= create(world, race)
+        const result = steps.next()
+        if (isThenable(result)) return result.then(update)
+        update(result)
+        return undefined
+      },
+    }
+  }
+}

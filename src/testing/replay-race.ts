@@ -1,0 +1,82 @@
+/** `replayRace`: runs a race once, in a given order. */
+import { InvalidInputError } from '../errors.js'
+import { checkRaceOptions } from './check-race-options.js'
+import type { RaceOptions } from './race-options.js'
+import type { Chooser } from './race-order.js'
+import { orderOf, raceErrorOf, timelineOf } from './race-report.js'
+import { runRace } from './race-run.js'
+
+/** A race and the order to run it in. */
+export interface ReplayOptions<World, Input = undefined> extends RaceOptions<World, Input> {
+  /**
+   * The name for each turn: of an actor, of a promise, or `clock`. A name that cannot take its turn is skipped. After the last
+   * name, the actor of the last turn goes on.
+   */
+  readonly order: readonly string[]
+  /** The input for `setup` and `actors`. */
+  readonly input?: Input
+}
+
+/** What happened in a replay that passed. */
+export interface ReplaySummary {
+  /** The name that took each turn. */
+  readonly order: readonly string[]
+  /** The names of `order` that never took their turn. */
+  readonly skipped: readonly string[]
+  /** A table with one line for each event: time, actor, step, and notes. */
+  readonly timeline: string
+}
+
+/**
+ * Runs a race once, in a given order. The regression test of a failure calls it.
+ * @returns what happened
+ * @throws RaceError when the race fails; InvalidInputError for an invalid option
+ * @example
+ * await replayRace({ ...race, order: ['alice', 'bob', 'alice', 'clock'] })
+ */
+export async function replayRace<World, Input = undefined>(
+  options: ReplayOptions<World, Input>,
+): Promise<ReplaySummary> {
+  const { order, input } = options
+  checkRaceOptions(options)
+  if (!Array.isArray(order) || !order.every((name) => typeof name === 'string')) {
+    throw new InvalidInputError('options.order', order, 'a list of names')
+  }
+  const run = await runRace(options, new FixedOrder(order), input as Input)
+  if (run.failure !== undefined) {
+    throw raceErrorOf({ options, run, input, found: { runs: 1, failed: 1 }, heading: 'failed in this order:' })
+  }
+  const taken = orderOf(run)
+  return { order: taken, skipped: missing(order, taken), timeline: timelineOf(run) }
+}
+
+class FixedOrder implements Chooser {
+  /** The names that have not taken their turn. */
+  readonly #left: string[]
+
+  constructor(order: readonly string[]) {
+    this.#left = [...order]
+  }
+
+  follow(name: string): void {
+    if (this.#left[0] === name) this.#left.shift()
+  }
+
+  choose(names: readonly string[]): number {
+    const at = this.#left.findIndex((name) => names.includes(name))
+    if (at === -1) return 0
+    const name = this.#left[at] ?? ''
+    this.#left.splice(0, at + 1)
+    return names.indexOf(name)
+  }
+}
+
+/** The names of `order` that `taken` lacks. */
+function missing(order: readonly string[], taken: readonly string[]): string[] {
+  const left = [...taken]
+  return order.filter((name) => {
+    const at = left.indexOf(name)
+    if (at !== -1) left.splice(at, 1)
+    return at === -1
+  })
+}
