@@ -1,7 +1,6 @@
 /**
- * What is owed to each owner, and which message carries it: `owed -> leased -> delivered` (A5, A6).
- *
- * R4  An entry is in at most one lease, and an owner has at most one exclusive lease.
+ * What is owed to each owner, and which message carries it: `owed -> leased -> delivered` (A5, A6). An entry is in at most one
+ * lease, and an owner has at most one exclusive lease (R4).
  */
 import type { Journal } from './journal.js'
 import type { DeliveryStatus, Settlement } from './records.js'

@@ -47,8 +47,9 @@ describe('due times', () => {
       ['a', 10],
       ['b', 20],
       ['a', 25],
-    ] as const)
-      {times.set(key, at)}
+    ] as const) {
+      times.set(key, at)
+    }
     expect([times.size, times.next]).toEqual([3, 20])
     expect(times.take(19)).toBeUndefined()
     expect(['b', 'a', 'c', undefined]).toEqual([30, 30, 30, 30].map((now) => times.take(now)))
