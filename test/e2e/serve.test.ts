@@ -195,7 +195,7 @@ describe('npm start', () => {
     ],
     [
       { CONFIG_FILE: '/nowhere.json' },
-      'agent-tasks: Setting CONFIG_FILE: got "/nowhere.json", expected the path of a JSON file that can be read.',
+      'agent-tasks: Setting CONFIG_FILE: got "/nowhere.json", expected the path of a readable JSON file.',
     ],
   ])('stops at %j, says why, and exits with 2', async (env, message) => {
     const child = spawnServer(env)

@@ -136,10 +136,10 @@ describe('a configured subagent', () => {
     expect(promptOf(request)).toBe(
       [
         'Fix it',
-        'How to go about it:\n- Be brief',
-        'Use these tools alone:\n- grep',
-        'What to return:\n- patch: a diff',
-        'What you need to know:\n- branch: main\n- files: ["a.ts"]',
+        'Instructions:\n- Be brief',
+        'Use only these tools:\n- grep',
+        'Return:\n- patch: a diff',
+        'Context:\n- branch: main\n- files: ["a.ts"]',
       ].join('\n\n'),
     )
   })

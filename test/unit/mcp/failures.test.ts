@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createLog } from '../../../src/http/log.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { createHttpSessions } from '../../../src/mcp/http-sessions.js'
 import { listenWith } from '../../../src/mcp/http.js'
 import { createInstancePool } from '../../../src/mcp/instance-pool.js'
 import { createListInstancesTool } from '../../../src/mcp/list-instances.js'
-import { createReport } from '../../../src/mcp/report.js'
 import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { ALICE, send, setUpApp, TASKS } from './wire.js'
@@ -49,7 +49,7 @@ describe('what is thrown inside', () => {
   it('is written to standard error when nobody takes the log', () => {
     const said = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => said.mockRestore())
-    createReport()('warn', 'This is odd', new Error('for a reason'))
+    createLog('info')('warn', 'This is odd', new Error('for a reason'))
     expect(said.mock.calls).toEqual([['agent-tasks warn: This is odd: for a reason']])
   })
 })
@@ -138,7 +138,7 @@ describe('an instance that is ready only when the server has been closed', () =>
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
     const instances = config.instances.map((instance) => ({ ...instance, url }))
-    const pool = createInstancePool(instances, { folder: '/', clock, report: (_level, line) => void logged.push(line) })
+    const pool = createInstancePool(instances, { folder: '/', clock, log: (_level, line) => void logged.push(line) })
     await asked
     const closed = pool.close()
     clock.advance(3000)

@@ -2,15 +2,13 @@
 import { request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { createHttpAccess } from '../../../src/mcp/http-access.js'
-import { listenWith, type HttpServer } from '../../../src/mcp/http.js'
+import { listenWith, type McpHttpServer } from '../../../src/mcp/http.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
-import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
 import { until } from '../../support/lifelines.js'
 import { setUpApp } from './wire.js'
 
-const servers: HttpServer[] = []
+const servers: McpHttpServer[] = []
 
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()))
@@ -175,9 +173,22 @@ describe('the server', () => {
     await expect(fetch(url)).rejects.toThrow()
   })
 
-  it('does not listen for others than this machine without a token', () => {
-    const { http } = agentConfigSchema.parse({})
-    expect(() => createHttpAccess({ ...http, host: '0.0.0.0' })).toThrow('http.host')
-    expect(() => createHttpAccess({ ...http, host: '0.0.0.0', tokens: ['t'] })).not.toThrow()
+  it('listens on other addresses than loopback only with a token', async () => {
+    const { app } = setUpApp()
+    await expect(listenWith(app, { host: '0.0.0.0', port: 0 })).rejects.toThrow('Setting http.host: got "0.0.0.0"')
+    const guarded = await listenWith(setUpApp({}, { http: { tokens: ['t'] } }).app, { host: '0.0.0.0', port: 0 })
+    servers.push(guarded)
+    expect(guarded.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+  })
+
+  it('is closed by `await using`', async () => {
+    const { app } = setUpApp()
+    let url: string
+    {
+      await using server = await listenWith(app, { port: 0 })
+      url = server.url
+      expect((await post(url, INITIALIZE)).status).toBe(200)
+    }
+    await expect(fetch(url)).rejects.toThrow()
   })
 })

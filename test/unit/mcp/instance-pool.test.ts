@@ -27,8 +27,8 @@ function setUp(instances: (folder: string) => AgentConfigInput['instances']) {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-pool-'))
   const logged: string[] = []
   const config = agentConfigSchema.parse({ instances: instances(folder) })
-  const report = (_level: string, line: string): void => void logged.push(line)
-  const pool = createInstancePool(config.instances, { folder, clock: systemClock, report })
+  const log = (_level: string, line: string): void => void logged.push(line)
+  const pool = createInstancePool(config.instances, { folder, clock: systemClock, log })
   onTestFinished(async () => {
     await pool.close()
     rmSync(folder, { recursive: true })
@@ -87,7 +87,7 @@ describe('the instances', () => {
     const { list } = setUp(() => [])
     expect((await list()).llmContent).toBe('No instances are configured.')
     expect((await list({ instance_id: 'x' })).error?.message).toContain(
-      'expected the ID of an instance. There are none.',
+      'expected the ID of an instance. No instances are configured.',
     )
   })
 })

@@ -277,7 +277,7 @@ describe('a task that asks', () => {
     const { result } = await get(taskId, ELICITING)
     expect(result).toMatchObject({
       status: 'input_required',
-      statusMessage: 'Waits for an answer: A?',
+      statusMessage: 'Waiting for an answer: A?',
       inputRequests: {
         'question-1': {
           method: 'elicitation/create',
@@ -326,7 +326,7 @@ describe('a task that asks', () => {
     const taskId = await create()
     await settle()
     const { result } = await get(taskId)
-    expect(result).toMatchObject({ status: 'working', statusMessage: 'Waits for an answer: A?' })
+    expect(result).toMatchObject({ status: 'working', statusMessage: 'Waiting for an answer: A?' })
     expect(result).not.toHaveProperty('inputRequests')
   })
 

@@ -76,7 +76,7 @@ describe('the client socket', () => {
     const client = await server.client()
     expect(await client.ask({ type: 'task_list', cursor: '2' })).toMatchObject({
       ...{ type: 'error', requestId: 'test-1', code: 'INVALID_CURSOR' },
-      message: 'cursor: expected a nextCursor that this server gave since it was started.',
+      message: 'cursor: expected the nextCursor of an earlier page of this server.',
     })
   })
 

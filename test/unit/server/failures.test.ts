@@ -33,7 +33,7 @@ describe('a server does not start', () => {
   it('with a configuration file that is no JSON', async () => {
     const file = await fileWith('{')
     await expect(start({ CONFIG_FILE: file })).rejects.toThrow(
-      `Setting CONFIG_FILE: got ${JSON.stringify(file)}, expected the path of a file that holds JSON.`,
+      `Setting CONFIG_FILE: got ${JSON.stringify(file)}, expected the path of a file that contains JSON.`,
     )
   })
 
@@ -44,7 +44,7 @@ describe('a server does not start', () => {
       [file, '/no/key', 'TLS_KEY_PATH: got "/no/key"'],
     ] as const) {
       await expect(start({ TLS_CERT_PATH, TLS_KEY_PATH })).rejects.toThrow(
-        `Setting ${setting}, expected the path of a PEM file that can be read.`,
+        `Setting ${setting}, expected the path of a readable PEM file.`,
       )
     }
   })
@@ -55,7 +55,7 @@ describe('a server does not start', () => {
     expect(error).toMatchObject({
       code: 'INVALID_SETTING',
       setting: 'TLS_CERT_PATH',
-      message: expect.stringContaining('expected a PEM certificate and the key that belongs to it.') as string,
+      message: expect.stringContaining('expected a PEM certificate and its private key.') as string,
       cause: expect.any(Error) as Error,
     })
     expect(JSON.stringify(error) + String(error)).not.toContain('SECRET')
@@ -70,7 +70,7 @@ describe('a client socket', () => {
     await client.next()
     clock.advance(5000)
     expect(await client.next()).toEqual({
-      ...{ type: 'error', message: 'No token came in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' },
+      ...{ type: 'error', message: 'No token was sent in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' },
     })
     expect(await client.closed).toMatchObject({ code: 1008 })
   })
@@ -80,7 +80,7 @@ describe('a client socket', () => {
     const client = await server.client({ headers: { authorization: 'Bearer right' } })
     expect(await client.ask({ type: 'authenticate', token: 'right' })).toMatchObject({ success: true })
     expect(await client.ask({ type: 'authenticate', token: 'wrong' })).toMatchObject({
-      ...{ success: false, error: 'That is no token of this server.', code: 'UNAUTHORIZED' },
+      ...{ success: false, error: 'Invalid token.', code: 'UNAUTHORIZED' },
     })
     expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })
     const open = await (await startTestServer()).client()
@@ -94,7 +94,7 @@ describe('a client socket', () => {
     await client.ask({ type: 'subscribe_instance', instanceId: 'a' })
     expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
       ...{ type: 'error', code: 'TOO_MANY_SUBSCRIPTIONS', error: 'Too many subscriptions' },
-      message: 'This connection has 1 subscriptions, the most it may have.',
+      message: 'This connection has reached its limit of 1 subscriptions.',
     })
     await client.ask({ type: 'unsubscribe_instance', instanceId: 'a' })
     expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
@@ -172,7 +172,7 @@ describe('POST /register', () => {
     for (let count = 0; count < 1000; count += 1) registerWorker(server.instances, {}, { websocketUrl: 'ws://x' })
     expect(await server.post('/register', {})).toMatchObject({
       status: 429,
-      body: { error: '1000 workers are registered and have not connected', code: 'TOO_MANY_REGISTRATIONS' },
+      body: { error: '1000 registered workers have not connected', code: 'TOO_MANY_REGISTRATIONS' },
     })
     expect(server.instances.list()).toHaveLength(1001)
   })
@@ -183,7 +183,7 @@ describe('POST /register', () => {
     await server.instances.dispose()
     expect(await server.post('/register', {})).toMatchObject({
       status: 500,
-      body: { error: 'The server failed to answer', code: 'INTERNAL_ERROR' },
+      body: { error: 'Internal error', code: 'INTERNAL_ERROR' },
     })
     expect(lines).toEqual([
       'agent-tasks error: A request failed: The instance manager was disposed: it takes no instances.',
@@ -214,7 +214,7 @@ describe('GET /metrics', () => {
 
 describe('the events of a task', () => {
   it('that were forgotten since are begun anew, with how the task stands', () => {
-    const log = createEventLog(createManualClock())
+    const log = createEventLog({ clock: createManualClock(), isKnown: () => true })
     const ended = { id: 'task_1', completedAt: 2 } as never
     expect(eventsToResume(log, ended, '5')).toBeUndefined()
     expect(eventsToResume(log, { id: 'task_1' } as never, '0')).toEqual([])
@@ -222,7 +222,7 @@ describe('the events of a task', () => {
   })
 
   it('end once for a reader that cannot take what it has missed', () => {
-    const log = createEventLog(createManualClock())
+    const log = createEventLog({ clock: createManualClock(), isKnown: () => true })
     const message: TaskProgressMessage = {
       ...{ type: 'task_progress', taskId: 'task_1', instanceId: 'calc', commandId: 'cmd_1', commandIndex: 0 },
       ...{ totalCommands: 1, status: 'running', timestamp: 0, tool_name: 'add', intention: 'x'.repeat(100) },

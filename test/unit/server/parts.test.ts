@@ -1,10 +1,10 @@
-// The small parts of the server, each by its own clock.
+// The small parts of the server. Each test owns its clock.
 import { describe, expect, it } from 'vitest'
+import { parseJson, toJson } from '../../../src/http/json.js'
+import { createLog } from '../../../src/http/log.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { createEventLog } from '../../../src/server/event-log.js'
 import { createHeartbeat } from '../../../src/server/heartbeat.js'
-import { parseJson, toJson } from '../../../src/server/json.js'
-import { createLog } from '../../../src/server/log.js'
 import { createConnectionCounts, createRateLimiter } from '../../../src/server/rates.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { startTestServer, taskOf } from './test-server.js'
@@ -18,9 +18,12 @@ const complete = (taskId: string): TaskCompleteMessage => ({
   summary: { totalCommands: 1, successfulCommands: 1, duration: 0 },
 })
 
+const createLogOf = (isKnown: (taskId: string) => boolean = () => true) =>
+  createEventLog({ clock: createManualClock(), isKnown })
+
 describe('the event log', () => {
   it('S9: keeps every start and end of a live task, and the last thousand of its reports', () => {
-    const log = createEventLog(createManualClock())
+    const log = createLogOf()
     log.append(progress('a'))
     for (let count = 0; count < 1500; count += 1) log.append(progress('a', { progress: count }))
     log.append(progress('a', { status: 'success' }))
@@ -33,7 +36,7 @@ describe('the event log', () => {
 
   it('S9: forgets an ended task after a while, and keeps a live one', () => {
     const clock = createManualClock()
-    const log = createEventLog(clock, 1000)
+    const log = createEventLog({ clock, isKnown: () => true, retentionMs: 1000 })
     log.append(progress('live'))
     log.append(complete('over'))
     clock.advance(999)
@@ -45,8 +48,18 @@ describe('the event log', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('S9: keeps no more than 50,000 events of ended tasks', () => {
-    const log = createEventLog(createManualClock())
+  it('S9: removes the events of a task that clients cannot request any more', () => {
+    const known = new Set(['a', 'b'])
+    const log = createLogOf((taskId) => known.has(taskId))
+    log.append(complete('a'))
+    known.delete('a')
+    expect(log.lastSeq('a')).toBe(1)
+    log.append(complete('b'))
+    expect([log.lastSeq('a'), log.lastSeq('b')]).toEqual([0, 1])
+  })
+
+  it('S9: keeps at most 50,000 events of ended tasks', () => {
+    const log = createLogOf()
     for (let task = 0; task < 51; task += 1) {
       for (let count = 1; count < 1000; count += 1) log.append(progress(`t${task}`))
       log.append(complete(`t${task}`))
@@ -58,15 +71,15 @@ describe('the event log', () => {
   it('writes an event once, however many are told', () => {
     let written = 0
     const result = { toJSON: () => (written += 1) }
-    const event = createEventLog(createManualClock()).append(progress('a', { result }))
+    const event = createLogOf().append(progress('a', { result }))
     expect(event.frame).toBe(event.frame)
     expect(written).toBe(1)
   })
 
   it('keeps no frame once everyone has been told, and writes it again for whoever comes later', () => {
-    const event = createEventLog(createManualClock()).append(progress('a'))
+    const event = createLogOf().append(progress('a'))
     const { frame } = event
-    event.release()
+    event.releaseFrame()
     expect(event.frame).not.toBe(frame)
     expect(event.frame).toEqual(frame)
   })
