@@ -50,8 +50,7 @@ export function createAccess(options: AccessOptions): Access {
   const needsToken = digests.length > 0
 
   // DNS rebinding needs a name: an IP address in `Host` is safe.
-  const isAllowedName = (name: string): boolean =>
-    isLoopback(name) || isIP(name) !== 0 || hosts.has(name.toLowerCase())
+  const isAllowedName = (name: string): boolean => isLoopback(name) || isIP(name) !== 0 || hosts.has(name.toLowerCase())
 
   const isToken = (token: string): boolean => {
     const given = digest(token)

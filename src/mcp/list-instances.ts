@@ -34,7 +34,8 @@ export function createListInstancesTool(pool: InstancePool, maxChars: number): T
       const all = pool.list()
       const shown = instance_id === undefined ? all : all.filter(({ id }) => id === instance_id)
       if (instance_id !== undefined && shown.length === 0) {
-        const known = all.length === 0 ? 'No instances are configured.' : `Known: ${all.map(({ id }) => id).join(', ')}.`
+        const known =
+          all.length === 0 ? 'No instances are configured.' : `Known: ${all.map(({ id }) => id).join(', ')}.`
         const message = `params.instance_id: got ${preview(instance_id)}, expected the ID of an instance. ${known}`
         return errorResult('parameter_validation', message)
       }

@@ -153,7 +153,10 @@ interface McpToolOptions {
   readonly description?: string
 }
 
-function toMcpTool(tool: Tool, { title, output, annotations, description = tool.description }: McpToolOptions): McpTool {
+function toMcpTool(
+  tool: Tool,
+  { title, output, annotations, description = tool.description }: McpToolOptions,
+): McpTool {
   return {
     name: tool.name,
     inputSchema: tool.inputSchema,

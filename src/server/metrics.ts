@@ -79,18 +79,18 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
           'Duration of commands, by outcome.',
           outcomes.flatMap((outcome) => durations[outcome].samples({ outcome })),
         ),
-        family('agent_tasks_late_results_total', 'counter', 'Results dropped because they came after the call had been abandoned.', [
-          [{}, tasks.lateResults],
-        ]),
+        family(
+          'agent_tasks_late_results_total',
+          'counter',
+          'Results dropped because they came after the call had been abandoned.',
+          [[{}, tasks.lateResults]],
+        ),
         family('agent_tasks_dropped_frames_total', 'counter', 'Progress messages not sent to slow readers.', [
           [{}, droppedFrames],
         ]),
-        family(
-          'agent_tasks_slow_readers_closed_total',
-          'counter',
-          'Subscribers closed because they did not read.',
-          [[{}, slowReaders]],
-        ),
+        family('agent_tasks_slow_readers_closed_total', 'counter', 'Subscribers closed because they did not read.', [
+          [{}, slowReaders],
+        ]),
         family(
           'agent_tasks_refused_total',
           'counter',

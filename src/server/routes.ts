@@ -72,9 +72,7 @@ export const listRoute = createRoute({
   responses: {
     ...refusals,
     200: json('One page.', taskListSchema),
-    400: problem(
-      'A parameter is invalid: `INVALID_REQUEST`; or the cursor is unknown: `INVALID_CURSOR`.',
-    ),
+    400: problem('A parameter is invalid: `INVALID_REQUEST`; or the cursor is unknown: `INVALID_CURSOR`.'),
   },
 })
 
@@ -147,7 +145,7 @@ export const registerRoute = createRoute({
   operationId: 'registerWorker',
   summary: 'Register a remote worker',
   description:
-    'Returns the URL of the worker\'s socket, and the secret for its `hello`. An unused registration expires.',
+    "Returns the URL of the worker's socket, and the secret for its `hello`. An unused registration expires.",
   tags: ['instances'],
   request: { body: { content: { 'application/json': { schema: registerRequestSchema } } } },
   responses: {
@@ -156,9 +154,7 @@ export const registerRoute = createRoute({
     201: json('The worker was registered.', registerResponseSchema),
     400: problem('The body is invalid: `INVALID_REQUEST`, `MALFORMED_JSON`, `TOO_DEEP`.'),
     409: problem('The id is in use: `INSTANCE_ID_IN_USE`.'),
-    429: problem(
-      'Too many unused registrations: `TOO_MANY_REGISTRATIONS`; or too many requests: `RATE_LIMITED`.',
-    ),
+    429: problem('Too many unused registrations: `TOO_MANY_REGISTRATIONS`; or too many requests: `RATE_LIMITED`.'),
     503: problem('The server is shutting down: `SHUTTING_DOWN`.'),
   },
 })

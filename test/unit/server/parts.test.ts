@@ -22,7 +22,7 @@ const createLogOf = (isKnown: (taskId: string) => boolean = () => true) =>
   createEventLog({ clock: createManualClock(), isKnown })
 
 describe('the event log', () => {
-  it('S9: keeps every start and end of a live task, and the last thousand of its reports', () => {
+  it('S9: keeps every start and end of a live task, and the last 1,000 of its reports', () => {
     const log = createLogOf()
     log.append(progress('a'))
     for (let count = 0; count < 1500; count += 1) log.append(progress('a', { progress: count }))
@@ -34,7 +34,7 @@ describe('the event log', () => {
     expect(kept.at(-1)).toMatchObject({ seq: 1502, message: { status: 'success' } })
   })
 
-  it('S9: forgets an ended task after a while, and keeps a live one', () => {
+  it('S9: removes an ended task after a time, and keeps a live one', () => {
     const clock = createManualClock()
     const log = createEventLog({ clock, isKnown: () => true, retentionMs: 1000 })
     log.append(progress('live'))
@@ -68,7 +68,7 @@ describe('the event log', () => {
     expect(log.lastSeq('t1')).toBe(1000)
   })
 
-  it('writes an event once, however many are told', () => {
+  it('serialises an event once, for all subscribers', () => {
     let written = 0
     const result = { toJSON: () => (written += 1) }
     const event = createLogOf().append(progress('a', { result }))
@@ -76,7 +76,7 @@ describe('the event log', () => {
     expect(written).toBe(1)
   })
 
-  it('keeps no frame once everyone has been told, and writes it again for whoever comes later', () => {
+  it('frees the frame after delivery, and serialises it again for a later reader', () => {
     const event = createLogOf().append(progress('a'))
     const { frame } = event
     event.releaseFrame()
@@ -86,7 +86,7 @@ describe('the event log', () => {
 })
 
 describe('rates', () => {
-  it('gives each address its own, and fills it evenly', () => {
+  it('limits each address on its own, and refills evenly', () => {
     const clock = createManualClock()
     const limiter = createRateLimiter(60, clock)
     for (let count = 0; count < 60; count += 1) expect(limiter.take('a')).toBe(0)
@@ -102,7 +102,7 @@ describe('rates', () => {
     expect(limiter.take('a')).toBe(1000)
   })
 
-  it('counts a connection off once', () => {
+  it('counts the end of a connection once', () => {
     const counts = createConnectionCounts(2)
     const leave = counts.enter('a')
     counts.enter('a')
@@ -116,7 +116,7 @@ describe('rates', () => {
 })
 
 describe('the heartbeat', () => {
-  it('beats for all that is kept, and holds no timer when nothing is', () => {
+  it('calls all that is open, and has no timer when nothing is', () => {
     const clock = createManualClock()
     const heartbeat = createHeartbeat(clock, 100)
     const beats: string[] = []
@@ -132,7 +132,7 @@ describe('the heartbeat', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('cuts a client that does not answer a ping, and keeps one that does', async () => {
+  it('terminates a client that does not answer a ping, and keeps one that does', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ clock })
     const alive = await server.client()
@@ -151,14 +151,14 @@ describe('the heartbeat', () => {
 })
 
 describe('JSON', () => {
-  it('counts levels outside strings alone', () => {
+  it('counts levels outside strings only', () => {
     expect(parseJson('["[[[[", "\\"[[[", {"a":[1]}]', 3)).toEqual({ value: ['[[[[', '"[[[', { a: [1] }] })
     expect(parseJson('[[[1]]]', 2)).toMatchObject({ code: 'TOO_DEEP' })
     expect(parseJson('[[1],[1],[1]]', 2)).toEqual({ value: [[1], [1], [1]] })
     expect(parseJson('', 2)).toMatchObject({ code: 'MALFORMED_JSON' })
   })
 
-  it('writes what JSON has no word for as something a person can read', () => {
+  it('writes what JSON cannot represent as something readable', () => {
     const circular: Record<string, unknown> = { big: 12n }
     circular['self'] = circular
     expect(toJson(circular)).toBe('{"big":"12","self":"[circular]"}')
@@ -166,13 +166,13 @@ describe('JSON', () => {
 })
 
 describe('the log', () => {
-  it('lets through what its level says, with the message of an error and no more', () => {
+  it('writes the lines of its level and above, with the message of an error', () => {
     const lines: string[] = []
     const log = createLog('warn', (line) => lines.push(line))
     log('error', 'This failed', new Error('for a reason'))
     log('warn', 'This is odd')
     log('info', 'This is so')
-    createLog('silent', (line) => lines.push(line))('error', 'Nobody hears this')
+    createLog('silent', (line) => lines.push(line))('error', 'Not written')
     expect(lines).toEqual(['agent-tasks error: This failed: for a reason', 'agent-tasks warn: This is odd'])
   })
 })
