@@ -100,7 +100,7 @@ describe('resolveServerConfig', () => {
     [
       'TLS_KEY_PATH',
       { env: { TLS_CERT_PATH: '/cert' } },
-      'Setting TLS_KEY_PATH: got undefined, expected a path as well, because TLS_CERT_PATH is set.',
+      'Setting TLS_KEY_PATH: got undefined, expected a path, because TLS_CERT_PATH is set.',
     ],
     [
       'HOST',
