@@ -58,6 +58,16 @@ describe('close', () => {
     await server.close()
   })
 
+  it('is called by `await using`', async () => {
+    let url: string
+    {
+      await using server = await startTaskServer({ port: 0, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })
+      url = server.httpUrl
+      expect((await fetch(`${url}/health`)).status).toBe(200)
+    }
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
   it('does not wait for a client that does not answer the close', async () => {
     const server = await startTestServer()
     const client = await server.client()
