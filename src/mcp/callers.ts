@@ -1,33 +1,39 @@
 /**
- * Who calls, and so whose tasks a call sees. A connection over stdio and a session over HTTP are clients of their own; where
- * the protocol has neither (streamable HTTP since 2026-07-28), a bearer token names the client. Whoever sends none is
- * anonymous: for them an id that nobody can guess is the key to its task, and nothing is listed.
+ * The client behind a request, which decides whose tasks the request can see.
+ *
+ * A stdio connection and an HTTP session are one client each. Streamable HTTP has no sessions since protocol version 2026-07-28: there a
+ * bearer token identifies the client. A client without a token is anonymous; it can use a task only by its full id, which cannot be
+ * guessed, and gets no lists.
  */
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { bearerTokenOf } from '../http/access.js'
 import { toToolResult } from './mcp-tool.js'
 import type { McpResult, McpTool } from './mcp-tool.js'
 
 export interface Caller {
-  /** The owner of its tasks. */
+  /** The owner of the client's tasks. */
   readonly owner: string
-  /** It shares its owner with others. */
+  /** Whether other clients share this owner. */
   readonly isAnonymous: boolean
 }
 
-/** Clients that say nothing of themselves. */
+/** All clients that do not identify themselves. */
 export const ANONYMOUS: Caller = { owner: 'anonymous', isAnonymous: true }
 
-/** The client that a token stands for; the token itself is in no record. */
-export function callerOfToken(token: string): Caller {
+/** The client of a request that is in no session. Its owner is derived from the token, so that no record contains the token. */
+export function callerOf(request: IncomingMessage): Caller {
+  const token = bearerTokenOf(request)
+  if (token === undefined) return ANONYMOUS
   return { owner: `client-${createHash('sha256').update(token).digest('hex').slice(0, 16)}`, isAnonymous: false }
 }
 
-const HOW_TO_BE_KNOWN =
-  'This client does not say who it is, so no tasks are listed for it. Name tasks by their full IDs, or configure the client ' +
-  'to send a bearer token: each token is a client of its own.'
+const HOW_TO_IDENTIFY =
+  'This client is anonymous, so no tasks are listed for it. Use the full ID of a task, or configure the client to send a bearer ' +
+  'token: each token identifies one client.'
 
-/** The tools for an anonymous caller: a task is found by its whole id, and all others are as if they were not there. */
+/** Restricts tools to what an anonymous caller may do: use tasks by their full id. */
 export function guardTools(tools: readonly McpTool[], manager: AsyncTaskManager): McpTool[] {
   return tools.map((tool) => ({
     ...tool,
@@ -48,7 +54,7 @@ function refuse(
   const unknown = named
     .filter((id) => typeof id === 'string')
     .find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
-  if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_BE_KNOWN}`)
+  if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)
   const isList = named.length === 0 && (name === 'check_async_tasks' || name === 'wait_for_async_tasks')
-  return isList ? toToolResult(HOW_TO_BE_KNOWN) : undefined
+  return isList ? toToolResult(HOW_TO_IDENTIFY) : undefined
 }

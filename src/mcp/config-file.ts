@@ -1,4 +1,4 @@
-/** Reads `agent-tasks.config.json`. The first thing that is wrong stops the start: which file, which field, what came. */
+/** Reads `agent-tasks.config.json`. An error names the file, the field and the value. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { ConfigFileError } from '../errors.js'
@@ -7,20 +7,20 @@ import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 
-/** A configuration, and where its relative paths start. */
+/** A configuration and its source. */
 export interface LoadedConfig {
-  /** What it says, with every default filled in. */
+  /** Every setting, after defaults. */
   readonly config: AgentConfig
-  /** The file it came from; undefined when there was none. */
+  /** The file that was read; undefined when there is none. */
   readonly file: string | undefined
-  /** Where its relative paths start. */
+  /** The directory that its relative paths start from. */
   readonly folder: string
 }
 
 /**
- * Reads the file that is named, or `agent-tasks.config.json` in the working directory; without either everything is at
- * its default.
- * @throws ConfigFileError when the named file is not there, is no JSON, or holds a value that is not allowed
+ * Reads a configuration file. Without a path it reads `agent-tasks.config.json` in `cwd`, and returns the defaults if there is no such
+ * file.
+ * @throws ConfigFileError when the file cannot be read, is not JSON, or contains an invalid value
  */
 export function loadAgentConfig(path?: string, cwd: string = process.cwd()): LoadedConfig {
   const file = resolve(cwd, path ?? CONFIG_FILE_NAME)
@@ -31,16 +31,16 @@ export function loadAgentConfig(path?: string, cwd: string = process.cwd()): Loa
 }
 
 /**
- * Checks the content of a configuration file.
- * @param file what to call it in messages
- * @throws ConfigFileError about the first thing that is wrong
+ * Checks the content of a configuration file and fills in the defaults.
+ * @param file the name of the file in errors
+ * @throws ConfigFileError for the first invalid value
  */
 export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   const parsed = agentConfigSchema.safeParse(content)
   if (parsed.success) return parsed.data
   const { field, received, expected } = describeIssue(parsed.error, content, '')
   const name = field.replace(/^\./, '') || 'the file'
-  // A token must not end up in a log.
+  // Secrets must not end up in a log.
   const shown = /^http\.tokens|\.headers|\.env/.test(name) ? '(not shown)' : preview(received)
   throw new ConfigFileError(file, `${name}: got ${shown}, expected ${expected}.`)
 }

@@ -1,11 +1,11 @@
-/** The subagents of the configuration: programs, each started once for a goal. */
+/** The subagents of the configuration: programs, started once for each task. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
 import type { SubagentDefinition, SubagentRequest } from '../tools/subagents.js'
 
-/** Makes the subagents, by name. Nothing is started. */
+/** Creates the subagents, by name. Starts no program. */
 export function configuredSubagents(
   { subagents }: AgentConfig,
   folder: string,
@@ -25,21 +25,21 @@ function toDefinition(subagent: SubagentConfig, folder: string, clock: Clock): S
   return { name, description, run: (request, context) => run({ ...request, goalPrompt: promptOf(request) }, context) }
 }
 
-/** A program has one argument for all that was asked for: the goal, and below it how to go about it. */
+/** All of a request as one text, since a program takes it as one argument. */
 export function promptOf(request: SubagentRequest): string {
   const { goal_prompt, behaviour_prompts = [], tool_whitelist, expected_outputs = {}, context = {} } = request
   const section = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : [`${title}\n${lines.map((line) => `- ${line}`).join('\n')}`]
   return [
     goal_prompt,
-    ...section('How to go about it:', behaviour_prompts),
-    ...section('Use these tools alone:', tool_whitelist ?? []),
+    ...section('Instructions:', behaviour_prompts),
+    ...section('Use only these tools:', tool_whitelist ?? []),
     ...section(
-      'What to return:',
+      'Return:',
       Object.entries(expected_outputs).map(([variable, meaning]) => `${variable}: ${meaning}`),
     ),
     ...section(
-      'What you need to know:',
+      'Context:',
       Object.entries(context).map(
         ([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
       ),

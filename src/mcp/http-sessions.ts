@@ -1,38 +1,39 @@
 /**
- * Sessions of clients of 2025 over streamable HTTP: each is a client of its own. It ends when the client says so, or when it
- * has been silent for long and nothing of it runs; then its tasks are cancelled, and what it was owed is owed to nobody.
+ * Sessions over streamable HTTP (MCP 2025-11-25, "Session Management"), one for each client. A session ends when the client deletes it, or
+ * after a time without requests in which none of its tasks runs. Its tasks are cancelled then, and its undelivered results are dropped.
  */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
+import { sendJson } from '../http/json.js'
 import type { Caller } from './callers.js'
 import { createMcpServer, type McpApp } from './mcp-server.js'
 
 export interface HttpSessions {
-  /** Serves a request that is no request of 2026-07-28. */
+  /** Serves a request of a protocol version of 2025. */
   serve(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void>
   close(): Promise<void>
 }
 
-/** The most sessions that are open at once. */
+/** The most open sessions. */
 const MAX_SESSIONS = 1000
 
 interface Session {
   readonly transport: NodeStreamableHTTPServerTransport
   readonly owner: string
-  /** Whose token it was opened with: nobody else may use it. */
+  /** The client that opened the session: requests with another token are refused. */
   readonly openedBy: string
   inFlight: number
   idle: LongTimer | undefined
 }
 
 /**
- * @param idleMs how long a session may be silent, in ms
- * @param most how many may be open at once
+ * @param idleMs how long a session stays open without requests, in ms
+ * @param maxSessions the most open sessions
  */
-export function createHttpSessions(app: McpApp, idleMs: number, most = MAX_SESSIONS): HttpSessions {
-  const { manager, clock, report } = app.backend
+export function createHttpSessions(app: McpApp, idleMs: number, maxSessions = MAX_SESSIONS): HttpSessions {
+  const { manager, clock, log } = app.backend
   const sessions = new Map<string, Session>()
 
   const end = (id: string): void => {
@@ -42,7 +43,7 @@ export function createHttpSessions(app: McpApp, idleMs: number, most = MAX_SESSI
     clearLongTimeout(clock, session.idle)
     for (const task of manager.getRunningTasks(session.owner)) manager.cancelTask(task.id)
     manager.releaseOwner(session.owner)
-    void session.transport.close().catch((error: unknown) => report('warn', 'closing a session', error))
+    void session.transport.close().catch((error: unknown) => log('warn', 'closing a session', error))
   }
   const endWhenIdle = (id: string, session: Session): void => {
     clearLongTimeout(clock, session.idle)
@@ -71,7 +72,7 @@ export function createHttpSessions(app: McpApp, idleMs: number, most = MAX_SESSI
       stop?.()
       end(id)
     }
-    server.onerror = (error) => report('warn', 'session', error)
+    server.onerror = (error) => log('warn', 'session', error)
     await server.connect(transport)
     return session
   }
@@ -81,11 +82,11 @@ export function createHttpSessions(app: McpApp, idleMs: number, most = MAX_SESSI
       const id = request.headers['mcp-session-id']
       const known = typeof id === 'string' ? sessions.get(id) : undefined
       if (id !== undefined && known?.openedBy !== openedBy) {
-        answer(response, 404, 'There is no such session. Initialize a new one.')
+        sendError(response, 404, 'Session not found. Initialize a new one.')
         return
       }
-      if (known === undefined && sessions.size >= most) {
-        answer(response, 503, 'There are too many sessions.')
+      if (known === undefined && sessions.size >= maxSessions) {
+        sendError(response, 503, 'There are too many sessions.')
         return
       }
       const session = known ?? (await open(openedBy))
@@ -97,7 +98,7 @@ export function createHttpSessions(app: McpApp, idleMs: number, most = MAX_SESSI
         if (sessionId !== undefined && sessions.has(sessionId)) endWhenIdle(sessionId, session)
       })
       await session.transport.handleRequest(request, response, body)
-      // What did not begin a session needs none.
+      // The request was not an initialize: no session was created.
       if (known === undefined && session.transport.sessionId === undefined) await session.transport.close()
     },
     close: async () => {
@@ -108,8 +109,12 @@ export function createHttpSessions(app: McpApp, idleMs: number, most = MAX_SESSI
   }
 }
 
-/** An answer that the protocol has no part in. */
-export function answer(response: ServerResponse, status: number, message: string): void {
-  response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message } }))
+/** Answers with an error that belongs to no JSON-RPC request. */
+export function sendError(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers?: Readonly<Record<string, string>>,
+): void {
+  sendJson(response, status, { jsonrpc: '2.0', id: null, error: { code: -32000, message } }, headers)
 }

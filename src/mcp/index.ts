@@ -2,10 +2,10 @@
 
 // Servers
 export { startMcpStdioServer } from './stdio.js'
-export type { StdioServer, StdioServerOptions } from './stdio.js'
+export type { McpStdioServer, McpStdioServerOptions } from './stdio.js'
 export { startMcpHttpServer } from './http.js'
-export type { HttpServer, HttpServerOptions } from './http.js'
-export type { BackendOptions } from './backend.js'
+export type { McpHttpServer, McpHttpServerOptions } from './http.js'
+export type { McpServerOptions } from './backend.js'
 
 // Configuration
 export { loadAgentConfig, parseAgentConfig } from './config-file.js'

@@ -1,21 +1,21 @@
 /**
- * The instances of the configuration. They are connected in the background, so that a slow or broken one keeps nobody from
- * the rest, and connected again when somebody asks for one that has failed or gone.
+ * The instances of the configuration. They are connected in the background, so that a slow or broken one does not delay the others. One
+ * that has failed or disconnected is connected again when a call needs it.
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import { createDelay } from '../instances/delay.js'
 import { InstanceManager } from '../instances/instance-manager.js'
 import { mcpInstance, type MCPInstanceOptions } from '../instances/mcp-instance.js'
+import type { Log } from '../http/log.js'
 import type { InstanceConfig } from '../protocol/agent-config.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import type { Report } from './report.js'
 
-/** An instance, whether it can be used or not. */
+/** The state of a configured instance. */
 export interface PooledInstance {
   readonly id: string
   readonly state: 'connecting' | 'connected' | 'failed'
-  /** Why it cannot be used. */
+  /** Why it failed. */
   readonly error?: string
 }
 
@@ -24,14 +24,14 @@ export interface InstancePool {
   /** Every instance, in the order of the configuration. */
   list(): readonly PooledInstance[]
   /**
-   * Resolves when the named instance, or without a name any, is connected or has failed. One that failed before is tried
-   * once more. Never rejects.
+   * Resolves when the instance has connected or failed; without an id, when one instance has connected or all have failed. Tries again to
+   * connect an instance that failed before. Never rejects.
    */
   ready(id?: string): Promise<void>
   close(): Promise<void>
 }
 
-/** How long closing waits for instances that are still being connected, in ms. */
+/** How long `close` waits for instances that are still connecting, in ms. */
 const CLOSE_MS = 3000
 
 interface Member {
@@ -40,14 +40,14 @@ interface Member {
   error: string | undefined
 }
 
-/** Begins to connect all of them. */
+/** Starts connecting all instances and returns at once. */
 export function createInstancePool(
   configs: readonly InstanceConfig[],
-  { folder, clock, report }: { readonly folder: string; readonly clock: Clock; readonly report: Report },
+  { folder, clock, log }: { readonly folder: string; readonly clock: Clock; readonly log: Log },
 ): InstancePool {
   const instances = new InstanceManager({
     clock,
-    onError: (error, { source, instanceId }) => report('error', `${source} of instance ${instanceId}`, error),
+    onError: (error, { source, instanceId }) => log('error', `${source} of instance ${instanceId}`, error),
   })
   const members = new Map<string, Member>(
     configs.map((config) => [config.id, { config, connecting: undefined, error: undefined }]),
@@ -59,12 +59,12 @@ export function createInstancePool(
     member.error = undefined
     try {
       const instance = await mcpInstance(toOptions(member.config, folder, clock))
-      // Closing did not wait for it to start.
+      // `close` did not wait for it.
       if (isClosed) await instance.close()
       else instances.connect(instance)
     } catch (error) {
       member.error = describeFailure(error)
-      report('error', `instance ${id} cannot be used`, error)
+      log('error', `instance ${id} failed to connect`, error)
     }
   }
   const isConnected = ({ config: { id } }: Member): boolean => instances.get(id)?.isConnected === true
@@ -75,7 +75,7 @@ export function createInstancePool(
     const member = members.get(id)
     if (member === undefined || isClosed) return
     member.error = reason
-    report('warn', `instance ${id} is gone: ${reason}`)
+    log('warn', `instance ${id} disconnected: ${reason}`)
   })
   for (const member of members.values()) void begin(member)
 
@@ -92,7 +92,7 @@ export function createInstancePool(
         id === undefined ? [...members.values()] : [members.get(id)].filter((member) => member !== undefined)
       if (isClosed || wanted.length === 0 || wanted.some(isConnected)) return
       const attempts = wanted.map(begin)
-      // The first that is connected is enough; when none is, all have been tried.
+      // The first that connects is enough.
       await new Promise<void>((done) => {
         for (const [index, attempt] of attempts.entries()) {
           void attempt.then(() => {
@@ -105,7 +105,7 @@ export function createInstancePool(
     },
     close: async () => {
       isClosed = true
-      // One that never gets ready is a child of this process, and ends with it.
+      // An instance that never starts is a child of this process, and ends with it.
       const patience = createDelay(clock, CLOSE_MS)
       await Promise.race([
         Promise.all([...members.values()].map(({ connecting = Promise.resolve() }) => connecting)),

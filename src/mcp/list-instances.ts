@@ -1,4 +1,4 @@
-/** The tool list_instances: what submit_commands can run commands on, and which tools are there. */
+/** The tool list_instances: the instances that submit_commands can use, and their tools. */
 import { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import type { ToolDescription } from '../instances/instance.js'
@@ -7,7 +7,7 @@ import { preview } from '../preview.js'
 import { defineTool, errorResult, type Tool } from '../tools/tool.js'
 import type { InstancePool, PooledInstance } from './instance-pool.js'
 
-export const listInstancesSchema = z.strictObject({
+const listInstancesSchema = z.strictObject({
   instance_id: z
     .string()
     .optional()
@@ -19,7 +19,7 @@ export const listInstancesSchema = z.strictObject({
 const NAME = 'list_instances'
 const DESCRIPTION_CHARS = 200
 
-/** How long a list waits for instances that are still being connected, is their own affair: it shows them as such. */
+/** The list does not wait for instances that are still connecting: it shows their state. */
 export function createListInstancesTool(pool: InstancePool, maxChars: number): Tool<typeof listInstancesSchema> {
   return defineTool({
     name: NAME,
@@ -34,7 +34,8 @@ export function createListInstancesTool(pool: InstancePool, maxChars: number): T
       const all = pool.list()
       const shown = instance_id === undefined ? all : all.filter(({ id }) => id === instance_id)
       if (instance_id !== undefined && shown.length === 0) {
-        const known = all.length === 0 ? 'There are none.' : `Known: ${all.map(({ id }) => id).join(', ')}.`
+        const known =
+          all.length === 0 ? 'No instances are configured.' : `Known: ${all.map(({ id }) => id).join(', ')}.`
         const message = `params.instance_id: got ${preview(instance_id)}, expected the ID of an instance. ${known}`
         return errorResult('parameter_validation', message)
       }

@@ -1,13 +1,13 @@
 /**
- * The low-level server of the SDK. The SDK advises against it, but its high-level one turns the -32021 of a tool into a
- * result with `isError`, and has no way to answer a call with a task.
+ * The low-level `Server` of the SDK. The SDK recommends its high-level `McpServer`, but that turns a tool's error -32021 into a result with
+ * `isError`, and cannot answer a call with a task.
  */
 import { Server, type Implementation, type ServerOptions } from '@modelcontextprotocol/server'
 
-// eslint-disable-next-line @typescript-eslint/no-deprecated -- as said above
+// eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
 export type LowLevelServer = Server
 
 export function createLowLevelServer(info: Implementation, options: ServerOptions): LowLevelServer {
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- as said above
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   return new Server(info, options)
 }

@@ -1,4 +1,4 @@
-/** One MCP server object for one caller, on the low-level `Server` of the SDK: tools, resources, and the Tasks extension. */
+/** The MCP server object of one client, on the SDK's low-level `Server`: tools, resources, and the Tasks extension. */
 import {
   MissingRequiredClientCapabilityError,
   ProtocolError,
@@ -8,30 +8,26 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import { preview } from '../preview.js'
+import { packageVersion } from '../version.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import { isStarted, listed, type McpTool } from './mcp-tool.js'
-import { feedResources } from './resource-feed.js'
-import { registerResources, resourceChanges } from './resources.js'
+import { feedResources, registerResources, resourceChanges } from './resources.js'
 import { createTaskTools } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-extension-wire.js'
-import { packageVersion } from '../version.js'
 
 /** What all connections of one server share. */
 export interface McpApp {
   readonly backend: Backend
   readonly extension: TasksExtension
   readonly createTools: (owner: string) => readonly McpTool[]
-  /** Ends every task and every program. */
+  /** Cancels every task and stops every program. */
   close(): Promise<void>
 }
 
-/**
- * Puts a server together.
- * @param createTools the tools for one owner; default: those of this package
- */
+/** @param createTools the tools for one owner; default: those of this package */
 export function createMcpApp(
   backend: Backend,
   createTools: McpApp['createTools'] = (owner) => createTaskTools(backend, owner),
@@ -49,14 +45,17 @@ export function createMcpApp(
 
 const INSTRUCTIONS = [
   'Runs work in the background. Start it with the tool task (a subagent) or submit_commands (tool calls on an instance), with',
-  'async: true, and go on with other work. check_async_tasks shows how it is doing, wait_for_async_tasks waits for results,',
-  'read_task_output reads what a task has written, answer_async_task answers what a task asks, cancel_async_task stops it.',
+  'async: true, and continue with other work. check_async_tasks shows the status, wait_for_async_tasks waits for results,',
+  'read_task_output reads the output of a task, answer_async_task answers the question of a task, cancel_async_task stops it.',
 ].join(' ')
 
-/** How changes of resources reach a client: by `resources/subscribe` (2025), by `subscriptions/listen` (2026), or elsewhere. */
+/**
+ * How a client receives notifications about resources: for those it subscribed to with `resources/subscribe` (2025), for all of its own
+ * over a `subscriptions/listen` stream (2026-07-28), or not from this server object.
+ */
 export type ChangeDelivery = 'subscribe' | 'listen' | 'none'
 
-/** Makes the server of one caller. Closing it stops its notifications, and none of its tasks. */
+/** Creates the server of one client. Closing it ends its notifications; its tasks continue. */
 export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDelivery): LowLevelServer {
   const { backend, extension } = app
   const { owner, isAnonymous } = caller
@@ -80,12 +79,12 @@ export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDel
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
-    // The types of the SDK do not know that the answer may be a task (SEP-2663).
+    // The SDK's types do not allow a task as the answer (SEP-2663).
     return callTool(tool, args, context, extension, owner) as Promise<CallToolResult>
   })
-  registerResources(server, backend, owner, !isAnonymous)
+  registerResources(server, backend, owner, { isListed: !isAnonymous })
   extension.register(server, owner)
-  if (delivery !== 'none') notifyOfTasks(server, backend, owner, delivery)
+  if (delivery !== 'none') sendChanges(server, backend, owner, delivery)
   return server
 }
 
@@ -107,12 +106,7 @@ async function callTool(
   return tool.call(args, call)
 }
 
-function notifyOfTasks(
-  server: LowLevelServer,
-  backend: Backend,
-  owner: string,
-  delivery: 'subscribe' | 'listen',
-): void {
+function sendChanges(server: LowLevelServer, backend: Backend, owner: string, delivery: 'subscribe' | 'listen'): void {
   const subscribed = new Set<string>()
   if (delivery === 'subscribe') {
     server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
@@ -124,18 +118,18 @@ function notifyOfTasks(
       return {}
     })
   }
-  // A client that has just gone is told nothing, and that is all there is to say.
-  const drop = (): undefined => undefined
-  const feed = feedResources(
+  // Sending fails when the client has just disconnected.
+  const ignore = (): undefined => undefined
+  const stop = feedResources(
     resourceChanges(backend),
     (change) => change.owner === owner,
     {
-      onListChange: () => void server.sendResourceListChanged().catch(drop),
+      onListChange: () => void server.sendResourceListChanged().catch(ignore),
       onUpdate: (uri) => {
-        if (delivery === 'listen' || subscribed.has(uri)) void server.sendResourceUpdated({ uri }).catch(drop)
+        if (delivery === 'listen' || subscribed.has(uri)) void server.sendResourceUpdated({ uri }).catch(ignore)
       },
     },
     backend.clock,
   )
-  server.onclose = () => feed.close()
+  server.onclose = stop
 }

@@ -1,26 +1,26 @@
-/** A tool as the MCP server offers it: what it is called with, what it gives back, and whether it can be a task. */
+/** A tool of the MCP server: how it is called, what it returns, and whether a call can become a task. */
 import type { CallToolResult, InputRequiredResult, ToolAnnotations } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import { jsonSchemaOf } from '../protocol/json-schema.js'
 
-/** The circumstances of one call. */
+/** What belongs to one call besides its arguments. */
 export interface McpCall {
-  /** Aborts when the client gives the call up, or its connection ends. */
+  /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal
-  /** Answers to what an earlier round of this call asked for (MCP: multi round-trip requests). */
+  /** The client's answers to the requests that an earlier round of this call returned (MCP: multi round-trip requests). */
   readonly inputResponses?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What a call gives back: a result, or a request for input that must come first. */
+/** The result of a call, or a request for input that the client must answer first. */
 export type McpResult = CallToolResult | InputRequiredResult
 
-/** A task that a call has started in the registry, and what becomes of its end. */
+/** A task that a call has started. */
 export interface StartedTask {
   readonly taskId: string
   /**
-   * The result of the call, once the task has completed or failed. A tool's own failure is a result with `isError`; what
-   * this throws is a JSON-RPC error.
+   * The result of the call once the task has completed or failed. A failure of the tool itself is a result with `isError`; an exception
+   * becomes a JSON-RPC error.
    */
   readonly toResult: (task: SettledTaskInfo) => CallToolResult
 }
@@ -31,17 +31,17 @@ export interface McpTool {
   readonly title?: string
   readonly description: string
   readonly inputSchema: z.ZodType
-  /** Of `structuredContent`. */
+  /** The schema of `structuredContent`. */
   readonly outputSchema?: z.ZodType
   readonly annotations?: ToolAnnotations
-  /** Does the work. What it throws is a JSON-RPC error. */
+  /** Checks the arguments and does the work. An exception becomes a JSON-RPC error. */
   call(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<McpResult>
   /**
-   * Starts the work as a task instead, for a client that declares the Tasks extension; undefined says that this call is to
-   * be answered in place. Without it no call becomes a task.
+   * Starts the work as a task, for a client that declares the Tasks extension; undefined means that this call is answered directly.
+   * Without this method no call becomes a task.
    */
   start?(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<StartedTask | McpResult | undefined>
-  /** It cannot be answered in place: a client that does not declare the extension gets -32021. */
+  /** Calls can only run as tasks: a client that does not declare the extension gets error -32021. */
   readonly requiresTask?: boolean
 }
 
@@ -58,7 +58,7 @@ interface ListedTool {
 
 const schemas = new WeakMap<z.ZodType, Readonly<Record<string, unknown>>>()
 
-/** What tools/list says of a tool. */
+/** The entry of a tool in `tools/list`. */
 export function listed(tool: McpTool): ListedTool {
   const { name, title, description, annotations, outputSchema } = tool
   return {
@@ -71,14 +71,14 @@ export function listed(tool: McpTool): ListedTool {
   }
 }
 
-/** Tools are made anew for each client; their schemas are not. */
+/** Cached: every client gets its own tools, but their schemas are shared. */
 function objectSchemaOf(schema: z.ZodType): ListedTool['inputSchema'] {
   let json = schemas.get(schema)
   if (json === undefined) schemas.set(schema, (json = jsonSchemaOf(schema)))
   return { ...json, type: 'object' }
 }
 
-/** A failure of the tool's own, in words. */
+/** A failure of the tool itself. */
 export function toToolResult(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
 }

@@ -1,32 +1,35 @@
 /**
- * Tasks as resources: `task://<id>` is what a task is and has written, as JSON. A client that subscribes is told when one
- * changes, and when there are others.
+ * Tasks as MCP resources: `task://<id>` is the state of a task and the end of its output, as JSON. Clients are notified when a task
+ * changes, and when the list of tasks does.
  */
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import { merge, map, filter } from 'rxjs'
+import { filter, map, merge, type Observable } from 'rxjs'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { visibleTasks } from '../async-tasks/task-lookup.js'
+import type { Clock } from '../clock.js'
 import type { Backend } from './backend.js'
 import type { LowLevelServer } from './low-level-server.js'
 
 const SCHEME = 'task://'
 const MIME_TYPE = 'application/json'
 const PAGE_SIZE = 100
+/** Changes within this time are sent as one notification, in ms. */
+const GATHER_MS = 100
 
-export const taskUri = (taskId: string): string => `${SCHEME}${encodeURIComponent(taskId)}`
+const taskUri = (taskId: string): string => `${SCHEME}${encodeURIComponent(taskId)}`
 
-/** What a client can be told of its tasks. */
-export interface ResourceChange {
+/** A change of a task's resource. */
+interface ResourceChange {
   readonly owner: string
   readonly uri: string
-  /** There is one more, or one less. */
+  /** Whether the task was added to the list or removed from it. */
   readonly isListChange: boolean
 }
 
-/** Every change of a task that a reader of its resource would see. */
-export function resourceChanges({ manager }: Backend) {
+/** Every change that a reader of a task's resource would see. */
+export function resourceChanges({ manager }: Backend): Observable<ResourceChange> {
   const toChange = ({ taskId, owner }: { taskId: string; owner: string }): ResourceChange => ({
     owner,
     uri: taskUri(taskId),
@@ -45,14 +48,62 @@ export function resourceChanges({ manager }: Backend) {
   )
 }
 
-/** Registers resources/list, resources/templates/list and resources/read. `sees`: whose tasks are listed; none when undefined. */
-export function registerResources(server: LowLevelServer, backend: Backend, owner: string, isListed: boolean): void {
+interface ResourceListener {
+  readonly onUpdate: (uri: string) => void
+  readonly onListChange: () => void
+}
+
+/**
+ * Notifies a listener of changes, several of one resource within a short time as one.
+ * @param isWanted selects the changes
+ * @returns an unsubscribe function
+ */
+export function feedResources(
+  changes: Observable<ResourceChange>,
+  isWanted: (change: ResourceChange) => boolean,
+  listener: ResourceListener,
+  clock: Clock,
+): () => void {
+  const updated = new Set<string>()
+  let hasListChanged = false
+  let timer: unknown
+  const flush = (): void => {
+    timer = undefined
+    const uris = [...updated]
+    updated.clear()
+    if (hasListChanged) listener.onListChange()
+    hasListChanged = false
+    for (const uri of uris) listener.onUpdate(uri)
+  }
+  const subscription = changes.subscribe((change) => {
+    if (!isWanted(change)) return
+    if (change.isListChange) hasListChanged = true
+    updated.add(change.uri)
+    timer ??= clock.setTimeout(flush, GATHER_MS)
+  })
+  return () => {
+    subscription.unsubscribe()
+    if (timer !== undefined) clock.clearTimeout(timer)
+    timer = undefined
+  }
+}
+
+/**
+ * Registers resources/list, resources/templates/list and resources/read for one owner's tasks.
+ * @param options.isListed whether resources/list shows the tasks; when not, they can only be read by their URIs
+ */
+export function registerResources(
+  server: LowLevelServer,
+  backend: Backend,
+  owner: string,
+  { isListed }: { readonly isListed: boolean },
+): void {
   const { manager } = backend
   server.setRequestHandler('resources/list', ({ params }) => {
     const tasks = isListed ? visibleTasks(manager, owner) : []
     const start = params?.cursor === undefined ? 0 : Number(params.cursor)
     if (!Number.isSafeInteger(start) || start < 0) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'cursor: expected one that a list has given.')
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'cursor: expected the nextCursor of an earlier result.')
     }
     const end = start + PAGE_SIZE
     return {
@@ -72,7 +123,7 @@ export function registerResources(server: LowLevelServer, backend: Backend, owne
         uriTemplate: `${SCHEME}{task_id}`,
         name: 'task',
         title: 'A background task',
-        description: 'Its status, what it asks, its result, and the end of what it has written.',
+        description: 'Its status, questions and result, and the end of its output.',
         mimeType: MIME_TYPE,
       },
     ],
@@ -84,7 +135,7 @@ export function registerResources(server: LowLevelServer, backend: Backend, owne
   })
 }
 
-/** Reading a resource is no message to the model: it acknowledges nothing. */
+/** Reading a resource does not acknowledge a result: hosts read resources without showing them to the model. */
 function contentOf({ manager, config: { maxMessageChars } }: Backend, task: AsyncTaskInfo): Record<string, unknown> {
   const { id, subagentName, goalPrompt, status, launchedAt, completedAt, progress, questions } = task
   const written = manager.readOutput(id, { maxBytes: maxMessageChars })

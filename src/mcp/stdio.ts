@@ -1,42 +1,42 @@
-/** The server over stdio: one client, whose end is the end of everything. */
+/** The MCP server over stdio. It has one client, and ends with it. */
 import type { Readable, Writable } from 'node:stream'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { createBackend, type BackendOptions } from './backend.js'
-import { createMcpApp, createMcpServer, type McpApp } from './mcp-server.js'
+import { createBackend, type McpServerOptions } from './backend.js'
+import { createMcpApp, createMcpServer } from './mcp-server.js'
 
-/** Whom a stdio server talks to, and what it serves. */
-export interface StdioServerOptions extends BackendOptions {
-  /** Default: `process.stdin`. */
+/** Options of `startMcpStdioServer`. */
+export interface McpStdioServerOptions extends McpServerOptions {
+  /** The stream to read messages from. Default: `process.stdin`. */
   readonly input?: Readable
-  /** Nothing but protocol is written to it. Default: `process.stdout`. */
+  /** The stream to write messages to; nothing else is written to it. Default: `process.stdout`. */
   readonly output?: Writable
 }
 
-/** A server that talks to one client. */
-export interface StdioServer {
-  /** Resolves when the client is gone, or `close` was called, and nothing of its tasks is left. */
+/** A server with one client. */
+export interface McpStdioServer {
+  /** Resolves when the client has disconnected or `close` was called, and every task and program has ended. */
   readonly closed: Promise<void>
-  /** Ends every task, and hangs up. */
+  /** Cancels every task, stops every program and disconnects; resolves when that is done. */
   close(): Promise<void>
+  /** The same as `close()`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The owner of all tasks: there is one client. */
+/** The owner of all tasks. */
 const OWNER = 'main'
 
 /**
- * Serves MCP over stdio, to clients of both generations (2025 and 2026-07-28).
- * @throws InvalidInputError for a configuration that does not fit; nothing was started then
+ * Serves MCP over stdio, for clients of protocol versions 2025 and 2026-07-28.
+ * @throws InvalidInputError for an invalid configuration
  */
-export function startMcpStdioServer(options: StdioServerOptions = {}): StdioServer {
-  return serveApp(createMcpApp(createBackend(options)), options)
-}
-
-function serveApp(app: McpApp, { input = process.stdin, output = process.stdout }: StdioServerOptions): StdioServer {
-  const { report } = app.backend
+export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStdioServer {
+  const { input = process.stdin, output = process.stdout } = options
+  const app = createMcpApp(createBackend(options))
+  const { log } = app.backend
   const transport = new StdioServerTransport(input, output)
   const handle = serveStdio(
     ({ era }) => createMcpServer(app, { owner: OWNER, isAnonymous: false }, era === 'modern' ? 'listen' : 'subscribe'),
-    { transport, onerror: (error) => report('warn', 'connection', error) },
+    { transport, onerror: (error) => log('warn', 'connection', error) },
   )
   let closing: Promise<void> | undefined
   let markClosed: () => void = () => undefined
@@ -44,12 +44,12 @@ function serveApp(app: McpApp, { input = process.stdin, output = process.stdout 
   const close = (): Promise<void> =>
     (closing ??= (async () => {
       for (const stream of [input, output]) for (const event of ['end', 'close']) stream.off(event, onGone)
-      await handle.close().catch((error: unknown) => report('warn', 'hanging up', error))
+      await handle.close().catch((error: unknown) => log('warn', 'disconnecting', error))
       await app.close()
       markClosed()
     })())
   const onGone = (): void => void close()
-  // A client that is killed says nothing: the end of its pipes is all there is.
+  // When the client is killed, the end of its pipes is the only sign.
   for (const stream of [input, output]) for (const event of ['end', 'close']) stream.on(event, onGone)
-  return { closed, close }
+  return { closed, close, [Symbol.asyncDispose]: close }
 }

@@ -1,22 +1,22 @@
-/** The tools of the server for one client, over the tools of `src/tools`: its tasks are those of its owner. */
+/** The tools of one client, made of the neutral tools of `src/tools`. Each neutral tool checks its input; nothing is checked here. */
+import type { ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { boundNotification } from '../async-tasks/notifications.js'
-import { describeIssue } from '../protocol/parse.js'
-import { checkAsyncTasksSchema, createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
+import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } from '../tools/check-async-tasks.js'
 import type { FollowUps } from '../tools/follow-ups.js'
-import { createSubmitCommandsTool, submitCommandsSchema } from '../tools/submit-commands.js'
-import { createTaskTool, taskSchema } from '../tools/task-tool.js'
-import { validationError, type Tool, type ToolResult } from '../tools/tool.js'
-import { createWaitForAsyncTasksTool, waitForAsyncTasksSchema } from '../tools/wait-for-async-tasks.js'
+import { createSubmitCommandsTool } from '../tools/submit-commands.js'
+import { createTaskTool } from '../tools/task-tool.js'
+import { defineTool, type Tool } from '../tools/tool.js'
+import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
-import { createListInstancesTool, listInstancesSchema } from './list-instances.js'
-import type { McpCall, McpResult, McpTool, StartedTask } from './mcp-tool.js'
+import { createListInstancesTool } from './list-instances.js'
+import type { McpTool, StartedTask } from './mcp-tool.js'
 import * as outputs from './tool-outputs.js'
-import { structure, toCallToolResult } from './tool-outputs.js'
+import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
 
-/** Cancelling and answering are tools of their own here, so that looking is read-only. */
+/** Cancelling and answering are separate tools, so that check_async_tasks is read-only. */
 const FOLLOW_UPS: FollowUps = {
   cancel: 'cancel_async_task',
   answer: { tool: 'answer_async_task', params: {} },
@@ -44,42 +44,23 @@ const answerSchema = z.strictObject({ task_id: oneTask, question_id, answer, dec
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 const STARTS_WORK = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
 
-/** The most that the description of the tool `task` says of one subagent, in characters. */
+/** The longest description of one subagent in the description of the tool `task`, in characters. */
 const SUBAGENT_CHARS = 300
 
-/** Makes the tools of one owner. */
+/** Creates the tools for one owner's tasks. */
 export function createTaskTools(backend: Backend, owner: string): McpTool[] {
   const { manager, taskManager, pool, subagents, config } = backend
   const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds } = config
-  const getAsyncTaskManager = () => manager
-  const limits = { maxMessageChars, followUps: FOLLOW_UPS }
+  const common = { getAsyncTaskManager: () => manager, owner, maxMessageChars, followUps: FOLLOW_UPS }
   const timeouts = { defaultTimeoutSeconds, maxTimeoutSeconds }
   const task = createTaskTool({
-    ...{ getAsyncTaskManager, owner, ...limits, ...timeouts },
+    ...{ ...common, ...timeouts },
     resolveSubagent: (name) => subagents.get(name),
     listSubagents: () => [...subagents.keys()],
   })
-  const submit = createSubmitCommandsTool({ getAsyncTaskManager, taskManager, owner, ...limits, ...timeouts })
-  const check = createCheckAsyncTasksTool({ getAsyncTaskManager, owner, ...limits })
-  const wait = createWaitForAsyncTasksTool({ getAsyncTaskManager, owner, ...limits })
-  const instances = createListInstancesTool(pool, maxMessageChars)
+  const submit = createSubmitCommandsTool({ ...common, ...timeouts, taskManager })
+  const check = createTaskCheck(common)
 
-  /** The end of a task as the call that started it would have returned it. */
-  const toResult = (ended: SettledTaskInfo): ReturnType<StartedTask['toResult']> => {
-    const { text } = boundNotification(ended, maxMessageChars)
-    const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
-    const result = toCallToolResult({ llmContent: text, returnDisplay: text, metadata }, structure.launch)
-    return ended.status === 'completed' ? result : { ...result, isError: true }
-  }
-  /** A call that would wait for its task's result, as a task. */
-  const start = async (tool: Tool, args: Args, { signal }: McpCall): Promise<StartedTask | McpResult | undefined> => {
-    // Whoever asks for a launch is answered by one.
-    if (args['async'] === true) return undefined
-    const launched = await tool.execute({ ...args, async: true }, { signal })
-    const taskId = launched.metadata?.['agentId']
-    if (launched.error !== undefined || typeof taskId !== 'string') return toCallToolResult(launched, structure.launch)
-    return { taskId, toResult }
-  }
   const withDeadline = (args: Args): Args => {
     const timeoutSeconds = config.subagents.find(({ name }) => name === args['subagent_name'])?.timeoutSeconds
     return timeoutSeconds === undefined ? args : { timeout_seconds: timeoutSeconds, ...args }
@@ -89,102 +70,129 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
     await pool.ready(typeof instanceId === 'string' ? instanceId : undefined)
     return args
   }
+  const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, maxMessageChars }
 
   return [
-    {
-      name: 'task',
-      title: 'Run a subagent',
+    toLaunchTool(task, {
+      ...{ ...launching, title: 'Run a subagent', prepare: withDeadline },
       description: [task.description, ...subagentLines(backend)].join('\n'),
-      inputSchema: taskSchema(),
-      outputSchema: outputs.launchOutput,
-      annotations: STARTS_WORK,
-      call: async (args, { signal }) =>
-        toCallToolResult(await task.execute(withDeadline(args), { signal }), structure.launch),
-      start: (args, call) => start(task, withDeadline(args), call),
-    },
-    plain('check_async_tasks', 'Look at background tasks', {
-      description:
-        'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
-        'prefix) to get detailed info about a specific task.',
-      inputSchema: checkSchema,
-      outputSchema: outputs.checkOutput,
-      annotations: READ_ONLY,
-      execute: (args, signal) => check.execute(args, { signal }),
-      structured: structure.check,
     }),
-    plain('wait_for_async_tasks', 'Wait for background tasks', {
-      description: wait.description,
-      inputSchema: waitForAsyncTasksSchema(),
-      outputSchema: outputs.waitOutput,
+    toMcpTool(
+      defineTool({
+        name: 'check_async_tasks',
+        description:
+          'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
+          'prefix) to get detailed info about a specific task.',
+        inputSchema: checkSchema,
+        run: check,
+      }),
+      { title: 'Look at background tasks', output: outputs.checkOutput, annotations: READ_ONLY },
+    ),
+    toMcpTool(createWaitForAsyncTasksTool(common), {
+      title: 'Wait for background tasks',
+      output: outputs.waitOutput,
       annotations: { ...READ_ONLY, idempotentHint: false },
-      execute: (args, signal) => wait.execute(args, { signal }),
-      structured: structure.wait,
     }),
-    plain('cancel_async_task', 'Cancel a background task', {
-      description: 'Cancel a background async task: its work is stopped, and it will return nothing.',
-      inputSchema: cancelSchema,
-      outputSchema: outputs.cancelOutput,
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-      execute: (args, signal) => check.execute({ ...args, action: 'cancel' }, { signal }),
-      structured: structure.cancel,
-    }),
-    plain('read_task_output', 'Read what a task has written', {
-      description:
-        'Read what a background async task has written so far, or the text of its result, from a byte cursor on. The ' +
-        'result says where to read on.',
-      inputSchema: readSchema,
-      outputSchema: outputs.readOutput,
-      annotations: READ_ONLY,
-      execute: (args, signal) => check.execute({ ...args, action: 'output' }, { signal }),
-      structured: structure.read,
-    }),
-    plain('answer_async_task', 'Answer a background task', {
-      description: 'Answer a question that a background async task asks. check_async_tasks shows the questions.',
-      inputSchema: answerSchema,
-      outputSchema: outputs.answerOutput,
-      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
-      execute: (args, signal) => check.execute({ ...args, action: 'answer' }, { signal }),
-      structured: structure.answer,
-    }),
-    {
-      name: 'submit_commands',
-      title: 'Run commands on an instance',
-      description: submit.description,
-      inputSchema: submitCommandsSchema(),
-      outputSchema: outputs.launchOutput,
-      annotations: STARTS_WORK,
-      call: async (args, { signal }) =>
-        toCallToolResult(await submit.execute(await withInstance(args), { signal }), structure.launch),
-      start: async (args, call) => start(submit, await withInstance(args), call),
-    },
-    plain('list_instances', 'List the instances', {
-      description: instances.description,
-      inputSchema: listInstancesSchema,
-      outputSchema: outputs.instancesOutput,
+    toMcpTool(
+      defineTool({
+        name: 'cancel_async_task',
+        description: 'Cancel a background async task: its work is stopped, and it returns no result.',
+        inputSchema: cancelSchema,
+        run: withAction(check, 'cancel'),
+      }),
+      {
+        title: 'Cancel a background task',
+        output: outputs.cancelOutput,
+        annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+      },
+    ),
+    toMcpTool(
+      defineTool({
+        name: 'read_task_output',
+        description:
+          'Read what a background async task has written so far, or the text of its result, from a byte cursor on. The ' +
+          'result contains the next cursor.',
+        inputSchema: readSchema,
+        run: withAction(check, 'output'),
+      }),
+      { title: 'Read the output of a task', output: outputs.readOutput, annotations: READ_ONLY },
+    ),
+    toMcpTool(
+      defineTool({
+        name: 'answer_async_task',
+        description: 'Answer a question that a background async task asks. check_async_tasks shows the questions.',
+        inputSchema: answerSchema,
+        run: withAction(check, 'answer'),
+      }),
+      {
+        title: 'Answer a background task',
+        output: outputs.answerOutput,
+        annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+      },
+    ),
+    toLaunchTool(submit, { ...launching, title: 'Run commands on an instance', prepare: withInstance }),
+    toMcpTool(createListInstancesTool(pool, maxMessageChars), {
+      title: 'List the instances',
+      output: outputs.instancesOutput,
       annotations: { ...READ_ONLY, openWorldHint: true },
-      execute: (args, signal) => instances.execute(args, { signal }),
-      structured: (metadata) => ({ instances: metadata['instances'] }),
     }),
   ]
 }
 
 type Args = Readonly<Record<string, unknown>>
 
-interface PlainTool extends Pick<McpTool, 'description' | 'inputSchema' | 'outputSchema' | 'annotations'> {
-  readonly execute: (args: Args, signal: AbortSignal) => Promise<ToolResult>
-  readonly structured: (metadata: Args) => Args
+const withAction =
+  (check: ReturnType<typeof createTaskCheck>, action: NonNullable<CheckAsyncTasksParams['action']>) =>
+  (input: CheckAsyncTasksParams) =>
+    check({ ...input, action })
+
+interface McpToolOptions {
+  readonly title: string
+  readonly output: ToolOutput
+  readonly annotations: ToolAnnotations
+  readonly description?: string
 }
 
-/** Its own schema is checked here: what is behind it takes more. */
-function plain(name: string, title: string, { execute, structured, ...rest }: PlainTool): McpTool {
+function toMcpTool(
+  tool: Tool,
+  { title, output, annotations, description = tool.description }: McpToolOptions,
+): McpTool {
   return {
-    ...{ name, title },
-    ...rest,
-    call: async (args, { signal }) => {
-      const parsed = rest.inputSchema.safeParse(args)
-      if (parsed.success) return toCallToolResult(await execute(args, signal), structured)
-      const { field, received, expected } = describeIssue(parsed.error, args, 'params')
-      return toCallToolResult(validationError(name, field, received, expected), structured)
+    name: tool.name,
+    inputSchema: tool.inputSchema,
+    outputSchema: output.schema,
+    ...{ title, description, annotations },
+    call: async (args, { signal }) => toCallToolResult(await tool.execute(args, { signal }), output),
+  }
+}
+
+interface LaunchToolOptions extends McpToolOptions {
+  /** Completes the arguments of a call before they are checked. */
+  readonly prepare: (args: Args) => Args | Promise<Args>
+  readonly maxMessageChars: number
+}
+
+/** A tool whose calls start a task of the registry, and can therefore become tasks of the extension. */
+function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
+  const { prepare, output, maxMessageChars } = options
+  const direct = toMcpTool(tool, options)
+  /** The end of the task, as a direct call would have returned it. */
+  const toResult: StartedTask['toResult'] = (ended: SettledTaskInfo) => {
+    const { text } = boundNotification(ended, maxMessageChars)
+    const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
+    const result = toCallToolResult({ llmContent: text, returnDisplay: text, metadata }, output)
+    return ended.status === 'completed' ? result : { ...result, isError: true }
+  }
+  return {
+    ...direct,
+    call: async (args, call) => direct.call(await prepare(args), call),
+    start: async (args, { signal }) => {
+      // A call with `async: true` asks for a launch, and is answered with one.
+      if (args['async'] === true) return undefined
+      const launched = await tool.execute({ ...(await prepare(args)), async: true }, { signal })
+      const taskId = launched.metadata?.['agentId']
+      if (launched.error !== undefined || typeof taskId !== 'string') return toCallToolResult(launched, output)
+      return { taskId, toResult }
     },
   }
 }

@@ -1,4 +1,4 @@
-/** The Tasks extension on the wire (SEP-2663, `io.modelcontextprotocol/tasks`): names, shapes, and who declared what. */
+/** The wire format of the Tasks extension (SEP-2663, `io.modelcontextprotocol/tasks`): names, shapes and capabilities. */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
@@ -6,12 +6,12 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 
-/** What a client lacks when it gets -32021. */
+/** The capabilities that error -32021 asks for. */
 export const REQUIRED_CAPABILITIES = { extensions: { [TASKS_EXTENSION]: {} } }
 
 export type WireStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
-/** The fields that every task has. A type, as results have an index signature. */
+/** The fields of every task. A type, not an interface: results have an index signature. */
 export type WireTask = {
   readonly taskId: string
   readonly status: WireStatus
@@ -20,19 +20,19 @@ export type WireTask = {
   readonly createdAt: string
   /** ISO 8601. */
   readonly lastUpdatedAt: string
-  /** In ms from the creation; null while no end is in sight. */
+  /** In ms from the creation; null while the task runs without a deadline. */
   readonly ttlMs: number | null
   readonly pollIntervalMs: number
 }
 
-/** What tasks/get says besides, by status. */
+/** Further fields of `tasks/get`, by status. */
 export type WireDetails = {
   readonly inputRequests?: Readonly<Record<string, WireInputRequest>>
   readonly result?: Readonly<Record<string, unknown>>
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
 }
 
-/** A form elicitation, as a client would get it by itself. */
+/** A form elicitation request (MCP, "Elicitation"). */
 export type WireInputRequest = {
   readonly method: 'elicitation/create'
   readonly params: {
@@ -44,19 +44,19 @@ export type WireInputRequest = {
 
 const taskId = z.string().min(1).max(1024)
 
-/** The parameters of tasks/get and tasks/cancel. */
+/** The parameters of `tasks/get` and `tasks/cancel`. */
 export const taskParamsSchema = z.looseObject({ taskId })
 
-/** The parameters of tasks/update. What an answer must be depends on its question. */
+/** The parameters of `tasks/update`. Each answer is checked by the schema of its question. */
 export const updateParamsSchema = z.looseObject({
   taskId,
   inputResponses: z.record(z.string(), z.unknown()).optional(),
 })
 
-/** What a client declares counts for the request that carries it, and for no other. */
+/** The capabilities that one request declares. They apply to that request only. */
 interface DeclaredCapabilities {
   readonly hasTasks: boolean
-  /** Whether it can ask its user to fill in a form. */
+  /** Whether the client supports form elicitation. */
   readonly hasElicitation: boolean
 }
 
@@ -66,7 +66,7 @@ export function declaredBy({ mcpReq: { envelope } }: ServerContext): DeclaredCap
     readonly extensions?: Readonly<Record<string, unknown>>
     readonly elicitation?: Readonly<Record<string, unknown>>
   }
-  // An empty declaration is one of forms.
+  // An empty declaration means form elicitation.
   const hasForms = elicitation !== undefined && ('form' in elicitation || Object.keys(elicitation).length === 0)
   return { hasTasks: extensions?.[TASKS_EXTENSION] !== undefined, hasElicitation: hasForms }
 }

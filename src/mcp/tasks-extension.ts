@@ -1,11 +1,11 @@
 /**
- * The server side of the Tasks extension (SEP-2663), over the registry. The SDK has none yet; when it grows one, this file
- * and `tasks-extension-wire.ts` are what it replaces.
+ * The server side of the Tasks extension (SEP-2663), on top of the registry. The SDK has none yet; when it has, it replaces this file and
+ * `tasks-extension-wire.ts`.
  *
- * - A task is known here before the call that created it is answered, and shows what the registry shows.
- * - Its end is fixed when it ends: later requests get the same.
- * - It can be asked for by its owner alone; anyone else gets the answer for an id that does not exist.
- * - An ended task is forgotten `retentionMs` after its end, one that works never is: `ttlMs` says so.
+ * - A task is stored before the call that created it is answered. While it runs, requests show the state of the registry.
+ * - Its result is stored when it ends: every later request gets the same one.
+ * - Only its owner can access it; others get the same error as for an unknown id.
+ * - It is removed `retentionMs` after its end, which `ttlMs` announces. A running task is never removed.
  */
 import {
   MissingRequiredClientCapabilityError,
@@ -36,25 +36,25 @@ import {
 export interface TasksExtensionOptions {
   readonly manager: AsyncTaskManager
   readonly clock: Clock
-  /** How long the end of a task is kept, in ms. */
+  /** How long an ended task is kept, in ms. */
   readonly retentionMs: number
-  /** How often a client should ask, in ms. */
+  /** The polling interval that clients are asked to use, in ms. */
   readonly pollIntervalMs: number
 }
 
 export interface TasksExtension {
-  /** Takes in a task that a call has started, and gives the answer to that call. */
+  /** Stores a task that a call has started, and returns the answer to that call. */
   create(started: StartedTask, owner: string): Result
-  /** Registers tasks/get, tasks/update and tasks/cancel for one caller. */
+  /** Registers `tasks/get`, `tasks/update` and `tasks/cancel` for one owner. */
   register(server: LowLevelServer, owner: string): void
-  /** Forgets everything. */
+  /** Unsubscribes from the registry and removes all tasks. */
   close(): void
 }
 
 /** The longest status message, in characters. */
 const MESSAGE_CHARS = 1000
 
-/** How many ended tasks are kept whose results nobody has fetched and whose time has not come. */
+/** The most ended tasks that are kept; beyond it the oldest is removed early. */
 const MAX_ENDED = 1000
 
 interface Entry {
@@ -67,7 +67,7 @@ interface Entry {
   end: End | undefined
 }
 
-/** How a task ended, for good. */
+/** The end of a task. */
 interface End {
   readonly at: number
   readonly status: 'completed' | 'failed' | 'cancelled'
@@ -78,7 +78,7 @@ interface End {
 export function createTasksExtension(options: TasksExtensionOptions): TasksExtension {
   const { manager, clock, retentionMs, pollIntervalMs } = options
   const entries = new Map<string, Entry>()
-  /** In the order in which they ended. */
+  /** Ended tasks in the order of their ends. */
   const ended = new Set<string>()
 
   const settle = (taskId: string, record: SettledTaskInfo): void => {
@@ -112,7 +112,7 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
     manager.questions$.subscribe(touch),
   ]
 
-  /** @throws ProtocolError -32602, the same for a task of someone else's as for one that never was */
+  /** @throws ProtocolError -32602, the same for another owner's task as for an unknown id */
   const find = (taskId: string, owner: string): Entry => {
     forgetExpired()
     const entry = entries.get(taskId)
@@ -143,17 +143,17 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
   const get = (entry: Entry, canAsk: boolean): Result => {
     const task = wireOf(entry)
     if (entry.end !== undefined) {
-      // The client has the result now: no reminder need tell of it.
+      // The client has the result now: no reminder should deliver it again.
       manager.markNotified(task.taskId)
       return { ...task, ...entry.end.details, resultType: 'complete' }
     }
     if (task.status !== 'input_required') return { ...task, resultType: 'complete' }
-    // A client that cannot ask its user must not be sent a request to do so; its model can answer with a tool.
+    // Without elicitation the client cannot ask its user; the model can still answer with the tool answer_async_task.
     if (!canAsk) return { ...task, status: 'working', resultType: 'complete' }
     return { ...task, inputRequests: requestsOf(manager.getTask(task.taskId)?.questions ?? []), resultType: 'complete' }
   }
 
-  /** Nothing is answered unless everything that is answered fits. */
+  /** Checks all answers before it passes on the first. */
   const update = ({ started: { taskId } }: Entry, responses: Readonly<Record<string, unknown>>): void => {
     const { questions = [] } = manager.getTask(taskId) ?? {}
     const answers = questions
@@ -176,7 +176,7 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
         end: undefined,
       }
       entries.set(started.taskId, entry)
-      // It may have ended before anybody here knew of it.
+      // It may have ended before this subscribed to its end.
       if (record !== undefined && record.status !== 'running') settle(started.taskId, record)
       return { ...wireOf(entry), resultType: 'task' }
     },
@@ -187,7 +187,7 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
       })
       server.setRequestHandler('tasks/update', { params: updateParamsSchema }, (params, context) => {
         checkDeclared(context)
-        // The SDK lifts answers out of the parameters of the requests that it knows, and may do so here.
+        // The SDK moves `inputResponses` from the parameters to the context for the methods that it knows.
         update(find(params.taskId, owner), params.inputResponses ?? context.mcpReq.inputResponses ?? {})
         return ACKNOWLEDGEMENT
       })
@@ -214,14 +214,14 @@ export function checkDeclared(context: ServerContext): ReturnType<typeof declare
   throw new MissingRequiredClientCapabilityError({ requiredCapabilities: REQUIRED_CAPABILITIES })
 }
 
-/** A result that says it failed is a result: only a JSON-RPC error makes a task `failed`. */
+/** A result with `isError` is `completed`: only a JSON-RPC error makes a task `failed` (SEP-2663). */
 function endOf(started: StartedTask, record: SettledTaskInfo): End {
   const at = record.completedAt
   if (record.status === 'cancelled') {
     return { at, status: 'cancelled', statusMessage: 'The task was cancelled.', details: {} }
   }
   try {
-    // As it would have been answered: with what the protocol puts on every result.
+    // `resultType` is on every result since protocol version 2026-07-28.
     const result = Object.freeze({ resultType: 'complete', ...started.toResult(record) })
     return { at, status: 'completed', statusMessage: record.error, details: { result } }
   } catch (error) {
@@ -242,7 +242,7 @@ function toJsonRpcError(error: unknown): { code: number; message: string; data?:
 
 function workingMessage(record: AsyncTaskInfo | undefined): string | undefined {
   const [question] = record?.questions ?? []
-  if (question !== undefined) return `Waits for an answer: ${question.message}`
+  if (question !== undefined) return `Waiting for an answer: ${question.message}`
   const { progress, total, message } = record?.progress ?? {}
   if (progress === undefined) return undefined
   const done = total === undefined ? String(progress) : `${progress} of ${total}`
@@ -258,7 +258,7 @@ function requestsOf(questions: readonly TaskQuestion[]): Record<string, WireInpu
   )
 }
 
-/** @throws ProtocolError -32602 for an answer that does not fit its question; the question stays open */
+/** @throws ProtocolError -32602 for an answer that does not match its question's schema; the question stays open */
 function answerTo({ id, schema }: TaskQuestion, response: unknown): TaskAnswer {
   const name = `inputResponses.${id}`
   try {

@@ -1,84 +1,59 @@
 /**
- * What the tools give back as structured content. `text` is what the model is to read: some clients show it nothing but
- * the structured content. The rest is the little that a program needs, so that it stays bounded.
+ * The structured content of tool results. `text` is what the model reads, since some clients show it only the structured content; the other
+ * fields are for programs, and few, so that a result stays within its size limit.
  */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { ToolResult } from '../tools/tool.js'
 
-const text = z.string().describe('For the model.')
+type Metadata = Readonly<Record<string, unknown>>
+
+/** The structured content of one tool. */
+export interface ToolOutput {
+  readonly schema: z.ZodType
+  /** Derives it from the metadata of the tool's result; `text` is added. */
+  readonly fieldsOf: (metadata: Metadata) => Metadata
+}
+
+const text = z.string().describe('The result, for the model.')
 const taskId = z.string().describe('The ID of the task.')
 const status = z.enum(['running', 'completed', 'failed', 'cancelled'])
 const bytes = z.number().describe('In bytes.')
 
-/** The most ids that one result lists. */
+/** The most ids in one result. */
 const MAX_IDS = 1000
 
-export const launchOutput = z.object({
-  text,
-  task_id: taskId.optional(),
-  status: status.optional(),
-  async: z.boolean().optional().describe('Whether the task goes on in the background.'),
-  timeout_seconds: z.number().optional().describe('Its deadline; -1 for none.'),
-  instance_id: z.string().optional(),
-  queue_position: z.number().optional(),
-})
-
-export const checkOutput = z.object({
-  text,
-  task_id: taskId.optional(),
-  status: status.optional(),
-  is_asking: z.boolean().optional().describe('Whether the task waits for an answer.'),
-  counts: z
-    .object({ running: z.number(), completed: z.number(), failed: z.number(), cancelled: z.number() })
-    .optional()
-    .describe('How many tasks there are.'),
-  next_cursor: bytes.optional(),
-  remaining_bytes: bytes.optional(),
-})
-
-export const waitOutput = z.object({
-  text,
-  settled: z.array(z.string()).describe('The IDs of the tasks that have ended.'),
-  pending: z.array(z.string()).describe('The IDs of the tasks that have not.'),
-})
-
-export const cancelOutput = z.object({ text, task_id: taskId, status, cancelled: z.boolean() })
-
-export const answerOutput = z.object({ text, task_id: taskId, question_id: z.string(), answered: z.boolean() })
-
-export const readOutput = z.object({
-  text,
-  task_id: taskId,
-  start: bytes,
-  next_cursor: bytes,
-  skipped_bytes: bytes,
-  remaining_bytes: bytes,
-})
-
-export const instancesOutput = z.object({
-  text,
-  instances: z
-    .array(
-      z.object({
-        id: z.string(),
-        state: z.enum(['connecting', 'connected', 'failed']),
-        tools: z.array(z.string()).optional().describe('The names of its tools.'),
-        error: z.string().optional(),
-      }),
-    )
-    .describe('In the order in which they are configured.'),
-})
-
-type Metadata = Readonly<Record<string, unknown>>
-
-/** How a tool's metadata becomes its structured content. */
-export const structure = {
-  launch: (m: Metadata) => ({
-    ...pick(m, { task_id: 'agentId', status: 'status', async: 'async', timeout_seconds: 'effectiveTimeoutSeconds' }),
-    ...pick(m, { instance_id: 'instanceId', queue_position: 'queuePosition' }),
+export const launchOutput: ToolOutput = {
+  schema: z.object({
+    text,
+    task_id: taskId.optional(),
+    status: status.optional(),
+    async: z.boolean().optional().describe('Whether the task runs in the background.'),
+    timeout_seconds: z.number().optional().describe('The deadline of the task, in seconds; -1 for none.'),
+    instance_id: z.string().optional(),
+    queue_position: z.number().optional(),
   }),
-  check: (m: Metadata) => ({
+  fieldsOf: (m) =>
+    pick(m, {
+      ...{ task_id: 'agentId', status: 'status', async: 'async', timeout_seconds: 'effectiveTimeoutSeconds' },
+      ...{ instance_id: 'instanceId', queue_position: 'queuePosition' },
+    }),
+}
+
+export const checkOutput: ToolOutput = {
+  schema: z.object({
+    text,
+    task_id: taskId.optional(),
+    status: status.optional(),
+    is_asking: z.boolean().optional().describe('Whether the task waits for an answer.'),
+    counts: z
+      .object({ running: z.number(), completed: z.number(), failed: z.number(), cancelled: z.number() })
+      .optional()
+      .describe('The number of tasks by status.'),
+    next_cursor: bytes.optional(),
+    remaining_bytes: bytes.optional(),
+  }),
+  fieldsOf: (m) => ({
     ...pick(m, { task_id: 'id', status: 'status', next_cursor: 'nextCursor', remaining_bytes: 'remainingBytes' }),
     ...pick(m, { task_id: 'task_id' }),
     ...('status' in m && { is_asking: m['questions'] !== undefined }),
@@ -86,27 +61,72 @@ export const structure = {
       counts: pick(m, { running: 'running', completed: 'completed', failed: 'failed', cancelled: 'cancelled' }),
     }),
   }),
-  wait: (m: Metadata) => ({ settled: ids(m['settled']), pending: ids(m['pending']) }),
-  cancel: (m: Metadata) => pick(m, { task_id: 'id', status: 'status', cancelled: 'cancelled' }),
-  answer: (m: Metadata) => pick(m, { task_id: 'id', question_id: 'question_id', answered: 'isAnswered' }),
-  read: (m: Metadata) => ({
-    ...pick(m, { task_id: 'task_id', start: 'start', next_cursor: 'nextCursor' }),
-    ...pick(m, { skipped_bytes: 'skippedBytes', remaining_bytes: 'remainingBytes' }),
-  }),
-} satisfies Record<string, (metadata: Metadata) => Metadata>
+}
 
-/** The result of a neutral tool in MCP's words. A failure has no structured content: it would not fit the schema. */
-export function toCallToolResult(result: ToolResult, structured: (metadata: Metadata) => Metadata): CallToolResult {
+export const waitOutput: ToolOutput = {
+  schema: z.object({
+    text,
+    settled: z.array(z.string()).describe('The IDs of the tasks that have ended.'),
+    pending: z.array(z.string()).describe('The IDs of the tasks that have not ended.'),
+  }),
+  fieldsOf: (m) => ({ settled: idsOf(m['settled']), pending: idsOf(m['pending']) }),
+}
+
+export const cancelOutput: ToolOutput = {
+  schema: z.object({ text, task_id: taskId, status, cancelled: z.boolean() }),
+  fieldsOf: (m) => pick(m, { task_id: 'id', status: 'status', cancelled: 'cancelled' }),
+}
+
+export const answerOutput: ToolOutput = {
+  schema: z.object({ text, task_id: taskId, question_id: z.string(), answered: z.boolean() }),
+  fieldsOf: (m) => pick(m, { task_id: 'id', question_id: 'question_id', answered: 'isAnswered' }),
+}
+
+export const readOutput: ToolOutput = {
+  schema: z.object({
+    text,
+    task_id: taskId,
+    start: bytes,
+    next_cursor: bytes,
+    skipped_bytes: bytes,
+    remaining_bytes: bytes,
+  }),
+  fieldsOf: (m) =>
+    pick(m, {
+      ...{ task_id: 'task_id', start: 'start', next_cursor: 'nextCursor' },
+      ...{ skipped_bytes: 'skippedBytes', remaining_bytes: 'remainingBytes' },
+    }),
+}
+
+export const instancesOutput: ToolOutput = {
+  schema: z.object({
+    text,
+    instances: z
+      .array(
+        z.object({
+          id: z.string(),
+          state: z.enum(['connecting', 'connected', 'failed']),
+          tools: z.array(z.string()).optional().describe('The names of its tools.'),
+          error: z.string().optional(),
+        }),
+      )
+      .describe('In the order of the configuration.'),
+  }),
+  fieldsOf: (m) => ({ instances: m['instances'] }),
+}
+
+/** Converts the result of a neutral tool. An error has no structured content, since it would not match the output schema. */
+export function toCallToolResult(result: ToolResult, { fieldsOf }: ToolOutput): CallToolResult {
   const { llmContent, metadata = {}, error } = result
   const content: CallToolResult['content'] = [{ type: 'text', text: llmContent }]
   if (error !== undefined) return { content, isError: true, _meta: { code: error.type } }
-  return { content, structuredContent: { text: llmContent, ...structured(metadata) } }
+  return { content, structuredContent: { text: llmContent, ...fieldsOf(metadata) } }
 }
 
 function pick(from: Metadata, names: Readonly<Record<string, string>>): Metadata {
   return Object.fromEntries(Object.entries(names).flatMap(([to, name]) => (name in from ? [[to, from[name]]] : [])))
 }
 
-function ids(value: unknown): string[] {
+function idsOf(value: unknown): string[] {
   return Array.isArray(value) ? (value.slice(0, MAX_IDS) as string[]) : []
 }

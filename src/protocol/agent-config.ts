@@ -1,10 +1,10 @@
 /**
- * `agent-tasks.config.json`: the subagents, instances and limits of the MCP server. The schema is also published as JSON
- * Schema, so every field says what it is for.
+ * `agent-tasks.config.json`: the subagents, instances and limits of the MCP server. The schema is published as JSON Schema, so every field
+ * has a description.
  */
 import { z } from 'zod'
 
-/** The name of the file that is looked for when none is named. */
+/** The default name of the configuration file. */
 export const CONFIG_FILE_NAME = 'agent-tasks.config.json'
 
 const DAY_MS = 86_400_000
@@ -25,55 +25,52 @@ const integer = (least: number, most: number) => z.int().min(least).max(most)
 
 const subagentSchema = z
   .strictObject({
-    name: name.describe('What the model calls it by.'),
-    description: z.string().min(1).max(2000).describe('What it is good at: the model chooses by this.'),
-    command: argument.min(1).describe('The program: a name that is looked up in PATH, or a path.'),
+    name: name.describe('The name that the model uses.'),
+    description: z.string().min(1).max(2000).describe('What it is good at. The model chooses by this.'),
+    command: argument.min(1).describe('The program: a name in PATH, or a path.'),
     args: z
       .array(argument)
       .default(['{goal}'])
       .describe(
-        'Its arguments, each handed over as it is: no shell is involved. {goal}, {name} and {id} are replaced by the goal ' +
-          'with its instructions, the name of the subagent and the ID of the task.',
+        'Its arguments, passed without a shell. {goal}, {name} and {id} are replaced by the goal with its instructions, the name ' +
+          'of the subagent and the ID of the task.',
       ),
     cwd: z
       .string()
       .min(1)
       .optional()
-      .describe('The directory it runs in; a relative one starts at the folder of this file. Default: that folder.'),
+      .describe('The working directory, relative to the folder of this file. Default: that folder.'),
     env: z
       .record(z.string(), argument.nullable())
       .default({})
-      .describe('Variables that are added to the environment of the server; null takes one away.'),
+      .describe('Variables added to the environment of the server; null removes one.'),
     timeoutSeconds: seconds
       .optional()
-      .describe('Its deadline when a call names none, in seconds; -1 for none. Default: defaultTimeoutSeconds.'),
+      .describe('The deadline of calls that set none, in seconds; -1 for no deadline. Default: defaultTimeoutSeconds.'),
     output: z
       .enum(['text', 'json-last-line', 'json'])
       .default('text')
-      .describe('How its stdout is read: as text, as JSON in its last line, or as JSON altogether.'),
+      .describe('The format of its stdout: text, JSON in the last line, or JSON.'),
     maxOutputBytes: integer(1, 1024 ** 3)
       .default(8 * 1024 * 1024)
-      .describe('How much of its stdout is kept to be read, in bytes.'),
+      .describe('How much of its stdout is kept, in bytes.'),
     graceMs: integer(0, DAY_MS).default(4000).describe('How long it may take to stop before it is killed, in ms.'),
   })
   .describe('A program that the tool "task" can start.')
 
 const instanceSchema = z
   .strictObject({
-    id: name.describe('What the model calls it by.'),
-    command: argument.min(1).optional().describe('The program of an MCP server that speaks over stdio.'),
+    id: name.describe('The name that the model uses.'),
+    command: argument.min(1).optional().describe('The program of an MCP server that uses stdio.'),
     args: z.array(argument).optional().describe('The arguments of the program.'),
-    cwd: z.string().min(1).optional().describe('The directory it runs in, as for subagents.'),
-    env: z
-      .record(z.string(), argument)
-      .optional()
-      .describe('Variables that are added to the few that are safe to inherit.'),
+    cwd: z.string().min(1).optional().describe('The working directory, relative to the folder of this file.'),
+    env: z.record(z.string(), argument).optional().describe('Variables added to the few that are safe to inherit.'),
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('Instead of a command: the URL of an MCP server that speaks streamable HTTP.'),
-    headers: z.record(z.string(), z.string()).optional().describe('For a url: sent with every request.'),
-    startTimeoutMs: integer(1, DAY_MS).default(30_000).describe('How long it may take to be ready, in ms.'),
+      .describe('Instead of a command: the URL of an MCP server that uses streamable HTTP.'),
+    headers: z.record(z.string(), z.string()).optional().describe('For a url: headers of every request.'),
+    startTimeoutMs: integer(1, DAY_MS).default(30_000).describe('How long it may take to connect, in ms.'),
   })
   .refine(({ command, url }) => (command === undefined) !== (url === undefined), {
     message: 'either a command or a url',
@@ -84,9 +81,9 @@ const instanceSchema = z
   .refine(({ command, headers }) => command === undefined || headers === undefined, {
     message: 'no headers next to a command',
   })
-  .describe('An MCP server that the tool "submit_commands" runs commands on.')
+  .describe('An MCP server on which the tool "submit_commands" runs commands.')
 
-/** Two of one name would hide each other. */
+/** Refuses two items with the same name. */
 const unique =
   <T>(keyOf: (item: T) => string, key: string) =>
   (context: z.core.ParsePayload<T[]>): void => {
@@ -106,25 +103,24 @@ const httpSchema = z
       .string()
       .min(1)
       .default('127.0.0.1')
-      .describe('The address to listen at; any but a loopback one needs tokens.'),
+      .describe('The address to listen on. Any but a loopback address requires tokens.'),
     port: integer(0, 65_535).default(3500).describe('The port; 0 picks a free one.'),
     path: z
       .string()
       .regex(/^\/[^?#\s]*$/, 'a path that begins with /')
       .default('/mcp')
-      .describe('Where MCP is served.'),
+      .describe('The path of the MCP endpoint.'),
     tokens: z
       .array(z.string().regex(/^[\x21-\x7e]{1,4096}$/, 'visible ASCII characters'))
       .default([])
-      .describe('With any, a client must send one as a bearer token. Each is a client of its own.'),
-    allowedHosts: z
-      .array(z.string().min(1))
-      .default([])
-      .describe('Names under which the server may be called besides.'),
+      .describe(
+        'If there are any, a client must send one of them as a bearer token. Each token identifies one client.',
+      ),
+    allowedHosts: z.array(z.string().min(1)).default([]).describe('Further host names that requests may use.'),
     allowedOrigins: z.array(z.string().min(1)).default([]).describe('Origins of web pages that may use the server.'),
     sessionIdleMs: integer(1, 365 * DAY_MS)
       .default(1_800_000)
-      .describe('After how long without a request a session ends, in ms, if none of its tasks runs.'),
+      .describe('How long a session stays open without requests while none of its tasks runs, in ms.'),
   })
   .describe('The server over streamable HTTP (--http).')
 
@@ -133,28 +129,36 @@ const tasksSchema = z
     retentionMs: integer(0, 365 * DAY_MS)
       .default(3_600_000)
       .describe('How long the result of a task is kept, in ms.'),
-    pollIntervalMs: integer(1, DAY_MS).default(1000).describe('How often a client should ask, in ms.'),
+    pollIntervalMs: integer(1, DAY_MS)
+      .default(1000)
+      .describe('The polling interval that clients are asked to use, in ms.'),
   })
   .describe('The Tasks extension (io.modelcontextprotocol/tasks).')
 
 /** The whole file. */
 export const agentConfigSchema = z
   .strictObject({
-    $schema: z.string().optional().describe('Where the schema of this file is, for editors.'),
-    maxAsyncTasks: integer(-1, 100).default(5).describe('How many background tasks may run at once; -1 for no limit.'),
-    defaultTimeoutSeconds: seconds.default(900).describe('The deadline of a task that names none; -1 for none.'),
-    maxTimeoutSeconds: seconds.default(1800).describe('The longest deadline that a task may name; -1 for no bound.'),
-    maxMessageChars: integer(200, 10_000_000).default(20_000).describe('The most a result says, in characters.'),
+    $schema: z.string().optional().describe('The JSON Schema of this file, for editors.'),
+    maxAsyncTasks: integer(-1, 100).default(5).describe('The most background tasks that run at once; -1 for no limit.'),
+    defaultTimeoutSeconds: seconds
+      .default(900)
+      .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),
+    maxTimeoutSeconds: seconds
+      .default(1800)
+      .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
+    maxMessageChars: integer(200, 10_000_000)
+      .default(20_000)
+      .describe('The maximum length of a result, in characters.'),
     subagents: z
       .array(subagentSchema)
       .default([])
       .check(unique(({ name: key }) => key, 'name'))
-      .describe('What the tool "task" can start.'),
+      .describe('The subagents that the tool "task" can start.'),
     instances: z
       .array(instanceSchema)
       .default([])
       .check(unique(({ id }) => id, 'id'))
-      .describe('What the tool "submit_commands" can run commands on.'),
+      .describe('The instances on which the tool "submit_commands" can run commands.'),
     http: httpSchema.prefault({}),
     tasks: tasksSchema.prefault({}),
   })
@@ -173,21 +177,21 @@ export const agentConfigSchema = z
   .meta({ title: 'Configuration of agent-tasks' })
 
 /**
- * Every value, after defaults.
+ * Every setting, after defaults.
  * @useDeclaredType
  */
 export type AgentConfig = z.output<typeof agentConfigSchema>
 
 /**
- * What may be written.
+ * The settings as they may be written: those with a default may be left out.
  * @useDeclaredType
  */
 export type AgentConfigInput = z.input<typeof agentConfigSchema>
 
-/** A subagent as it is configured. */
+/** The configuration of a subagent. */
 export type SubagentConfig = AgentConfig['subagents'][number]
 
-/** An instance as it is configured. */
+/** The configuration of an instance. */
 export type InstanceConfig = AgentConfig['instances'][number]
 
 /** The JSON Schema of the file, for editors. */

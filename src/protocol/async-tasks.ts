@@ -1,11 +1,11 @@
-/** The shapes that cross into the async tasks, checked where they come in. */
+/** The input of the async tasks. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 
-/** Ids and owners are names: not empty, and no longer than a line. */
+/** Ids and owners. */
 const name = lazily(() => z.string().min(1).max(512))
 
-/** A duration in ms; longer than the platform's timers is fine. */
+/** A duration in ms; may be longer than the platform's timers allow. */
 const milliseconds = lazily(() => z.number().min(0))
 
 const abortController = lazily(() =>
@@ -19,43 +19,43 @@ const abortController = lazily(() =>
   ),
 )
 
-/** What `registerTask` takes (seed 000). */
+/** The input of `registerTask` (seed 000). */
 export const registerTaskInputSchema = lazily(() =>
   z.object({
-    /** Names the task; no other that is known bears it. */
+    /** The id of the task; must be unique among the retained tasks. */
     id: name(),
-    /** Who does it. */
+    /** The name of the subagent that does the work. */
     subagentName: name(),
-    /** What it is to achieve. */
+    /** The goal of the task. */
     goalPrompt: z.string(),
     /** Aborted when the task is cancelled; aborting it cancels the task. */
     abortController: abortController().optional(),
-    /** Who is told of the end; `main` when absent. */
+    /** The owner to whom the result is delivered. Default: `main`. */
     owner: name().optional(),
-    /** Deadline in ms; none when absent. */
+    /** The deadline, in ms. Default: none. */
     timeoutMs: milliseconds().optional(),
-    /** How long the run may wind down after an abort, in ms. */
+    /** How long the run may take to stop after an abort, in ms. */
     graceMs: milliseconds().optional(),
   }),
 )
 
-/** As for `registerTask`; without an id one is made from the subagent's name. */
+/** The input of `launch`. */
 export const launchInputSchema = lazily(() =>
   registerTaskInputSchema().extend({
-    /** Names the task; one is made if it is absent. */
+    /** The id of the task. Default: generated from the subagent's name. */
     id: name().optional(),
-    /** The caller waits for the run in place: it takes no slot, and is not refused at the limit. */
+    /** Whether the caller waits for the run: it takes no slot then, and is not refused at the limit. */
     isForeground: z.boolean().optional(),
   }),
 )
 
 /**
- * What `AsyncTaskManager.registerTask` takes (seed 000).
+ * The input of `AsyncTaskManager.registerTask`.
  * @useDeclaredType
  */
 export type RegisterTaskInput = z.input<ReturnType<typeof registerTaskInputSchema>>
 /**
- * What `AsyncTaskManager.launch` takes: a task without an id gets one.
+ * The input of `AsyncTaskManager.launch`. A task without an id gets one.
  * @useDeclaredType
  */
 export type LaunchTaskInput = z.input<ReturnType<typeof launchInputSchema>>
@@ -66,7 +66,7 @@ export const leaseRequestSchema = lazily(() =>
   z.object({ owner: name().optional(), exclusive: z.boolean().optional() }),
 )
 
-/** Who goes away, and who takes over. */
+/** An owner that ends, and the owner that gets its results. */
 export const ownerReleaseSchema = lazily(() => z.object({ owner: name(), to: name().optional() }))
 
 const bytes = lazily(() => z.number().int().min(0))
@@ -83,44 +83,44 @@ export const progressSchema = lazily(() =>
   }),
 )
 
-/** A record as a journal keeps it. */
+/** A task record of a journal. */
 export const restorableRecordSchema = lazily(() =>
   z
     .object({
-      /** Names the task. */
+      /** The id of the task. */
       id: name(),
-      /** Who did it. */
+      /** The name of the subagent. */
       subagentName: name(),
-      /** What it was to achieve. */
+      /** The goal of the task. */
       goalPrompt: z.string(),
-      /** Who is told of the end. */
+      /** The owner to whom the result is delivered. */
       owner: name().default('main'),
-      /** Where it stood; one that ran has failed, since its process is gone. */
+      /** Its status. A running task is restored as failed, since its process has ended. */
       status: z.enum(['running', 'completed', 'failed', 'cancelled']),
       /** When it was launched, in ms since the epoch. */
       launchedAt: z.number(),
       /** The number of its last change. */
       seq: z.number().int().min(0).optional(),
-      /** Where the message about its end stood; one that was on its way is owed again. */
+      /** The state of its delivery. A leased result is restored as owed. */
       delivery: z.enum(['none', 'owed', 'leased', 'delivered']).optional(),
       /** When it ended, in ms since the epoch. */
       completedAt: z.number().optional(),
-      /** When a message that told of it was accepted, in ms since the epoch. */
+      /** When its result was delivered, in ms since the epoch. */
       notifiedAt: z.number().optional(),
       /** Its deadline, in ms. */
       timeoutMs: milliseconds().optional(),
-      /** What it gave back. */
+      /** Its result. */
       output: z.record(z.string(), z.unknown()).optional(),
       /** Why it failed. */
       error: z.string().optional(),
-      /** How far it had come. */
+      /** Its last progress. */
       progress: progressSchema().optional(),
     })
     .strip(),
 )
 
 /**
- * A record that `AsyncTaskManager.restore` takes: what `getAllTasks()` gave, or the same after a trip through JSON.
+ * A record for `AsyncTaskManager.restore`: from `getAllTasks()`, or the same after JSON.
  * @useDeclaredType
  */
 export type RestorableRecord = z.input<ReturnType<typeof restorableRecordSchema>>

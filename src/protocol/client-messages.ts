@@ -1,8 +1,8 @@
 /**
- * What a client and the server say to each other over the client socket (seed 004): one JSON object a frame, one schema for each message.
+ * The messages of the client socket (seed 004): one JSON object per frame, one schema per message.
  *
- * The server greets with `welcome`. Where tokens are asked for and the upgrade carried none, the first message must be `authenticate`.
- * A request may carry `requestId`; its answer repeats it. Pushed messages carry none.
+ * The server sends `welcome` first. If tokens are required and the upgrade request had none, the client's first message must be
+ * `authenticate`. A request may have a `requestId`, which its answer repeats; pushed messages have none.
  */
 import { z } from 'zod'
 import {
@@ -23,20 +23,20 @@ const requestId = z
   .describe('Chosen by the client; the answer repeats it.')
 const code = z.string().describe('Stable and machine-readable.')
 
-/** The most tasks a list answers at once. */
+/** The maximum `limit` of a list. */
 export const MAX_LIST_LIMIT = 1000
-/** How many tasks a list answers when it is not told. */
+/** The default `limit` of a list. */
 export const DEFAULT_LIST_LIMIT = 100
 
-/** Where the next page of a list begins. */
+/** The position of the next page of a list. */
 export const cursorSchema = z
   .string()
-  .regex(/^[\w-]{1,128}$/, 'a nextCursor of an earlier answer')
-  .describe('`nextCursor` of the page before. Opaque; it is good until the server that gave it ends.')
+  .regex(/^[\w-]{1,128}$/, 'the nextCursor of an earlier answer')
+  .describe('The `nextCursor` of the previous page. Opaque; valid until the server ends.')
 
 // Requests
 
-/** The first message of a client that could not send a header. */
+/** The first message of a client that has sent no token in a header. */
 export const authenticateSchema = z.object({
   type: z.literal('authenticate'),
   requestId,
@@ -56,16 +56,16 @@ export const taskListRequestSchema = z.object({
   cursor: cursorSchema.optional(),
 })
 
-/** Asks for one task, whole. */
+/** Requests one task. */
 export const taskStatusRequestSchema = z.object({ type: z.literal('task_status'), requestId, taskId: id })
 
-/** Ends a task that has not ended. */
+/** Cancels a task. */
 export const taskCancelRequestSchema = z.object({ type: z.literal('task_cancel'), requestId, taskId: id })
 
-/** Asks to be told of one task. */
+/** Subscribes to one task. */
 export const subscribeTaskSchema = z.object({ type: z.literal('subscribe_task'), requestId, taskId: id })
 
-/** Asks to be told of every task of an instance, also of one that is not there yet. */
+/** Subscribes to all tasks of an instance, which need not be connected yet. */
 export const subscribeInstanceSchema = z.object({ type: z.literal('subscribe_instance'), requestId, instanceId: id })
 
 export const unsubscribeTaskSchema = z.object({ type: z.literal('unsubscribe_task'), requestId, taskId: id })
@@ -75,7 +75,7 @@ export const unsubscribeInstanceSchema = z.object({
   instanceId: id,
 })
 
-/** Everything a client may say. */
+/** All messages of a client. */
 export const clientMessageSchema = z.discriminatedUnion('type', [
   authenticateSchema,
   taskSubmitRequestSchema,
@@ -88,9 +88,9 @@ export const clientMessageSchema = z.discriminatedUnion('type', [
   unsubscribeInstanceSchema,
 ])
 
-/** A checked message of a client. */
+/** A parsed message of a client. */
 export type ClientMessage = z.output<typeof clientMessageSchema>
-/** A message as a client may write it: what has a default may be left out. */
+/** A message as a client may write it: fields with a default may be left out. */
 export type ClientMessageInput = z.input<typeof clientMessageSchema>
 export type RequestId = z.infer<typeof requestId>
 
@@ -102,7 +102,7 @@ export const welcomeSchema = z.object({
   sessionId: z.string(),
   serverVersion: z.string(),
   message: z.string(),
-  authenticationRequired: z.boolean().describe('Whether `authenticate` must come next.'),
+  authenticationRequired: z.boolean().describe('Whether the client must send `authenticate` next.'),
 })
 
 export const authenticateResponseSchema = z.object({
@@ -113,7 +113,7 @@ export const authenticateResponseSchema = z.object({
   code: code.optional(),
 })
 
-/** Why a submit was refused over the wire; `SHUTTING_DOWN` while the server drains, `TASKS_DISABLED` when it takes none. */
+/** Why the server refused a task: the codes of the task manager, and those of the server. */
 export const refusalCodes = [...submitErrorCodes, 'SHUTTING_DOWN', 'TASKS_DISABLED', 'TOO_MANY_SUBSCRIPTIONS'] as const
 export const refusalCodeSchema = z.enum(refusalCodes)
 export type RefusalCode = z.infer<typeof refusalCodeSchema>
@@ -129,7 +129,7 @@ export const taskSubmitResponseSchema = z.object({
     .int()
     .min(1)
     .optional()
-    .describe('From 1, among the tasks of the lane that have not ended.'),
+    .describe('From 1, among the queued and running tasks of the instance.'),
   error: z.string().optional(),
   code: refusalCodeSchema.optional(),
 })
@@ -158,9 +158,8 @@ export const taskCancelResponseSchema = z.object({
 })
 
 /**
- * To `subscribe_task`: a snapshot, after which come the events that follow it, or the `task_complete` of a task that is over.
- * `task` is null when the server does not know the task (any more); nothing was subscribed then.
- * To `subscribe_instance`: the id alone.
+ * The answer to `subscribe_task` has a snapshot of the task. Later events follow it; for an ended task, `task_complete`. `task` is null when
+ * the task is unknown or was removed: nothing was subscribed then. The answer to `subscribe_instance` has only the id.
  */
 export const subscribeAckSchema = z.object({
   type: z.literal('subscribe_ack'),
@@ -179,16 +178,16 @@ export const unsubscribeAckSchema = z.object({
   instanceId: z.string().optional(),
 })
 
-/** Says what is wrong with a message; the connection stays open. */
+/** The answer to an invalid message. The connection stays open. */
 export const errorMessageSchema = z.object({
   type: z.literal('error'),
   requestId,
-  message: z.string().describe('One sentence: which field, what came, what was expected.'),
+  message: z.string().describe('One sentence: the field, the value, and what was expected.'),
   error: z.string().describe('The kind of error in a few words.'),
   code,
 })
 
-/** Everything the server says: answers, and the pushed `task_progress` and `task_complete`. */
+/** All messages of the server: answers, and the pushed `task_progress` and `task_complete`. */
 export const serverMessageSchema = z.discriminatedUnion('type', [
   welcomeSchema,
   authenticateResponseSchema,
@@ -203,12 +202,12 @@ export const serverMessageSchema = z.discriminatedUnion('type', [
   taskCompleteSchema,
 ])
 
-/** Anything the server says, told apart by `type`. */
+/** A message of the server, discriminated by `type`. */
 export type ServerMessage =
   Exclude<z.infer<typeof serverMessageSchema>, { type: 'task_complete' }> | TaskCompleteMessage
 export type SubscribeAckMessage = z.infer<typeof subscribeAckSchema>
 
-/** Codes of `error` messages, and of REST errors where they say the same. */
+/** The codes of `error` messages, which REST uses as well. */
 export const errorCodes = [
   'MALFORMED_JSON',
   'TOO_DEEP',
@@ -224,14 +223,14 @@ export const errorCodes = [
   'INTERNAL_ERROR',
 ] as const
 
-/** Why the server closes a client's socket: codes of WebSocket. */
+/** WebSocket close codes of a client's socket. */
 export const CLIENT_CLOSE = {
-  /** The server goes away. */
+  /** The server shuts down. */
   goingAway: 1001,
-  /** No right token, or none in time. */
+  /** No valid token in time. */
   refused: 1008,
-  /** A frame was larger than allowed. */
+  /** A frame exceeded the size limit. */
   tooBig: 1009,
-  /** It reads so slowly that what waits for it is too much. Connect again and subscribe again. */
+  /** Too much unread data. The client should reconnect and subscribe again. */
   tryAgainLater: 1013,
 } as const

@@ -1,6 +1,6 @@
 /**
- * Command tasks as they cross the wire (seed 004): tasks, commands, and what is told of them. The TypeScript types, the OpenAPI document and the
- * checks at the boundary are all derived from these schemas.
+ * Command tasks on the wire (seed 004): tasks, commands and events. The TypeScript types, the OpenAPI document and the validation are derived
+ * from these schemas.
  */
 import { z } from 'zod'
 
@@ -9,25 +9,25 @@ export const commandStatusSchema = z.enum(['pending', 'running', 'success', 'err
 export const endStatusSchema = z.enum(['completed', 'failed', 'cancelled'])
 
 /**
- * Where a task stands.
+ * The status of a task.
  * @useDeclaredType
  */
 export type TaskStatus = z.infer<typeof taskStatusSchema>
 /**
- * Where a command stands.
+ * The status of a command.
  * @useDeclaredType
  */
 export type CommandStatus = z.infer<typeof commandStatusSchema>
 /**
- * The ways in which a task can end.
+ * The status of an ended task.
  * @useDeclaredType
  */
 export type EndStatus = z.infer<typeof endStatusSchema>
 
 export const commandErrorSchema = z.object({
-  /** What kind of failure it is. */
+  /** Identifies the kind of error. */
   code: z.string(),
-  /** The same in words. */
+  /** The error in words. */
   message: z.string(),
 })
 export const taskErrorSchema = commandErrorSchema.extend({
@@ -36,7 +36,7 @@ export const taskErrorSchema = commandErrorSchema.extend({
 })
 
 /**
- * What a command or a task failed with.
+ * The error of a command or a task.
  * @useDeclaredType
  */
 export type CommandError = z.infer<typeof commandErrorSchema>
@@ -46,54 +46,54 @@ const json = z.record(z.string(), z.unknown())
 
 /** A command of a task. */
 export const taskCommandSchema = z.object({
-  /** Names the command. */
+  /** The id of the command. */
   id: z.string(),
-  /** The tool that it calls. */
+  /** The tool it calls. */
   tool_name: z.string(),
-  /** What it is for, in words. */
+  /** Its purpose, in words. */
   intention: z.string(),
-  /** What the tool is called with. */
+  /** The arguments of the tool. */
   args: json,
-  /** The longest it may take, in ms. */
+  /** Its timeout, in ms. */
   timeout: z.number().optional(),
-  /** Where it stands. */
+  /** Its status. */
   status: commandStatusSchema,
   /** When it started, in ms since the epoch. */
   startedAt: timestamp.optional(),
   /** When it ended, in ms since the epoch. */
   completedAt: timestamp.optional(),
-  /** What the tool gave back. */
+  /** The result of the tool. */
   result: z.unknown().optional(),
   /** Why it failed. */
   error: commandErrorSchema.optional(),
 })
 
 /**
- * A command of a task, and how far it is (seed 004).
+ * A command of a task and its state.
  * @useDeclaredType
  */
 export type TaskCommand = z.infer<typeof taskCommandSchema>
 
 /**
- * Why a task failed or was cancelled; `commandId` names the command that failed, if one did.
+ * Why a task failed or was cancelled. `commandId` is the command that failed, if any.
  * @useDeclaredType
  */
 export type TaskError = z.infer<typeof taskErrorSchema>
 
 const taskFieldsSchema = z.object({
-  /** Names the task. */
+  /** The id of the task. */
   id: z.string(),
-  /** What runs it. */
+  /** The instance that runs it. */
   instanceId: z.string(),
-  /** What it is called. */
+  /** Its name. */
   name: z.string(),
-  /** What it is for, in words. */
+  /** Its purpose, in words. */
   intention: z.string(),
-  /** What it does, in order. */
+  /** Its commands, in order. */
   commands: z.array(taskCommandSchema),
-  /** Where it stands. */
+  /** Its status. */
   status: taskStatusSchema,
-  /** The command that is next or runs, from 0. */
+  /** The index of the running or next command, from 0. */
   currentCommandIndex: z.number().int(),
   /** When it was submitted, in ms since the epoch. */
   createdAt: timestamp,
@@ -103,14 +103,14 @@ const taskFieldsSchema = z.object({
   completedAt: timestamp.optional(),
   /** Why it failed or was cancelled. */
   error: taskErrorSchema.optional(),
-  /** What the submitter keeps with it. */
+  /** Data of the submitter. */
   metadata: json.optional(),
 })
 
 type WithoutEnd<Fields> = Omit<Fields, 'status' | 'completedAt' | 'error'>
 
 /**
- * A task, whole (seed 004); `status` tells which fields it has.
+ * A task. `status` determines which fields it has.
  * @useDeclaredType
  */
 export type Task = WithoutEnd<z.infer<typeof taskFieldsSchema>> &
@@ -120,7 +120,7 @@ export type Task = WithoutEnd<z.infer<typeof taskFieldsSchema>> &
     | { status: 'failed' | 'cancelled'; completedAt: number; error: TaskError }
   )
 
-/** A task, whole. What its status promises is the server's to keep: no reader drops a task over a missing reason. */
+/** A task. The schema does not check that the fields match the status, so that clients accept every task the server sends. */
 export const taskSchema = taskFieldsSchema as unknown as z.ZodType<Task, Task>
 
 /** A task in a list. */
@@ -137,19 +137,19 @@ export const taskSummarySchema = taskFieldsSchema
     completedAt: true,
   })
   .extend({
-    /** How many commands it has. */
+    /** The number of its commands. */
     totalCommands: z.number().int(),
   })
 
 /**
- * A task in a list: without its commands.
+ * A task in a list, without its commands.
  * @useDeclaredType
  */
 export type TaskSummary = z.infer<typeof taskSummarySchema>
 
 export type { TaskSubmitMessage } from './task-submission.js'
 
-/** Why a submit was refused. */
+/** The error codes of `submitTask`. */
 export const submitErrorCodes = [
   'NO_COMMANDS',
   'NO_INSTANCE',
@@ -159,52 +159,52 @@ export const submitErrorCodes = [
   'INVALID_TASK',
 ] as const
 /**
- * Why a submit was refused.
+ * The error codes of `submitTask`.
  * @useDeclaredType
  */
 export type SubmitErrorCode = (typeof submitErrorCodes)[number]
 
-/** Told as each command starts and ends, and as a running one reports its progress. */
+/** Sent when a command starts, reports progress, or ends. */
 export const taskProgressSchema = z.object({
-  /** What kind of message this is. */
+  /** The type of the message. */
   type: z.literal('task_progress'),
-  /** The task. */
+  /** The id of the task. */
   taskId: z.string(),
-  /** What runs it. */
+  /** The instance that runs it. */
   instanceId: z.string(),
-  /** The command. */
+  /** The id of the command. */
   commandId: z.string(),
-  /** Its place in the task, from 0. */
+  /** The index of the command, from 0. */
   commandIndex: z.number().int(),
-  /** How many commands the task has. */
+  /** The number of commands of the task. */
   totalCommands: z.number().int(),
-  /** Where the command stands. */
+  /** The status of the command. */
   status: commandStatusSchema,
-  /** When, in ms since the epoch. */
+  /** The time of the event, in ms since the epoch. */
   timestamp,
-  /** The tool that it calls. */
+  /** The tool it calls. */
   tool_name: z.string(),
-  /** What it is for, in words. */
+  /** Its purpose, in words. */
   intention: z.string(),
-  /** What the tool gave back. */
+  /** The result of the tool. */
   result: z.unknown().optional(),
   /** Why it failed. */
   error: commandErrorSchema.optional(),
-  /** How far it is, in a unit of the tool's own. */
+  /** The progress, in a unit chosen by the tool. */
   progress: z.number().optional(),
-  /** Where it ends, in the same unit. */
+  /** The expected end of the progress, in the same unit. */
   total: z.number().optional(),
-  /** What it is doing. */
+  /** A message about the progress. */
   message: z.string().optional(),
 })
 
 /**
- * A step of a command (seed 004).
+ * A command has started, reported progress, or ended.
  * @useDeclaredType
  */
 export type TaskProgressMessage = z.infer<typeof taskProgressSchema>
 
-/** Told once, when a task has ended; nothing about the task follows. Read as leniently as a task. */
+/** Sent once, when a task has ended; no event of the task follows. As lenient as `taskSchema`. */
 export const taskCompleteSchema = z.object({
   type: z.literal('task_complete'),
   taskId: z.string(),
@@ -229,7 +229,7 @@ export const taskCompleteSchema = z.object({
 })
 
 /**
- * The end of a task; one that failed or was cancelled says why.
+ * A task has ended. `error` is the reason if it failed or was cancelled.
  * @useDeclaredType
  */
 export type TaskCompleteMessage = WithoutEnd<z.infer<typeof taskCompleteSchema>> &

@@ -1,9 +1,8 @@
 /**
- * What a remote worker and the server say to each other: `POST /register`, then the frames of the worker's socket. One JSON object a
- * frame.
+ * The messages between a remote worker and the server: `POST /register`, then the frames of the worker's socket, one JSON object each.
  *
- * The worker opens the socket at `websocketUrl` and says `hello`; `welcome` means that calls may come. A call ends with one `tool_result`
- * or `tool_error`, also after `tool_cancel`: the worker answers when the tool has really stopped.
+ * The worker opens the socket at `websocketUrl` and sends `hello`; calls follow after `welcome`. A call ends with one `tool_result` or
+ * `tool_error`, also after `tool_cancel`: the worker answers when the tool has stopped.
  */
 import { z } from 'zod'
 import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from './tool-calls.js'
@@ -17,11 +16,11 @@ export const registerRequestSchema = z.object({
   instanceId: id
     .regex(/^[\w.:-]+$/, 'letters, digits, dots, colons, dashes and underscores')
     .optional()
-    .describe('The id the worker wants; refused while it is in use. Without one the server makes one.'),
-  tools: tools.optional().describe('What the worker can do; may also come with hello.'),
+    .describe('The id of the instance; refused while it is in use. Default: generated.'),
+  tools: tools.optional().describe('The tools of the worker; may also be sent with `hello`.'),
 })
 
-/** Its answer. Whoever knows the secret is the worker; it is told once. */
+/** The answer of `POST /register`. The secret identifies the worker, and is not shown again. */
 export const registerResponseSchema = z.object({
   instanceId: id,
   secret: z.string(),
@@ -45,7 +44,7 @@ const toolErrorSchema = z.object({
   callId,
   code: z
     .union([z.string().min(1).max(256), z.number().int()])
-    .describe('The tool’s own code; JSON-RPC numbers are fine.'),
+    .describe('The code of the tool; JSON-RPC numbers are allowed.'),
   message: z.string(),
 })
 
@@ -54,7 +53,7 @@ const toolProgressSchema = callProgressSchema.extend({ type: z.literal('tool_pro
 const pingSchema = z.object({ type: z.literal('ping') })
 const pongSchema = z.object({ type: z.literal('pong') })
 
-/** What a worker says. */
+/** All messages of a worker. */
 export const workerMessageSchema = z.discriminatedUnion('type', [
   helloSchema,
   toolResultSchema,
@@ -86,7 +85,7 @@ const workerErrorSchema = z.object({
   code: z.string(),
 })
 
-/** What the server says to a worker. */
+/** All messages to a worker. */
 export const serverToWorkerSchema = z.discriminatedUnion('type', [
   workerWelcomeSchema,
   toolCallSchema,
@@ -98,16 +97,16 @@ export const serverToWorkerSchema = z.discriminatedUnion('type', [
 
 export type ServerToWorkerMessage = z.infer<typeof serverToWorkerSchema>
 
-/** Why the server closes a worker's socket: application codes of WebSocket. */
+/** WebSocket close codes of a worker's socket. */
 export const WORKER_CLOSE = {
-  /** No right `hello` in time, or a wrong one. */
+  /** No valid `hello` in time. */
   refused: 4401,
-  /** Another socket said a right `hello` for this instance. The worker that hears it stays away. */
+  /** Another socket sent a valid `hello` for this instance. The worker must not reconnect. */
   takenOver: 4409,
-  /** The server goes away. The worker connects again. */
+  /** The server shuts down. The worker should reconnect. */
   goingAway: 1001,
-  /** No pong for too long: the instance was lost. The worker connects again; it must register again, too. */
+  /** No pong in time: the instance was disconnected. The worker should register again and reconnect. */
   silent: 4408,
-  /** The instance was disconnected on purpose. The worker stays away. */
+  /** The instance was disconnected on purpose. The worker must not reconnect. */
   disconnected: 4410,
 } as const

@@ -1,9 +1,6 @@
-/**
- * Schemas are made when the first value is checked: to make those of the core took a third of the time that its import took beyond its
- * dependencies.
- */
+/** Schemas are created on first use, because creating all of them made importing the core a third slower. */
 
-/** Makes a value when it is first asked for, once. */
+/** Creates a value on first use. */
 export function lazily<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => (made ??= { value: make() }).value

@@ -1,8 +1,11 @@
-/** Checks of numeric options that several classes share. */
+/** Validation of numeric options. */
 import { InvalidSettingError } from '../errors.js'
 
-/** A number option with a least value. Returns the value, or throws `InvalidSettingError`. */
-export function checkLeast(setting: string, value: number, least: number): number {
-  if (!Number.isFinite(value) || value < least) throw new InvalidSettingError(setting, value, `a number >= ${least}`)
+/**
+ * Returns a numeric option.
+ * @throws InvalidSettingError for a value below the minimum, or not finite
+ */
+export function checkLeast(setting: string, value: number, min: number): number {
+  if (!Number.isFinite(value) || value < min) throw new InvalidSettingError(setting, value, `a number >= ${min}`)
   return value
 }

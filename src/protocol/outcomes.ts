@@ -1,9 +1,9 @@
-/** What a run returned or threw, as an output or as words. */
+/** What a run returned or threw, as an output or as text. */
 import type { OutputObject } from '../../machines/records.js'
 import { toPlainData } from './plain-data.js'
 import { preview } from '../preview.js'
 
-/** Any value as an output: objects as they are, text as the final message, nothing as an empty output. */
+/** Converts a result to an output: an object as it is, text as the final message, nothing as an empty output. */
 export function toOutput(value: unknown): OutputObject {
   if (value === undefined || value === null) return EMPTY
   const plain = toPlainData(value)
@@ -13,14 +13,14 @@ export function toOutput(value: unknown): OutputObject {
 
 const EMPTY: OutputObject = Object.freeze({})
 
-/** Why a run failed, for people: an error's message, or a picture of whatever was thrown. Never throws. */
+/** The reason of a failure as text: the message of an error, or a preview of another value. Never throws. */
 export function describeFailure(reason: unknown): string {
   if (typeof reason === 'string' && reason !== '') return reason
   if (reason === undefined || reason === null || reason === '') return 'The run failed without saying why.'
   return messageOf(reason) ?? `The run failed with ${preview(reason)}.`
 }
 
-/** What is thrown may be anything, and may itself throw when it is looked at. */
+/** A thrown value may be anything, and reading it may throw. */
 function messageOf(reason: unknown): string | undefined {
   if (typeof reason !== 'object' || reason === null) return undefined
   try {

@@ -1,8 +1,12 @@
-/** Checks a value at the boundary and says, in one sentence, which field is wrong, what came and what was expected. */
+/** Validates input. An error says in one sentence which field is invalid, its value, and what was expected. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 
-/** The value as the schema reads it; throws `InvalidInputError` about the first thing that is wrong. */
+/**
+ * Parses a value by a schema.
+ * @param name the name of the value in errors
+ * @throws InvalidInputError for the first invalid field
+ */
 export function parseInput<T extends z.ZodType>(schema: T, value: unknown, name: string): z.output<T> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
@@ -10,7 +14,7 @@ export function parseInput<T extends z.ZodType>(schema: T, value: unknown, name:
   throw new InvalidInputError(field, received, expected)
 }
 
-/** The first issue of a failed check, in words. */
+/** The first issue of a zod error, in words. */
 export function describeIssue(
   error: z.ZodError,
   value: unknown,

@@ -1,17 +1,17 @@
 /**
- * Frozen copies of what a run handed over. JSON data is kept as it is; what JSON has no word for becomes something a
- * person can read, so that a record can always be shown, journaled and never changed through the original.
+ * Frozen copies of values from outside. JSON data is copied as it is; what JSON cannot represent becomes readable text. So a record can always
+ * be shown and serialised, and does not change with the original.
  */
 
-/** A run that returns something deeper than this gets a note in its place. */
+/** Deeper values are replaced by a note. */
 const MAX_DEPTH = 100
 
-/** Copies and freezes any value. Never throws, whatever getters, proxies or `toJSON` methods do. */
+/** Copies and freezes any value. Never throws, also if getters, proxies or `toJSON` methods do. */
 export function toPlainData(value: unknown): unknown {
   return copy(value, new Map(), 0)
 }
 
-/** The copies of the objects met so far, so that shared parts are copied once; `UNDER_WAY` for those around the one being copied. */
+/** Finished copies by original, so that shared parts are copied once; `UNDER_WAY` for the objects around the current one. */
 type Seen = Map<object, unknown>
 
 const UNDER_WAY = Symbol('under way')
@@ -80,13 +80,13 @@ function read(from: object, key: string): unknown {
   }
 }
 
-/** What was thrown may itself not bear to be looked at. */
+/** Reading a thrown value may throw as well. */
 function unreadable(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : undefined
     if (typeof message === 'string') return `[unreadable: ${message}]`
   } catch {
-    // Then nothing is said about it.
+    // No message then.
   }
   return '[unreadable: it threw]'
 }
@@ -97,7 +97,7 @@ function copyFields(given: readonly (readonly [string, unknown])[], seen: Seen, 
   return Object.freeze(fields)
 }
 
-/** Any name makes a field, also one that every object inherits: to assign to `__proto__` or to what is frozen there would not. */
+/** Also defines fields with inherited names: assigning to `__proto__` would not create a field. */
 function setField(fields: Record<string, unknown>, key: string, value: unknown): void {
   if (!(key in fields)) fields[key] = value
   else Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })

@@ -1,13 +1,13 @@
-/** What the REST routes take and answer. The OpenAPI document and the checks are derived from these schemas. */
+/** The requests and responses of the REST routes. The OpenAPI document and the validation are derived from these schemas. */
 import { z } from 'zod'
 import { cursorSchema, DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT } from './client-messages.js'
 import { taskSchema, taskStatusSchema, taskSummarySchema } from './command-tasks.js'
 import { toolDescriptionSchema } from './tool-calls.js'
 
-/** Every error. */
+/** The body of every error. */
 export const restErrorSchema = z.object({
-  error: z.string().describe('What is wrong, for people.'),
-  code: z.string().describe('What is wrong, for programs; stable.'),
+  error: z.string().describe('The error, for people.'),
+  code: z.string().describe('The error, for programs. Stable.'),
   details: z.unknown().optional(),
 })
 
@@ -19,8 +19,8 @@ export const taskParamsSchema = z.object({ id: z.string().min(1).max(256) })
 /** 201 of `POST /tasks`. */
 export const taskCreatedSchema = z.object({
   taskId: z.string(),
-  queuePosition: z.number().int().min(1).describe('From 1, among the tasks of the lane that have not ended.'),
-  wsEndpoint: z.string().describe('Where the events of the task can be subscribed to.'),
+  queuePosition: z.number().int().min(1).describe('From 1, among the queued and running tasks of the instance.'),
+  wsEndpoint: z.string().describe('The URL of the client WebSocket.'),
 })
 
 /** The query of `GET /tasks`. */
@@ -40,19 +40,22 @@ export const taskDetailSchema = z.object({ task: taskSchema })
 /** 200 of `POST /tasks/:id/cancel`. */
 export const taskCancelledSchema = z.object({ success: z.literal(true), taskId: z.string() })
 
-/** 409 of `POST /tasks/:id/cancel`: it is over. */
+/** 409 of `POST /tasks/:id/cancel`: the task has ended. */
 export const taskNotCancelledSchema = restErrorSchema.extend({ success: z.literal(false), taskId: z.string() })
 
 /** One instance in `GET /instances`. */
 export const instanceSummarySchema = z.object({
-  /** Names the instance. */
+  /** The id of the instance. */
   id: z.string(),
-  /** How it is reached. */
+  /** The kind of its connection. */
   kind: z.enum(['local', 'mcp', 'websocket']),
-  /** Whether it takes commands. */
+  /** Whether it accepts commands. */
   isConnected: z.boolean(),
-  queued: z.number().int().min(0).describe('Tasks of its lane that have not ended.'),
-  tools: z.array(toolDescriptionSchema).optional().describe('What it can do; absent while it cannot say.'),
+  queued: z.number().int().min(0).describe('The number of its queued and running tasks.'),
+  tools: z
+    .array(toolDescriptionSchema)
+    .optional()
+    .describe('Its tools; absent while it is not connected, or if they cannot be listed.'),
 })
 
 export const instanceListSchema = z.object({ instances: z.array(instanceSummarySchema) })

@@ -1,20 +1,20 @@
 /**
- * The configuration of the server: one schema, and how its values are found. Options win over the environment, the environment over the
- * file, the file over the defaults. The first value that is not allowed stops the start, with its name, the value and what is allowed.
+ * The configuration of the task server: its schema, and the resolution of its settings. Options override environment variables, which
+ * override the file, which overrides the defaults.
  */
 import { z } from 'zod'
 import { InvalidSettingError } from '../errors.js'
 
 const MIB = 1024 * 1024
 
-/** What a leaf says about itself beyond its type. A type, not an interface, because zod wants an index signature. */
+/** The metadata of a setting. A type, not an interface, because zod requires an index signature. */
 type LeafMeta = {
   readonly description: string
-  /** What is allowed, in words. */
+  /** The allowed values, in words. */
   readonly expected: string
   /** Its environment variable. */
   readonly env?: string
-  /** Its value is never shown. */
+  /** Whether its value is hidden in errors. */
   readonly isSecret?: boolean
 }
 
@@ -42,35 +42,39 @@ const path = (description: string, env: string) =>
     .optional()
     .meta(about(description, 'the path of a PEM file', { env }))
 
-/** The whole configuration; `description` and `env` of each value are in its `meta()`. */
+/** The whole configuration. `description` and `env` of each setting are in its `meta()`. */
 export const serverConfigSchema = z.strictObject({
-  /** The address to listen at. */
+  /** The address to listen on. */
   host: z
     .string()
     .min(1)
     .default('127.0.0.1')
     .meta(
-      about('The address to listen at. Any but a loopback address asks for tokens.', 'an address or a host name', {
+      about('The address to listen on. Any but a loopback address requires tokens.', 'an address or a host name', {
         env: 'HOST',
       }),
     ),
-  /** The port of REST, and of the socket at /ws. */
-  port: port(3300, 'The port of REST, and of the socket at /ws. 0 picks a free one.', 'PORT'),
-  /** What is logged. */
+  /** The port of REST and of the WebSocket at /ws. */
+  port: port(3300, 'The port of REST and of the WebSocket at /ws. 0 picks a free one.', 'PORT'),
+  /** The log level. */
   logLevel: z
     .enum(['silent', 'error', 'warn', 'info', 'debug'])
     .default('info')
-    .meta(about('What is logged.', 'silent, error, warn, info or debug', { env: 'LOG_LEVEL' })),
-  /** Names beyond loopback names and addresses under which the server may be called. */
+    .meta(about('The log level.', 'silent, error, warn, info or debug', { env: 'LOG_LEVEL' })),
+  /** Further host names that requests may use, besides loopback names and IP addresses. */
   allowedHosts: z
     .array(z.string().min(1).max(253))
     .default([])
     .meta(
-      about('Names beyond loopback names and addresses under which the server may be called.', 'a list of host names', {
-        env: 'ALLOWED_HOSTS',
-      }),
+      about(
+        'Further host names that requests may use, besides loopback names and IP addresses.',
+        'a list of host names',
+        {
+          env: 'ALLOWED_HOSTS',
+        },
+      ),
     ),
-  /** Who may use the server. */
+  /** Authentication. */
   auth: z.strictObject({
     tokens: z
       .array(
@@ -83,7 +87,7 @@ export const serverConfigSchema = z.strictObject({
       .default([])
       .meta(
         about(
-          'Whoever sends one of these may use the server; none lets everyone on this machine.',
+          'Bearer tokens, any of which grants access. Without tokens, every program on this machine has access.',
           'a list of tokens of visible ASCII characters',
           {
             env: 'AUTH_TOKENS',
@@ -92,14 +96,14 @@ export const serverConfigSchema = z.strictObject({
         ),
       ),
   }),
-  /** Which pages may use the server. */
+  /** Cross-origin requests of web pages. */
   cors: z.strictObject({
     origins: z
       .array(z.string().regex(/^(null|[a-z][a-z0-9+.-]*:\/\/[^\s/,*]+)$/))
       .default([])
       .meta(
         about(
-          'Origins beyond its own whose pages may use the server.',
+          'Origins whose pages may use the server, besides its own.',
           'a list of origins such as https://app.example or chrome-extension://abc',
           {
             env: 'CORS_ORIGINS',
@@ -107,81 +111,76 @@ export const serverConfigSchema = z.strictObject({
         ),
       ),
   }),
-  /** With a certificate the server speaks HTTPS and WSS. */
+  /** With a certificate the server uses HTTPS and WSS. */
   tls: z.strictObject({
-    certPath: path('The certificate; with it the server speaks HTTPS and WSS.', 'TLS_CERT_PATH'),
-    keyPath: path('The key of the certificate.', 'TLS_KEY_PATH'),
+    certPath: path('The certificate; with it the server uses HTTPS and WSS.', 'TLS_CERT_PATH'),
+    keyPath: path('The private key of the certificate.', 'TLS_KEY_PATH'),
   }),
-  /** Where clients open their sockets, and how long tasks may take and are kept. */
+  /** The client port, and the limits of tasks. */
   tasks: z.strictObject({
     enabled: z
       .boolean()
       .default(true)
-      .meta(about('Whether tasks are taken.', 'true or false', { env: 'TASKS_ENABLED' })),
-    wsPort: port(3400, 'The port of the socket for clients. 0 picks a free one.', 'TASKS_WS_PORT'),
-    commandTimeout: integer(1, DAY_MS, 60_000, 'The longest a command may take, in ms.', 'TASKS_COMMAND_TIMEOUT'),
+      .meta(about('Whether tasks are accepted.', 'true or false', { env: 'TASKS_ENABLED' })),
+    wsPort: port(3400, 'The port of the client WebSocket. 0 picks a free one.', 'TASKS_WS_PORT'),
+    commandTimeout: integer(1, DAY_MS, 60_000, 'The longest timeout of a command, in ms.', 'TASKS_COMMAND_TIMEOUT'),
     maxQueueSize: integer(
       0,
       1_000_000,
       100,
-      'The most tasks of one instance that have not ended. 0 accepts none.',
+      'The most queued and running tasks of one instance. 0 accepts none.',
       'TASKS_MAX_QUEUE_SIZE',
     ),
-    abortGraceMs: integer(0, DAY_MS, 2000, 'How long an aborted command holds its lane, in ms.'),
+    abortGraceMs: integer(0, DAY_MS, 2000, 'How long the next command waits for an aborted one to stop, in ms.'),
     retentionMs: integer(0, 365 * DAY_MS, 3_600_000, 'How long an ended task is kept, in ms.'),
-    maxRetained: integer(0, 1_000_000, 1000, 'How many ended tasks are kept.'),
-    drainMs: integer(0, DAY_MS, 10_000, 'How long running tasks get to end when the server closes, in ms.'),
+    maxRetained: integer(0, 1_000_000, 1000, 'The most ended tasks that are kept.'),
+    drainMs: integer(0, DAY_MS, 10_000, 'How long running tasks may take when the server closes, in ms.'),
   }),
-  /** The bounds of what one client may do. */
+  /** The limits of one client. */
   limits: z.strictObject({
-    bodyBytes: integer(1, 1024 * MIB, MIB, 'The largest body of a request, in bytes.'),
-    frameBytes: integer(1, 1024 * MIB, MIB, 'The largest frame of a socket, in bytes.'),
-    nesting: integer(1, 1000, 64, 'How deep arrays and objects of a message may be nested.'),
+    bodyBytes: integer(1, 1024 * MIB, MIB, 'The largest request body, in bytes.'),
+    frameBytes: integer(1, 1024 * MIB, MIB, 'The largest WebSocket frame, in bytes.'),
+    nesting: integer(1, 1000, 64, 'How deep a message may be nested.'),
     subscriptionsPerClient: integer(0, 1_000_000, 1000, 'The most subscriptions of one connection.'),
-    connectionsPerClient: integer(
-      1,
-      1_000_000,
-      1000,
-      'The most connections from one address that stay: sockets and event streams.',
-    ),
-    requestsPerMinute: integer(1, 1e9, 60_000, 'The most requests and upgrades from one address in a minute.'),
-    framesPerMinute: integer(1, 1e9, 600_000, 'The most frames from one address in a minute.'),
+    connectionsPerClient: integer(1, 1_000_000, 1000, 'The most open WebSockets and event streams of one address.'),
+    requestsPerMinute: integer(1, 1e9, 60_000, 'The most requests and upgrades of one address per minute.'),
+    framesPerMinute: integer(1, 1e9, 600_000, 'The most WebSocket frames of one address per minute.'),
     slowReaderBytes: integer(
       1,
       1024 * MIB,
       4 * MIB,
-      'With more than this waiting for it, a subscriber loses progress messages.',
+      'With more unread data, a subscriber loses progress messages, in bytes.',
     ),
     deadReaderBytes: integer(
       1,
       1024 * MIB,
       32 * MIB,
-      'With more than this waiting for it, a subscriber is closed (1013).',
+      'With more unread data, a subscriber is closed (1013), in bytes.',
     ),
-    authenticateMs: integer(1, DAY_MS, 10_000, 'How long a new socket may take to say who it is, in ms.'),
+    authenticateMs: integer(1, DAY_MS, 10_000, 'How long a new socket may take to authenticate, in ms.'),
   }),
 })
 
 /**
- * Every value, after defaults.
+ * Every setting, after defaults.
  * @useDeclaredType
  */
 export type ServerConfig = z.output<typeof serverConfigSchema>
 
-/** Some of the values, at every level. */
+/** The same object with all properties optional, at every level. */
 export type PartOf<T> = {
   readonly [K in keyof T]?:
     (T[K] extends readonly unknown[] ? T[K] : T[K] extends object ? PartOf<T[K]> : T[K]) | undefined
 }
 
-/** Values by name, as in options and in the file; what is absent comes from the next source. */
+/** Settings as in options and in the file. An absent one is taken from the next source. */
 export type ServerConfigInput = PartOf<ServerConfig>
 
-/** Where the values of the configuration come from; the first that has one wins. */
+/** The sources of the configuration, in order of precedence. */
 export interface ConfigSources {
-  /** Values that a program gives. */
+  /** Settings given in code. */
   readonly options?: ServerConfigInput
-  /** The environment, or the part of it that counts. */
+  /** Environment variables. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** The parsed content of the configuration file. */
   readonly file?: unknown
@@ -193,8 +192,8 @@ interface Leaf extends LeafMeta {
 }
 
 /**
- * Finds every value.
- * @throws InvalidSettingError for the first that is not allowed; the value of a secret is not shown
+ * Resolves every setting.
+ * @throws InvalidSettingError for the first invalid one; it does not show secrets
  */
 export function resolveServerConfig(sources: ConfigSources = {}): ServerConfig {
   const leaves = leavesOf(serverConfigSchema)
@@ -207,7 +206,7 @@ export function resolveServerConfig(sources: ConfigSources = {}): ServerConfig {
   return resolved
 }
 
-/** Whether an address can be reached from this machine alone. */
+/** Whether an address is a loopback address, which only this machine can reach. */
 export function isLoopback(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, '').toLowerCase()
   return name === 'localhost' || name === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(name)
@@ -221,7 +220,7 @@ function checkTogether(config: ServerConfig): void {
   if ((certPath === undefined) !== (keyPath === undefined)) {
     const [missing, given] =
       certPath === undefined ? ['TLS_CERT_PATH', 'TLS_KEY_PATH'] : ['TLS_KEY_PATH', 'TLS_CERT_PATH']
-    throw new InvalidSettingError(missing, undefined, `a path as well, because ${given} is set`)
+    throw new InvalidSettingError(missing, undefined, `a path, because ${given} is set`)
   }
   if (config.port !== 0 && config.tasks.enabled && config.port === config.tasks.wsPort) {
     throw new InvalidSettingError('TASKS_WS_PORT', config.tasks.wsPort, 'another port than PORT')
@@ -242,10 +241,10 @@ function valueOf(leaf: Leaf, { options, env = {}, file }: ConfigSources): unknow
   throw new InvalidSettingError(label, leaf.isSecret === true ? HIDDEN : value, leaf.expected)
 }
 
-/** What stands for a secret in a message. */
+/** Replaces a secret in an error. */
 const HIDDEN = '(not shown)'
 
-/** A value as a variable spells it. Text that is no such value stays text, which the schema then refuses. */
+/** Converts the text of a variable to the type of its setting. Text that cannot be converted is kept, and refused by the schema. */
 function fromText(schema: z.ZodType, text: string): unknown {
   const type = innerType(schema)
   if (type instanceof z.ZodNumber) return /^-?\d+$/.test(text.trim()) ? Number(text) : text
@@ -276,7 +275,7 @@ function leavesOf(schema: z.ZodObject, above: readonly string[] = []): Leaf[] {
   })
 }
 
-/** A misspelt name is an error, not a default. */
+/** Refuses unknown names: a misspelt one must not be ignored. */
 function checkNames(value: unknown, name: string, leaves: readonly Leaf[], above: readonly string[] = []): void {
   if (value === undefined) return
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** What a run may ask, and what may be answered: the shapes of MCP's form elicitation. */
+/** Questions of a run and their answers, in the format of MCP's form elicitation. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { toPlainData } from './plain-data.js'
@@ -6,14 +6,14 @@ import { toPlainData } from './plain-data.js'
 /** The longest question, in characters. */
 const MAX_MESSAGE_CHARS = 20_000
 
-/** The answer to a question that does not say: one text, called `answer`. */
+/** The default schema of an answer: one text, named `answer`. */
 const TEXT_ANSWER: Readonly<Record<string, unknown>> = Object.freeze({
   type: 'object',
   properties: Object.freeze({ answer: Object.freeze({ type: 'string', title: 'Answer' }) }),
   required: Object.freeze(['answer']),
 })
 
-/** What is kept is what is checked: an object may say something else of itself when it is copied. */
+/** Copied before it is checked, since an object with getters may differ each time it is read. */
 const objectSchema = lazily(() =>
   z
     .record(z.string(), z.unknown())
@@ -24,7 +24,7 @@ const objectSchema = lazily(() =>
 
 const message = lazily(() => z.string().min(1).max(MAX_MESSAGE_CHARS))
 
-/** A question in words alone is answered in words. */
+/** A question that is only text is answered with text. */
 export const taskQuestionSchema = lazily(() =>
   z.union([
     message().transform((text) => ({ message: text, schema: TEXT_ANSWER })),
@@ -33,13 +33,13 @@ export const taskQuestionSchema = lazily(() =>
 )
 
 /**
- * What `ask` takes: words, or `{ message, schema? }` with the JSON Schema of an object whose properties are text, numbers,
- * booleans or choices (MCP: `requestedSchema`). Without a schema the answer is `{ answer: string }`.
+ * The parameter of `ask`: text, or `{ message, schema? }` with the JSON Schema of an object whose properties are strings, numbers, booleans
+ * or enums (MCP, "Elicitation": `requestedSchema`). Without a schema the answer is `{ answer: string }`.
  * @useDeclaredType
  */
 export type TaskQuestionInput = z.input<ReturnType<typeof taskQuestionSchema>>
 
-/** What `answerTask` takes. */
+/** The answer of `answerTask`. */
 export const taskAnswerSchema = lazily(() =>
   z.strictObject({
     action: z.enum(['accept', 'decline', 'cancel']),
@@ -50,7 +50,7 @@ export const taskAnswerSchema = lazily(() =>
   }),
 )
 
-/** Checks the content of an answer by the schema of its question, which can be read. */
+/** Validates the content of an answer. The schema of a question is always readable. */
 export const answerSchemaOf = (schema: Readonly<Record<string, unknown>>): z.ZodType => z.fromJSONSchema(schema)
 
 function isReadable(schema: Readonly<Record<string, unknown>>): boolean {

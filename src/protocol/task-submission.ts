@@ -1,40 +1,40 @@
-/** What a client submits (seed 004). By itself, since the core needs no more of command tasks than this. */
+/** The submission of a command task (seed 004). A file of its own, because the core imports nothing else of command tasks. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 
 /** The most commands a task may have. */
 export const MAX_COMMANDS = 1000
 
-/** One command as it is submitted. */
+/** One command of a submission. */
 export const commandInputSchema = lazily(() =>
   z.object({
     tool_name: z.string().min(1).max(256),
     intention: z.string().max(10_000).default(''),
     args: z.record(z.string(), z.unknown()).default({}),
-    timeout: z.number().int().min(1).optional().describe('The longest it may take, in ms; capped by the server.'),
+    timeout: z.number().int().min(1).optional().describe('The timeout, in ms; limited by that of the server.'),
   }),
 )
 
-/** What a client submits, over HTTP without `type`. */
+/** A submission; over HTTP without `type`. */
 export const taskSubmitSchema = lazily(() =>
   z.object({
-    /** What kind of message this is. */
+    /** The type of the message. */
     type: z.literal('task_submit').default('task_submit'),
-    /** What the task is called. */
+    /** The name of the task. */
     task_name: z.string().min(1).max(1000),
-    /** What it is for, in words. */
+    /** Its purpose, in words. */
     task_intention: z.string().max(10_000).default(''),
-    /** What runs it; the first that is connected if it is absent. */
+    /** The instance that runs it. Default: the first that is connected. */
     instanceId: z.string().min(1).max(256).optional(),
-    /** What it does, in order. */
+    /** Its commands, in order. */
     commands: z.array(commandInputSchema()).max(MAX_COMMANDS),
-    /** What the submitter keeps with it. */
+    /** Data of the submitter, returned with the task. */
     metadata: z.record(z.string(), z.unknown()).optional(),
   }),
 )
 
 /**
- * What a client submits (seed 004).
+ * A task as it is submitted.
  * @useDeclaredType
  */
 export type TaskSubmitMessage = z.input<ReturnType<typeof taskSubmitSchema>>

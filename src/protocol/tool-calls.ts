@@ -1,7 +1,7 @@
-/** Calls of tools as MCP words them: JSON-RPC `tools/call`, its answer, and what a tool returns. */
+/** Tool calls in MCP's format: JSON-RPC `tools/call`, its response, and the result of a tool. */
 import { z } from 'zod'
 
-/** One block of what a tool returns. MCP adds kinds over time, so only what is read here is checked. */
+/** One content block of a result. MCP adds types over time, so only the fields that are read here are checked. */
 const toolContentSchema = z.looseObject({ type: z.string(), text: z.string().optional() })
 
 export type ToolContent = z.infer<typeof toolContentSchema>
@@ -13,14 +13,14 @@ export const toolDescriptionSchema = z.object({
   inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the arguments.'),
 })
 
-/** What a tool returned. */
+/** The result of a tool (MCP: `CallToolResult`). */
 export const toolCallResultSchema = z.looseObject({
   content: z.array(toolContentSchema),
   structuredContent: z.record(z.string(), z.unknown()).optional(),
-  isError: z.boolean().optional().describe('The tool reports a failure of its own.'),
+  isError: z.boolean().optional().describe('Whether the tool failed.'),
 })
 
-/** How far a call has come. */
+/** The progress of a call (MCP: `notifications/progress`). */
 export const callProgressSchema = z.object({
   progress: z.number(),
   total: z.number().optional(),
@@ -29,15 +29,15 @@ export const callProgressSchema = z.object({
 
 const requestId = z.union([z.string(), z.number()])
 
-/** A JSON-RPC request that calls a tool (seed 004). */
+/** A JSON-RPC request for a tool call (seed 004). */
 export const mcpRequestSchema = z.object({
-  /** The protocol's version. */
+  /** The JSON-RPC version. */
   jsonrpc: z.literal('2.0'),
-  /** The answer bears it, too. */
+  /** The id of the request; the response repeats it. */
   id: requestId,
-  /** What is asked for. */
+  /** The method. */
   method: z.literal('tools/call'),
-  /** Which tool is called, and with what. */
+  /** The tool and its arguments. */
   params: z.object({
     name: z.string().min(1).max(256),
     arguments: z.record(z.string(), z.unknown()).optional(),
@@ -45,43 +45,43 @@ export const mcpRequestSchema = z.object({
 })
 
 /**
- * A JSON-RPC request that calls a tool (seed 004).
+ * A JSON-RPC request for a tool call.
  * @useDeclaredType
  */
 export type MCPRequest = z.infer<typeof mcpRequestSchema>
 
-/** A JSON-RPC error. `data.code` is the code of a tool that does not number its errors. */
+/** A JSON-RPC error. `data.code` is the code of a tool whose codes are not numbers. */
 export interface MCPError {
-  /** A code of JSON-RPC, or the tool's own. */
+  /** A JSON-RPC code, or the tool's own. */
   readonly code: number
   /** What went wrong. */
   readonly message: string
-  /** What there is to say besides. */
+  /** Further data. */
   readonly data?: unknown
 }
 
-/** What every answer has. */
+/** The common fields of a response. */
 export interface MCPAnswer {
-  /** The protocol's version. */
+  /** The JSON-RPC version. */
   readonly jsonrpc: '2.0'
-  /** The request that it answers. */
+  /** The id of the request. */
   readonly id: string | number
 }
 
 /**
- * The answer to a request: exactly one of `result` and `error`.
+ * The response to a request, with either `result` or `error`.
  * @useDeclaredType
  */
 export type MCPResponse =
   | (MCPAnswer & { readonly result: z.infer<typeof toolCallResultSchema>; readonly error?: undefined })
   | (MCPAnswer & { readonly error: MCPError; readonly result?: undefined })
 
-/** Codes of JSON-RPC that this package answers with. */
+/** The JSON-RPC error codes that this package uses. */
 export const JSON_RPC = { invalidRequest: -32600, unknownTool: -32602, internal: -32603, failed: -32000 } as const
 
-/** Whether a value is already what a tool returns in MCP's words. */
+/** Whether a value is a result in MCP's format. */
 export function isToolCallResult(value: unknown): value is z.infer<typeof toolCallResultSchema> {
-  // Most values are none, and a schema that does not match takes long to say so.
+  // Most values are not, and a schema is slow to refuse a value.
   const hasContent = typeof value === 'object' && value !== null && 'content' in value
   return hasContent && toolCallResultSchema.safeParse(value).success
 }

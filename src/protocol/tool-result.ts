@@ -1,20 +1,20 @@
-/** What a function returned or threw, in MCP's words. */
+/** Converts what a function returned or threw to MCP's format. */
 import { describeFailure } from './outcomes.js'
 import { toPlainData } from './plain-data.js'
 import { isToolCallResult, type ToolContent } from './tool-calls.js'
 
-/** What a tool returned, in MCP's words. */
+/** The result of a tool (MCP: `CallToolResult`). */
 export interface ToolCallResult {
-  /** What it says, in MCP's content blocks. */
+  /** Content blocks. */
   readonly content: readonly ToolContent[]
-  /** The same as data. */
+  /** The result as JSON data. */
   readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
-  /** The tool reports a failure of its own. */
+  /** Whether the tool failed. */
   readonly isError?: boolean | undefined
   readonly [field: string]: unknown
 }
 
-/** Any value as the result of a tool: what already is one as it is, text as text, an object also as structured content. */
+/** Converts any value: a result in MCP's format is kept, text becomes a text block, an object also structured content. */
 export function toToolCallResult(value: unknown): ToolCallResult {
   const plain = toPlainData(value)
   if (isToolCallResult(plain)) return plain
@@ -27,18 +27,18 @@ export function toToolCallResult(value: unknown): ToolCallResult {
   }
 }
 
-/** A failure with a code of its own, which MCP has no field for. */
+/** A failed result. MCP has no field for the code, so it is in `_meta`. */
 export function failedResult(code: string, message: string): ToolCallResult {
   return { content: [text(message)], isError: true, _meta: { code } }
 }
 
-/** What a function threw. */
+/** Converts what a function threw. */
 export function failureResult(error: unknown): ToolCallResult {
   const code: unknown = isRecord(error) || error instanceof Error ? (error as { code?: unknown }).code : undefined
   return failedResult(typeof code === 'string' && code !== '' ? code : 'EXECUTION_ERROR', describeFailure(error))
 }
 
-/** What the neutral tool of this package gives back; told by its shape, as anybody's tool may have it. */
+/** The result of a neutral tool, recognised by its shape. */
 interface NeutralResult {
   readonly llmContent: string
   readonly returnDisplay: string

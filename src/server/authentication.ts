@@ -1,20 +1,20 @@
-/** What a socket must say first when its upgrade carried no token: `authenticate`. */
+/** Authentication of a socket whose upgrade request carried no token: its first message must be `authenticate`. */
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
+import { parseJson, toJson } from '../http/json.js'
 import { authenticateSchema, CLIENT_CLOSE } from '../protocol/client-messages.js'
 import { textOf } from './connection.js'
-import { parseJson, toJson } from './json.js'
 
 export interface AuthenticationOptions {
   readonly clock: Clock
-  /** How long it may take, in ms. */
+  /** How long the client may take to authenticate, in ms. */
   readonly timeoutMs: number
   readonly isToken: (token: string) => boolean
-  /** Called when it has said a right token, before its next message is read. */
+  /** Called after a valid token, before the next message is read. */
   readonly onAuthenticated: () => void
 }
 
-/** Answers the first message; closes the socket (1008) when it is not a right `authenticate`, or does not come in time. */
+/** Reads the first message; closes the socket (1008) unless it is `authenticate` with a valid token, in time. */
 export function awaitAuthentication(socket: WebSocket, options: AuthenticationOptions): void {
   const { clock, timeoutMs, isToken, onAuthenticated } = options
   const refuse = (answer: object): void => {
@@ -33,7 +33,7 @@ export function awaitAuthentication(socket: WebSocket, options: AuthenticationOp
     const { token, requestId } = message.data
     const answer = { type: 'authenticate_response', ...(requestId !== undefined && { requestId }) }
     if (!isToken(token)) {
-      refuse({ ...answer, success: false, error: 'That is no token of this server.', code: 'UNAUTHORIZED' })
+      refuse({ ...answer, success: false, error: 'Invalid token.', code: 'UNAUTHORIZED' })
       return
     }
     finish()
@@ -41,7 +41,7 @@ export function awaitAuthentication(socket: WebSocket, options: AuthenticationOp
     onAuthenticated()
   }
   const timer = clock.setTimeout(() => {
-    refuse({ type: 'error', message: 'No token came in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' })
+    refuse({ type: 'error', message: 'No token was sent in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' })
   }, timeoutMs)
   const finish = (): void => {
     clock.clearTimeout(timer)
@@ -51,5 +51,5 @@ export function awaitAuthentication(socket: WebSocket, options: AuthenticationOp
   socket.once('close', finish)
 }
 
-/** An `authenticate` has no depth. */
+/** `authenticate` is a flat object. */
 const MAX_NESTING = 4

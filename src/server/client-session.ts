@@ -1,11 +1,11 @@
-/** One client on its socket: reads its requests, answers each, and pushes the events that it subscribed to. */
+/** The session of one client: answers its requests, and delivers the events that it has subscribed to. */
 import { completeMessage } from '../command-tasks/task-record.js'
+import { parseJson } from '../http/json.js'
 import { clientMessageSchema, type ClientMessage, type RequestId } from '../protocol/client-messages.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 import type { Connection } from './connection.js'
 import type { Hub } from './hub.js'
-import { parseJson } from './json.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
 
 export interface ClientSessionOptions {
@@ -14,17 +14,17 @@ export interface ClientSessionOptions {
   readonly hub: Hub
   readonly maxSubscriptions: number
   readonly nesting: number
-  /** Takes one frame's worth of the client's rate; in how many ms it may go on, or 0. */
+  /** Counts one frame towards the client's rate limit. Returns 0, or how long the client must wait, in ms. */
   readonly takeFrame: () => number
-  /** Whether a token is one of the server's; also true where none is asked for. */
+  /** Whether a token is valid; true when none is required. */
   readonly acceptsToken: (token: string) => boolean
   readonly onError: (error: unknown) => void
 }
 
 export interface ClientSession {
-  /** Takes one frame. Never throws. */
+  /** Handles one frame. Never throws. */
   receive(text: string): void
-  /** Ends its subscriptions. */
+  /** Ends the client's subscriptions. */
   end(): void
 }
 
@@ -33,7 +33,7 @@ const types = clientMessageSchema.options.map(({ shape }) => shape.type.value)
 export function openClientSession(options: ClientSessionOptions): ClientSession {
   const { connection, service, hub, maxSubscriptions } = options
   const subscriptions = hub.join((event) => connection.deliver(event), maxSubscriptions)
-  const tooMany = `This connection has ${maxSubscriptions} subscriptions, the most it may have`
+  const tooMany = `This connection has reached its limit of ${maxSubscriptions} subscriptions`
 
   const fail = (code: string, error: string, message: string, requestId?: RequestId): void =>
     connection.send({ type: 'error', ...withId(requestId), message, error, code })
@@ -42,15 +42,12 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     const reply = (body: object): void => connection.send({ ...body, ...withId(message.requestId) })
     switch (message.type) {
       case 'authenticate':
-        if (options.acceptsToken(message.token)) reply({ type: 'authenticate_response', success: true })
-        else {
-          reply({
-            type: 'authenticate_response',
-            success: false,
-            error: 'That is no token of this server.',
-            code: 'UNAUTHORIZED',
-          })
-        }
+        reply({
+          type: 'authenticate_response',
+          ...(options.acceptsToken(message.token)
+            ? { success: true }
+            : { success: false, error: 'Invalid token.', code: 'UNAUTHORIZED' }),
+        })
         return
       case 'task_submit': {
         const type = 'task_submit_response'
@@ -79,7 +76,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
         return
       }
       case 'task_cancel':
-        // Its complete is told before it is known that it was cancelled; both orders would do.
+        // `task_complete` is sent before this answer.
         reply({ type: 'task_cancel_response', taskId: message.taskId, ...service.cancel(message.taskId) })
         return
       case 'subscribe_task': {
@@ -113,7 +110,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     }
   }
 
-  const read = (text: string): void => {
+  const receive = (text: string): void => {
     const parsed = parseJson(text, options.nesting)
     const requestId = 'value' in parsed ? requestIdOf(parsed.value) : undefined
     const waitMs = options.takeFrame()
@@ -121,7 +118,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
       fail(
         'RATE_LIMITED',
         'Too many messages',
-        `Too many messages from this address. Go on in ${waitMs} ms.`,
+        `Too many messages from this address. Retry in ${waitMs} ms.`,
         requestId,
       )
       return
@@ -156,7 +153,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
   }
 
   return {
-    receive: read,
+    receive,
     end: () => subscriptions.leave(),
   }
 }
@@ -170,7 +167,7 @@ const fieldOf = (value: unknown, name: string): unknown =>
 
 const typeOf = (value: unknown): unknown => fieldOf(value, 'type')
 
-/** The id of a request that may be wrong otherwise, so that its error can be told apart. */
+/** The id of a request that may be invalid, so that the client can match the error to it. */
 function requestIdOf(value: unknown): RequestId {
   const id = fieldOf(value, 'requestId')
   return (typeof id === 'string' && id.length <= 256) || typeof id === 'number' ? id : undefined

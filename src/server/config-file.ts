@@ -1,23 +1,23 @@
-/** Where the values of the configuration come from, read: the file that `CONFIG_FILE` or an option names, and PEM files. */
+/** Reads the files of the configuration: the one that `CONFIG_FILE` or an option names, and PEM files. */
 import { readFileSync } from 'node:fs'
 import { InvalidSettingError } from '../errors.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 
-/** @throws InvalidSettingError when there is no such file, or it is not JSON */
+/** @throws InvalidSettingError when the file cannot be read or is not JSON */
 export function readConfigFile(path: string | undefined): unknown {
   if (path === undefined || path === '') return undefined
-  const text = read('CONFIG_FILE', path, 'the path of a JSON file that can be read')
+  const text = read('CONFIG_FILE', path, 'the path of a readable JSON file')
   try {
     return JSON.parse(text) as unknown
   } catch {
-    throw new InvalidSettingError('CONFIG_FILE', path, 'the path of a file that holds JSON')
+    throw new InvalidSettingError('CONFIG_FILE', path, 'the path of a file that contains JSON')
   }
 }
 
-/** The certificate and its key; undefined without TLS. */
+/** The certificate and its private key; undefined without TLS. */
 export function readTls({ tls: { certPath, keyPath } }: ServerConfig): { cert: string; key: string } | undefined {
   if (certPath === undefined || keyPath === undefined) return undefined
-  const expected = 'the path of a PEM file that can be read'
+  const expected = 'the path of a readable PEM file'
   return { cert: read('TLS_CERT_PATH', certPath, expected), key: read('TLS_KEY_PATH', keyPath, expected) }
 }
 

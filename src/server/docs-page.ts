@@ -1,6 +1,6 @@
 /**
- * `GET /docs`: one page that lists the routes of `/openapi.json`, tries them, and follows a task. It loads nothing from anywhere else, and
- * its policy lets it load nothing.
+ * `GET /docs`: a page that lists the routes of `/openapi.json`, sends requests to them, and follows a task. It is self-contained: its
+ * content security policy allows no other resource.
  */
 import { createHash } from 'node:crypto'
 import { docsScript } from './docs-script.js'
@@ -35,7 +35,7 @@ td { padding: .1rem .8rem .1rem 0; vertical-align: top }
 
 const sourceOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** Nothing but the page's own style and script, and requests to the server it came from. */
+/** Allows the page's own style and script by their hashes, and requests to its own server. */
 export const docsPolicy = [
   "default-src 'none'",
   `script-src ${sourceOf(docsScript)}`,
@@ -60,8 +60,8 @@ export const docsPage = `<!doctype html>
 <main>
 <h1>agent-tasks <small id="version"></small></h1>
 <p id="about"></p>
-<p>The contract is <a href="/openapi.json">/openapi.json</a>. Sockets: <code>/ws</code> for clients; workers are told theirs by <code>POST /register</code>.</p>
-<form id="access"><label for="token">Token</label> <small>where one is needed; it stays in this page</small><input id="token" type="password" autocomplete="off" spellcheck="false"></form>
+<p>The OpenAPI document is <a href="/openapi.json">/openapi.json</a>. WebSockets: <code>/ws</code> for clients; for workers see <code>POST /register</code>.</p>
+<form id="access"><label for="token">Token</label> <small>if the server requires one; it is not stored</small><input id="token" type="password" autocomplete="off" spellcheck="false"></form>
 <div id="routes"></div>
 </main>
 <script>${docsScript}</script>

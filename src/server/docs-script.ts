@@ -1,8 +1,8 @@
 /**
- * The script of the documentation page (docs-page.ts): a form for each route of `/openapi.json`, and the answer below it.
+ * The script of the documentation page (docs-page.ts): a form for each route of `/openapi.json`, with the response below it.
  *
- * It is text and not a module because the page's policy admits it by its hash, and nothing else. It writes whatever comes from the
- * server as text, never as markup.
+ * It is a string because the page's content security policy allows it by its hash. It inserts data from the server as text, never as
+ * markup.
  */
 export const docsScript = `
 const token = document.getElementById('token')
@@ -18,7 +18,7 @@ const make = (tag, more, ...children) => {
   return element
 }
 
-/** What stands between backticks is code. */
+/** Text between backticks is code. */
 const prose = (tag, text) => make(tag, {}, ...text.split('\\x60').map((part, at) => at % 2 === 0 ? part : make('code', {}, part)))
 
 const labelled = (name, hint, control) => {
@@ -34,7 +34,7 @@ const labelled = (name, hint, control) => {
 }
 
 let schemas = {}
-/** A schema that several routes share is named in its places. */
+/** Follows a reference to a named schema. */
 const resolved = (schema = {}) => schema.$ref === undefined ? schema : schemas[schema.$ref.split('/').at(-1)] ?? {}
 
 const controlOf = ({ name, required, schema: given }) => {
@@ -51,7 +51,7 @@ const indented = (text) => {
   }
 }
 
-/** What a task was given is what the other routes ask for. */
+/** Puts the id of a new task into the forms of the other routes. */
 const rememberTask = (text) => {
   const { taskId } = JSON.parse(text)
   for (const input of document.querySelectorAll('input[name=id]')) input.value = taskId
@@ -62,7 +62,7 @@ async function show(response, output) {
   if ((response.headers.get('content-type') ?? '').includes('json')) {
     const text = await response.text()
     output.append(indented(text))
-    if (response.status === 401) output.append('\\n\\nThis server wants a token: put it into the field at the top of the page.')
+    if (response.status === 401) output.append('\\n\\nThis server requires a token: enter it at the top of the page.')
     return text
   }
   if (response.body === null) return ''
@@ -72,7 +72,7 @@ async function show(response, output) {
 }
 
 async function send(request, path, output, signal) {
-  output.textContent = 'Waiting for the answer …'
+  output.textContent = 'Waiting for the response …'
   output.setAttribute('aria-busy', 'true')
   try {
     if (token.value) request.headers.authorization = 'Bearer ' + token.value
@@ -80,7 +80,7 @@ async function send(request, path, output, signal) {
     const text = await show(response, output)
     if (request.method === 'POST' && path === '/tasks' && response.status === 201) rememberTask(text)
   } catch (error) {
-    if (!signal.aborted) output.textContent = 'No answer: ' + error.message
+    if (!signal.aborted) output.textContent = 'No response: ' + error.message
   } finally {
     if (!signal.aborted) output.setAttribute('aria-busy', 'false')
   }
@@ -119,7 +119,7 @@ function formOf(method, path, operation) {
   form.append(
     make('button', {}, 'Send'),
     output,
-    make('details', { className: 'answers' }, make('summary', {}, 'What it can answer'), make('table', {}, ...answers)),
+    make('details', { className: 'answers' }, make('summary', {}, 'Responses'), make('table', {}, ...answers)),
   )
   return form
 }
@@ -129,7 +129,7 @@ function showRoute(method, path, operation) {
   return make('details', { className: 'route' }, title, formOf(method, path, operation))
 }
 
-async function showContract() {
+async function showRoutes() {
   const response = await fetch('/openapi.json')
   if (!response.ok) throw new Error('the server answered ' + response.status + ' ' + (await response.text()))
   const { info, paths, components } = await response.json()
@@ -149,7 +149,7 @@ async function showContract() {
   }
 }
 
-// Enter in the token's field sends nothing anywhere.
+// Enter in the token field must not submit the form.
 document.getElementById('access').addEventListener('submit', (event) => event.preventDefault())
-showContract().catch((error) => { routes.textContent = 'The contract could not be read: ' + error.message })
+showRoutes().catch((error) => { routes.textContent = '/openapi.json could not be read: ' + error.message })
 `

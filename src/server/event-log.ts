@@ -1,37 +1,44 @@
 /**
- * The events of each task for a while, so that an event stream that broke off can go on where it was.
+ * The recent events of each task, so that an interrupted event stream can resume.
  *
- * It is bounded: a live task keeps the last thousand of its progress reports (every start and end of a command is kept), an ended one its
- * events for five minutes, and all ended ones together 50,000.
+ * It is bounded: a running task keeps every start and end of a command, and its last 1,000 reports in between. An ended task keeps its
+ * events for five minutes at most, no longer than the task itself is kept, and all ended tasks together keep 50,000.
  */
 import type { Clock } from '../clock.js'
+import { toJson } from '../http/json.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import { toJson } from './json.js'
 
-/** One event as it is told. */
+/** A published event. */
 export interface TaskEvent {
   /** Its place among the events of its task, from 1. */
   readonly seq: number
   readonly message: TaskProgressMessage | TaskCompleteMessage
   readonly isComplete: boolean
-  /** The message as JSON; written once, however many are told at once. */
+  /** The message as JSON, serialised when it is first read. */
   readonly frame: Buffer
-  /** Lets the frame go when everyone has been told: what is kept is the message, which shares its results with the task. */
-  release(): void
+  /** Frees the JSON once all subscribers have it. The log keeps the message, which shares its results with the task. */
+  releaseFrame(): void
 }
 
 export interface EventLog {
   append(message: TaskProgressMessage | TaskCompleteMessage): TaskEvent
-  /** The place of the last event; 0 before the first. */
+  /** The place of the last event; 0 when there is none. */
   lastSeq(taskId: string): number
-  /** What came after `seq`; undefined when that is not known (any more). */
+  /** The events after `seq`; undefined when they are not known. */
   after(taskId: string, seq: number): readonly TaskEvent[] | undefined
   dispose(): void
 }
 
+export interface EventLogOptions {
+  readonly clock: Clock
+  /** Whether a task is still known to clients: the events of one that is not cannot be requested. */
+  readonly isKnown: (taskId: string) => boolean
+  /** How long the events of an ended task are kept at most, in ms. Default 300000. */
+  readonly retentionMs?: number
+}
+
 const MAX_REPORTS = 1000
 const MAX_ENDED_EVENTS = 50_000
-const KEPT_MS = 300_000
 
 interface TaskLog {
   readonly events: TaskEvent[]
@@ -39,10 +46,10 @@ interface TaskLog {
   reports: number
 }
 
-export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog {
+export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventLogOptions): EventLog {
   const live = new Map<string, TaskLog>()
   const ended = new Map<string, TaskLog>()
-  /** The same in the order of their ends, from `oldest` on: a map is slow to find its first entry when many were deleted. */
+  /** The keys of `ended` in order, from `oldest` on: the first entry of a map is slow to find after many deletions. */
   let order: ({ readonly taskId: string; readonly log: TaskLog; readonly endedAt: number } | undefined)[] = []
   let oldest = 0
   let endedEvents = 0
@@ -50,11 +57,11 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
 
   const find = (taskId: string): TaskLog | undefined => live.get(taskId) ?? ended.get(taskId)
 
-  const forgetOld = (): void => {
+  const removeOld = (): void => {
     const now = clock.now()
     for (let first = order[oldest]; first !== undefined; first = order[(oldest += 1)]) {
       const { taskId, log, endedAt } = first
-      if (endedEvents <= MAX_ENDED_EVENTS && endedAt + keptMs > now) break
+      if (endedEvents <= MAX_ENDED_EVENTS && endedAt + retentionMs > now && isKnown(taskId)) break
       ended.delete(taskId)
       order[oldest] = undefined
       endedEvents -= log.events.length
@@ -66,9 +73,9 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
     if (ended.size === 0 || sweep !== undefined) return
     sweep = clock.setTimeout(() => {
       sweep = undefined
-      forgetOld()
-    }, keptMs)
-    // Forgetting keeps no process alive.
+      removeOld()
+    }, retentionMs)
+    // The sweep must not keep the process alive.
     const timer = sweep as { unref?: () => void } | undefined
     timer?.unref?.()
   }
@@ -89,7 +96,7 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
         ended.set(taskId, log)
         order.push({ taskId, log, endedAt: clock.now() })
         endedEvents += log.events.length
-        forgetOld()
+        removeOld()
       }
       return event
     },
@@ -109,10 +116,10 @@ export function createEventLog(clock: Clock, keptMs: number = KEPT_MS): EventLog
   }
 }
 
-/** A report from inside a running command, as opposed to its start or its end. */
+/** A progress report of a running command, as opposed to its start or its end. */
 const isReport = ({ message }: TaskEvent): boolean => 'progress' in message
 
-/** A class: an object with a getter of its own takes several times the memory, and many of these are kept. */
+/** A class, because an object literal with a getter takes several times the memory, and many events are kept. */
 class LoggedEvent implements TaskEvent {
   #frame: Buffer | undefined
 
@@ -129,7 +136,7 @@ class LoggedEvent implements TaskEvent {
     return (this.#frame ??= Buffer.from(toJson(this.message)))
   }
 
-  release(): void {
+  releaseFrame(): void {
     this.#frame = undefined
   }
 }

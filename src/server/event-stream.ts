@@ -1,10 +1,13 @@
-/** The events of one task as Server-Sent Events. The stream ends with `task_complete`; one that broke off goes on by `Last-Event-ID`. */
+/**
+ * The events of one task as Server-Sent Events (HTML Standard, section 9.2). The stream ends with `task_complete`; an interrupted one
+ * resumes after `Last-Event-ID`.
+ */
 import { completeMessage } from '../command-tasks/task-record.js'
+import { toJson } from '../http/json.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 import type { Hub } from './hub.js'
-import { toJson } from './json.js'
 import type { Metrics } from './metrics.js'
 
 export interface EventStreamOptions {
@@ -13,25 +16,25 @@ export interface EventStreamOptions {
   readonly log: EventLog
   readonly limits: ServerConfig['limits']
   readonly metrics: Metrics
-  /** Cuts the connection of a reader that does not read. */
+  /** Destroys the connection of a client that does not read. */
   readonly cut: () => void
-  /** Called once, whoever ends the stream. */
+  /** Called once, when the stream has ended for any reason. */
   readonly onEnd: () => void
 }
 
 export interface EventStream {
   readonly body: ReadableStream<Uint8Array>
   readonly isOpen: boolean
-  /** Keeps whatever is in between from closing a quiet stream. */
+  /** Sends a comment, so that proxies do not close a quiet stream. */
   beat(): void
-  /** Ends it; what was told before is still sent. */
+  /** Ends the stream; events that are already written are still sent. */
   end(): void
 }
 
 /**
- * What a client has not had yet.
- * @param lastEventId what it had last, as it says
- * @returns undefined when that is not known: then it begins with a snapshot
+ * The events that a client has missed.
+ * @param lastEventId the `Last-Event-ID` header
+ * @returns undefined when they are not known: the stream begins with a snapshot then
  */
 export function eventsToResume(
   log: EventLog,
@@ -40,7 +43,7 @@ export function eventsToResume(
 ): readonly TaskEvent[] | undefined {
   if (lastEventId === undefined || !/^\d{1,15}$/.test(lastEventId)) return undefined
   const seq = Number(lastEventId)
-  // A task that has ended has had events: when none is known, they were forgotten.
+  // An ended task had events: if none are known, they were removed.
   if (task.completedAt !== undefined && log.lastSeq(task.id) === 0) return undefined
   return log.after(task.id, seq)
 }
@@ -71,7 +74,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
     }
     controller.enqueue(encoder.encode(text))
   }
-  const tell = (event: TaskEvent): void => {
+  const deliver = (event: TaskEvent): void => {
     if (!event.isComplete && waiting() > limits.slowReaderBytes) {
       metrics.droppedFrame()
       return
@@ -79,15 +82,15 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
     write(eventText(event.message.type, event.frame.toString(), event.seq))
     if (event.isComplete) end()
   }
-  const subscriptions = hub.join(tell, 1)
+  const subscriptions = hub.join(deliver, 1)
 
   const body = new ReadableStream<Uint8Array>(
     {
       start: (started) => {
         controller = started
-        // Headers alone may be held back on their way; a first line is not.
+        // Proxies may hold back headers until there is a first line.
         write(': events\n\n')
-        if (resumed !== undefined) for (const event of resumed) tell(event)
+        if (resumed !== undefined) for (const event of resumed) deliver(event)
         else {
           const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task })
           write(eventText('subscribe_ack', snapshot, log.lastSeq(task.id)))
@@ -113,7 +116,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
       return isOpen
     },
     beat: () => {
-      if (isOpen && waiting() <= limits.slowReaderBytes) write(': still here\n\n')
+      if (isOpen && waiting() <= limits.slowReaderBytes) write(': keep-alive\n\n')
     },
     end,
   }
@@ -121,7 +124,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
 
 const encoder = new TextEncoder()
 
-/** JSON has no line breaks of its own, so one `data` line holds it. */
+/** `JSON.stringify` writes no line breaks, so one `data` line is enough. */
 function eventText(type: string, json: string, seq: number): string {
   return `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`
 }

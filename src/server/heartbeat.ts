@@ -1,19 +1,21 @@
-/** What stays open: told to beat now and then, and to end when the server does. One timer for all, and none while there is none. */
+/** Keeps connections alive: one timer for all open sockets and streams, and none while nothing is open. */
 import type { Clock } from '../clock.js'
 
 export interface Kept {
+  /** Called at each heartbeat. */
   beat(): void
+  /** Called when the server closes. */
   end(): void
 }
 
 export interface Heartbeat {
-  /** @returns what takes it back */
+  /** @returns a function that removes it */
   keep(kept: Kept): () => void
-  /** Ends everything that is kept. */
+  /** Calls `end` of everything that is open. */
   endAll(): void
 }
 
-/** @param everyMs how often everything beats, in ms */
+/** @param everyMs the interval, in ms */
 export function createHeartbeat(clock: Clock, everyMs: number): Heartbeat {
   const all = new Set<Kept>()
   let timer: unknown

@@ -1,7 +1,7 @@
-/** The door of the HTTP port: every request is checked here, before a route sees it. */
+/** Checks every HTTP request before routing: rate, `Host` and `Origin`, token. Answers CORS preflights. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { addressOf, type Access, type Refusal } from './access.js'
-import { toJson } from './json.js'
+import { addressOf, UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
+import { sendJson } from '../http/json.js'
 import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
 
@@ -9,11 +9,11 @@ export interface HttpEntryOptions {
   readonly access: Access
   readonly requests: RateLimiter
   readonly metrics: Metrics
-  /** Serves a request that was let in. */
+  /** Serves a request that passed the checks. */
   readonly serve: (request: IncomingMessage, response: ServerResponse) => void
 }
 
-/** What a page needs before it has a token, and what a supervisor asks. */
+/** Served without a token: what a supervisor polls, and the page where a user enters the token. */
 const OPEN_PATHS = new Set(['/health', '/openapi.json', '/docs'])
 
 const ALLOWED_HEADERS = 'authorization, content-type, last-event-id'
@@ -40,7 +40,7 @@ export function createHttpEntry({ access, requests, metrics, serve }: HttpEntryO
   }
 }
 
-/** Too many requests from one address, by its socket. */
+/** Refuses a request when its address has sent too many. */
 export function rateRefusal(requests: RateLimiter, request: IncomingMessage): Refusal | undefined {
   const waitMs = requests.take(addressOf(request))
   if (waitMs === 0) return undefined
@@ -48,18 +48,10 @@ export function rateRefusal(requests: RateLimiter, request: IncomingMessage): Re
   return { status: 429, error: 'Too many requests from this address', code: 'RATE_LIMITED', headers }
 }
 
-const UNAUTHORIZED: Refusal = {
-  status: 401,
-  error: 'A token is needed: Authorization: Bearer <token>',
-  code: 'UNAUTHORIZED',
-  headers: { 'www-authenticate': 'Bearer' },
-}
-
 function refuse(response: ServerResponse, { status, error, code, headers }: Refusal, metrics: Metrics): void {
   metrics.refused(code)
-  // The body of a refused request is not read, so the connection cannot be used again.
-  response.writeHead(status, { 'content-type': 'application/json', connection: 'close', ...headers })
-  response.end(toJson({ error, code }))
+  // The body is not read, so the connection cannot be reused.
+  sendJson(response, status, { error, code }, { connection: 'close', ...headers })
 }
 
 function allowPreflight(request: IncomingMessage, response: ServerResponse): void {

@@ -1,32 +1,31 @@
 /**
- * Who is told of what (S7): each subscriber gets each event once, however many of its subscriptions match, in order, and each event is
- * written once, however many get it.
- *
- * A subscription to a task ends with the task, one to an instance with its subscriber.
+ * Routes task events to subscribers (S7). A subscriber gets each event once, in order, however many of its subscriptions match; an event is
+ * serialised once for all subscribers. A subscription to a task ends with the task, one to an instance with its subscriber.
  */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 
-/** Gets events. It does not throw. */
+/** Called with each event. Must not throw. */
 export type Deliver = (event: TaskEvent) => void
 
 /** The subscriptions of one subscriber. */
 export interface Subscriptions {
-  /** Whether one more is allowed. */
+  /** Whether another subscription is allowed. */
   readonly hasRoom: boolean
-  /** False when there is no room; a subscription that is there already stays one. */
+  /** Returns false when the limit is reached. Subscribing again to the same task changes nothing. */
   addTask(taskId: string): boolean
   addInstance(instanceId: string): boolean
   removeTask(taskId: string): void
   removeInstance(instanceId: string): void
-  /** Ends them all. */
+  /** Removes all subscriptions. */
   leave(): void
 }
 
 export interface Hub {
-  join(deliver: Deliver, most: number): Subscriptions
-  /** How many tasks and instances someone is subscribed to. */
+  /** @param maxSubscriptions the most subscriptions of this subscriber */
+  join(deliver: Deliver, maxSubscriptions: number): Subscriptions
+  /** The number of tasks and instances that have subscribers. */
   readonly size: number
   dispose(): void
 }
@@ -43,7 +42,7 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
   const byTask: Index = new Map()
   const byInstance: Index = new Map()
 
-  const tell = (message: TaskProgressMessage | TaskCompleteMessage): void => {
+  const publish = (message: TaskProgressMessage | TaskCompleteMessage): void => {
     const event = log.append(message)
     const ofTask = byTask.get(message.taskId)
     const ofInstance = byInstance.get(message.instanceId)
@@ -51,18 +50,18 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
     if (ofInstance !== undefined) {
       for (const subscriber of ofInstance) if (ofTask?.has(subscriber) !== true) subscriber.deliver(event)
     }
-    event.release()
+    event.releaseFrame()
     if (event.isComplete && ofTask !== undefined) {
       for (const subscriber of ofTask) subscriber.tasks.delete(message.taskId)
       byTask.delete(message.taskId)
     }
   }
-  tasks.on('progress', tell).on('complete', tell)
+  tasks.on('progress', publish).on('complete', publish)
 
   return {
-    join: (deliver, most) => {
+    join: (deliver, maxSubscriptions) => {
       const subscriber: Subscriber = { deliver, tasks: new Set(), instances: new Set() }
-      const hasRoom = (): boolean => subscriber.tasks.size + subscriber.instances.size < most
+      const hasRoom = (): boolean => subscriber.tasks.size + subscriber.instances.size < maxSubscriptions
       const addTo = (index: Index, own: Set<string>, id: string): boolean => {
         if (own.has(id)) return true
         if (!hasRoom()) return false
@@ -96,7 +95,7 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
       return byTask.size + byInstance.size
     },
     dispose: () => {
-      tasks.off('progress', tell).off('complete', tell)
+      tasks.off('progress', publish).off('complete', publish)
       byTask.clear()
       byInstance.clear()
     },

@@ -23,7 +23,7 @@ export { handleMCPRequest } from '../instances/mcp-request.js'
 export type { MCPRequestContext } from '../instances/mcp-request.js'
 export type { MCPAnswer, MCPError, MCPRequest, MCPResponse } from '../protocol/tool-calls.js'
 
-// What runs commands
+// Instances
 export { localInstance, localTool } from '../instances/local-instance.js'
 export type { LocalInstanceOptions, LocalTool, LocalToolContext } from '../instances/local-instance.js'
 export { mcpInstance } from '../instances/mcp-instance.js'
@@ -39,6 +39,10 @@ export type {
   ToolDescription,
 } from '../instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
+
+// Errors
+export { AgentTasksError, InstanceError, InvalidSettingError, ToolCallError } from '../errors.js'
+export type { InstanceErrorCode } from '../errors.js'
 
 // Tasks and messages
 export type {

@@ -1,12 +1,11 @@
-/** What the server counts, in the text format of Prometheus. */
+/** The metrics of the server, in the text format of Prometheus. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { EndStatus, TaskProgressMessage } from '../protocol/command-tasks.js'
 
-/** What keeps a connection open. */
 type ConnectionKind = 'client' | 'worker' | 'event_stream'
 
 export interface Metrics {
-  /** Counts a connection; the returned function counts it off. */
+  /** Counts an open connection, until the returned function is called. */
   connected(kind: ConnectionKind): () => void
   droppedFrame(): void
   closedSlowReader(): void
@@ -16,14 +15,14 @@ export interface Metrics {
   dispose(): void
 }
 
-/** Upper bounds of the classes of durations, in seconds. */
+/** Upper bounds of the histogram's buckets, in seconds. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const outcomes = ['success', 'error'] as const
 const ends: readonly EndStatus[] = ['completed', 'failed', 'cancelled']
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number, suffix?: string]
 
-/** @param countSubscribed how many tasks and instances someone is subscribed to */
+/** @param countSubscribed the number of tasks and instances that have subscribers */
 export function createMetrics(tasks: TaskManager, countSubscribed: () => number): Metrics {
   const connections: Record<ConnectionKind, number> = { client: 0, worker: 0, event_stream: 0 }
   const settled: Record<EndStatus, number> = { completed: 0, failed: 0, cancelled: 0 }
@@ -58,47 +57,47 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
     refused: (code) => refusals.set(code, (refusals.get(code) ?? 0) + 1),
     render: () =>
       [
-        family('agent_tasks_queued', 'gauge', 'Tasks that wait in their lanes.', [
+        family('agent_tasks_queued', 'gauge', 'Tasks waiting in their lanes.', [
           [{}, tasks.listTasks(undefined, 'queued').length],
         ]),
-        family('agent_tasks_running', 'gauge', 'Tasks that run.', [[{}, tasks.listTasks(undefined, 'running').length]]),
+        family('agent_tasks_running', 'gauge', 'Running tasks.', [[{}, tasks.listTasks(undefined, 'running').length]]),
         family(
           'agent_tasks_settled_total',
           'counter',
-          'Tasks that have ended, by how.',
+          'Tasks that have ended, by status.',
           ends.map((status) => [{ status }, settled[status]]),
         ),
         family(
           'agent_tasks_lane_depth',
           'gauge',
-          'Tasks of an instance that have not ended.',
+          'Queued and running tasks of an instance.',
           Array.from(tasks.laneDepths, ([instance, depth]) => [{ instance }, depth]),
         ),
         family(
           'agent_tasks_command_duration_seconds',
           'histogram',
-          'How long commands took, by how they ended.',
+          'Duration of commands, by outcome.',
           outcomes.flatMap((outcome) => durations[outcome].samples({ outcome })),
         ),
-        family('agent_tasks_late_results_total', 'counter', 'Results that came after their call had been given up.', [
-          [{}, tasks.lateResults],
-        ]),
-        family('agent_tasks_dropped_frames_total', 'counter', 'Progress messages that slow readers lost.', [
+        family(
+          'agent_tasks_late_results_total',
+          'counter',
+          'Results dropped because they came after the call had been abandoned.',
+          [[{}, tasks.lateResults]],
+        ),
+        family('agent_tasks_dropped_frames_total', 'counter', 'Progress messages not sent to slow readers.', [
           [{}, droppedFrames],
         ]),
-        family(
-          'agent_tasks_slow_readers_closed_total',
-          'counter',
-          'Subscribers that were closed because they did not read.',
-          [[{}, slowReaders]],
-        ),
+        family('agent_tasks_slow_readers_closed_total', 'counter', 'Subscribers closed because they did not read.', [
+          [{}, slowReaders],
+        ]),
         family(
           'agent_tasks_refused_total',
           'counter',
-          'Requests and upgrades that were not let in, by why.',
+          'Requests and upgrades refused, by error code.',
           Array.from(refusals, ([code, count]) => [{ code }, count]),
         ),
-        family('agent_tasks_subscribed', 'gauge', 'Tasks and instances that someone is subscribed to.', [
+        family('agent_tasks_subscribed', 'gauge', 'Tasks and instances that have subscribers.', [
           [{}, countSubscribed()],
         ]),
         family(
@@ -127,13 +126,13 @@ function createHistogram() {
     },
     samples: (labels: Readonly<Record<string, string>>): Sample[] => {
       let below = 0
-      const classes = BOUNDS.map((bound, at): Sample => [
+      const buckets = BOUNDS.map((bound, at): Sample => [
         { ...labels, le: String(bound) },
         (below += counts[at] ?? 0),
         '_bucket',
       ])
       return [
-        ...classes,
+        ...buckets,
         [{ ...labels, le: '+Inf' }, count, '_bucket'],
         [labels, sum, '_sum'],
         [labels, count, '_count'],

@@ -1,8 +1,8 @@
 /**
- * The OpenAPI document: what the routes say of themselves, with every schema that has a name kept once, under `components`.
+ * The OpenAPI 3.1 document, generated from the routes, with each named schema once under `components`.
  *
- * The names are given here and not where the schemas are written, because a name that a schema carries would show in every JSON Schema
- * that is made of it, those of tools included.
+ * Schemas are named here and not where they are defined, because a name in zod's metadata would appear in every JSON Schema made from the
+ * schema, including those of tools.
  */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { z } from 'zod'
@@ -34,7 +34,7 @@ import {
 import { toolDescriptionSchema } from '../protocol/tool-calls.js'
 import { packageVersion } from '../version.js'
 
-/** Each after those it is made of. */
+/** A schema comes after the schemas that it contains. */
 const named: readonly (readonly [string, z.ZodType])[] = [
   ['Error', restErrorSchema],
   ['TaskStatus', taskStatusSchema],
@@ -62,7 +62,7 @@ const named: readonly (readonly [string, z.ZodType])[] = [
   ['Health', healthSchema],
 ]
 
-/** Describes the routes of an app. */
+/** Generates the document for the routes of an app. */
 export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenAPI31Document'>): unknown {
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' })
   const { components, paths, ...rest } = app.getOpenAPI31Document({
@@ -72,17 +72,17 @@ export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenA
       version: packageVersion,
       license: { name: 'MIT' },
       description:
-        'Tasks of several commands, queued per instance and run one command after the other. A token is needed where one is configured.',
+        'Tasks of several commands, queued per instance and run one command at a time. A token is required if the server has any configured.',
     },
     servers: [{ url: '/' }],
     tags: [
       { name: 'tasks', description: 'Submit, list, follow and cancel tasks.' },
-      { name: 'instances', description: 'What runs commands.' },
-      { name: 'server', description: 'How the server itself is.' },
+      { name: 'instances', description: 'What the commands run on.' },
+      { name: 'server', description: 'The state of the server.' },
     ],
     security: [{ token: [] }, {}],
   })
-  /** The schemas that were seen, as JSON, and their names. */
+  /** Names by schema, as JSON. */
   const known = new Map<string, string>()
   const schemas: Record<string, unknown> = {}
   for (const [name, written] of writeSchemas()) {
@@ -93,7 +93,7 @@ export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenA
   return { ...rest, paths: referTo(known, paths), components: { ...components, schemas } }
 }
 
-/** The named schemas, as the same library writes them in a route. */
+/** The named schemas in the same form as in the routes. */
 function writeSchemas(): (readonly [string, unknown])[] {
   const app = new OpenAPIHono()
   for (const [name, schema] of named) {
@@ -106,7 +106,7 @@ function writeSchemas(): (readonly [string, unknown])[] {
   return named.map(([name]) => [name, paths[`/${name}`]?.get.responses[200].content['application/json'].schema])
 }
 
-/** Puts a reference wherever a schema stands that has a name: from the inside out, because names are of schemas that refer to others. */
+/** Replaces named schemas by references, from the inside out: a named schema may contain references itself. */
 function referTo(known: ReadonlyMap<string, string>, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => referTo(known, item))

@@ -1,49 +1,49 @@
-/** How much one address may ask for: requests by the minute, and connections that stay. */
+/** Limits for each client address: requests per minute, and open connections. */
 import type { Clock } from '../clock.js'
 
 const MINUTE_MS = 60_000
-/** Addresses that are remembered before those that have been quiet are forgotten. */
+/** Beyond this number of addresses, idle ones are removed. */
 const MAX_KEYS = 10_000
 
 export interface RateLimiter {
-  /** Takes one. Returns 0, or in how many ms the next may be taken. */
+  /** Counts one request. Returns 0, or how long to wait for the next one, in ms. */
   take(key: string): number
 }
 
-/** Each key may take `perMinute` at once, and then as many a minute, evenly. */
+/** Allows `perMinute` requests of each key at once, and then the same number per minute, evenly (a token bucket). */
 export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter {
-  /** When what a key has taken is paid off, in ms since the epoch: one number holds its whole state. */
-  const paidOffAt = new Map<string, number>()
-  const priceMs = MINUTE_MS / perMinute
-  const forgetQuiet = (now: number): void => {
-    for (const [key, at] of paidOffAt) if (at <= now) paidOffAt.delete(key)
+  /** The time at which a key's bucket is full again, in ms since the epoch. */
+  const fullAt = new Map<string, number>()
+  const costMs = MINUTE_MS / perMinute
+  const removeIdle = (now: number): void => {
+    for (const [key, at] of fullAt) if (at <= now) fullAt.delete(key)
   }
   return {
     take: (key) => {
       const now = clock.now()
-      const known = paidOffAt.get(key)
-      if (known === undefined && paidOffAt.size >= MAX_KEYS) forgetQuiet(now)
-      // A clock that was set back does not make anyone wait longer than a minute.
-      const next = Math.min(Math.max(known ?? now, now), now + MINUTE_MS) + priceMs
+      const known = fullAt.get(key)
+      if (known === undefined && fullAt.size >= MAX_KEYS) removeIdle(now)
+      // At most a minute, also after the clock was set back.
+      const next = Math.min(Math.max(known ?? now, now), now + MINUTE_MS) + costMs
       const waitMs = next - now - MINUTE_MS
       if (waitMs > 0) return Math.ceil(waitMs)
-      paidOffAt.set(key, next)
+      fullAt.set(key, next)
       return 0
     },
   }
 }
 
 export interface ConnectionCounts {
-  /** Counts one more connection of an address; undefined when it has too many. The returned function counts it off, once. */
+  /** Counts a connection. Returns the function that ends it, or undefined when the address has too many. */
   enter(address: string): (() => void) | undefined
 }
 
-export function createConnectionCounts(most: number): ConnectionCounts {
+export function createConnectionCounts(maxPerAddress: number): ConnectionCounts {
   const counts = new Map<string, number>()
   return {
     enter: (address) => {
       const count = counts.get(address) ?? 0
-      if (count >= most) return undefined
+      if (count >= maxPerAddress) return undefined
       counts.set(address, count + 1)
       let isOpen = true
       return () => {

@@ -1,8 +1,12 @@
-/** The REST routes and what they do. Who may come this far was checked before (access.ts). */
+/** The handlers of the REST routes. Access was checked before (http-entry.ts). */
 import type { HttpBindings } from '@hono/node-server'
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { addressOf } from '../http/access.js'
+import { parseJson, readBody, toJson } from '../http/json.js'
+import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import type { RefusalCode } from '../protocol/client-messages.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
@@ -11,14 +15,10 @@ import { preview } from '../preview.js'
 import type { InstanceSummary, RestError } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import { addressOf } from './access.js'
-import { boundedBody } from './bounded-body.js'
 import { docsPage, docsPolicy } from './docs-page.js'
 import type { EventLog } from './event-log.js'
 import { eventsToResume, openEventStream } from './event-stream.js'
 import type { Hub } from './hub.js'
-import { toJson } from './json.js'
-import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
@@ -31,16 +31,16 @@ export interface RestOptions {
   readonly service: TaskService
   readonly instances: InstanceManager
   readonly hub: Hub
-  readonly log: EventLog
+  readonly events: EventLog
   readonly metrics: Metrics
-  readonly report: Log
+  readonly log: Log
   readonly isDraining: () => boolean
   readonly wsUrl: () => string
-  /** Registers a worker; throws `InstanceError` when the id is in use. */
+  /** Registers a worker. Throws `InstanceError` when the id is in use. */
   readonly register: (request: RegisterRequest) => RegisterResponse
-  /** Counts a connection that stays; undefined when the address has too many. */
+  /** Counts an open connection of an address; undefined when it has too many. */
   readonly enter: (address: string) => (() => void) | undefined
-  /** Takes part in heartbeats and in the shutdown; returns what takes it back. */
+  /** Adds a stream to the heartbeat and the shutdown. Returns a function that removes it. */
   readonly keep: (open: { beat(): void; end(): void }) => () => void
 }
 
@@ -61,12 +61,12 @@ const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 429 | 503>> =
 const notFound: RestError = { error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
 
 export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
-  const { config, service, hub, log, metrics } = options
+  const { config, service, hub, events, metrics } = options
   const app = new OpenAPIHono<Env>({
     defaultHook: async (result, c) => {
       if (result.success) return undefined
       const { target, error } = result
-      // No body at all is no JSON either.
+      // A request without a body fails here, too.
       const body = (): Promise<unknown> => c.req.json().catch(() => undefined)
       const received: unknown = target === 'json' ? await body() : target === 'query' ? c.req.query() : c.req.param()
       return c.json(
@@ -80,9 +80,9 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
       )
     },
   })
-  app.notFound((c) => c.json({ error: `There is no ${c.req.method} ${preview(c.req.path)}`, code: 'NOT_FOUND' }, 404))
-  app.onError((error, c) => c.json(...describeError(error, options.report)))
-  app.use(boundedBody(config))
+  app.notFound((c) => c.json({ error: `Not found: ${c.req.method} ${preview(c.req.path)}`, code: 'NOT_FOUND' }, 404))
+  app.onError((error, c) => c.json(...describeError(error, options.log)))
+  app.use(limitBody(config))
 
   app.openapi(routes.submitRoute, (c) => {
     const submitted = service.submit(c.req.valid('json'))
@@ -96,7 +96,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
   app.openapi(routes.taskRoute, (c) => {
     const task = service.get(c.req.valid('param').id)
     if (task === undefined) return c.json(notFound, 404)
-    // Written by the server's own JSON: a result may be something that JSON has no word for.
+    // Not c.json: a tool's result may be a value that JSON cannot represent.
     return c.body(toJson({ task }), 200, JSON_TYPE) as never
   })
   app.openapi(routes.cancelRoute, (c) => {
@@ -112,15 +112,15 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     const task = service.get(c.req.valid('param').id)
     if (task === undefined) return c.json(notFound, 404)
     const lastEventId = c.req.valid('header')['last-event-id']
-    const resumed = eventsToResume(log, task, lastEventId)
-    // An event source that is told 204 does not come back.
+    const resumed = eventsToResume(events, task, lastEventId)
+    // 204 stops an EventSource from reconnecting.
     if (resumed?.length === 0 && task.completedAt !== undefined) return c.body(null, 204)
     const leave = options.enter(addressOf(c.env.incoming))
     if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
     const onEnd = [leave, metrics.connected('event_stream')]
     const stream = openEventStream(
       {
-        ...{ task, hub, log, limits: config.limits, metrics },
+        ...{ task, hub, log: events, limits: config.limits, metrics },
         cut: () => c.env.outgoing.destroy(),
         onEnd: () => onEnd.forEach((end) => end()),
       },
@@ -135,7 +135,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     const waiting = options.instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
     if (waiting.length >= MAX_WAITING_WORKERS) {
       return c.json(
-        { error: `${waiting.length} workers are registered and have not connected`, code: 'TOO_MANY_REGISTRATIONS' },
+        { error: `${waiting.length} registered workers have not connected`, code: 'TOO_MANY_REGISTRATIONS' },
         429,
       )
     }
@@ -162,7 +162,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
   return app
 }
 
-/** Registrations that wait for their worker; each expires after a while. */
+/** The most registrations whose worker has not connected; each expires after a while. */
 const MAX_WAITING_WORKERS = 1000
 const JSON_TYPE = { 'content-type': 'application/json' }
 const EVENT_STREAM_HEADERS = {
@@ -175,19 +175,44 @@ export const TOO_MANY_CONNECTIONS: RestError = {
   code: 'TOO_MANY_CONNECTIONS',
 }
 
+/** Reads the body of a request, up to the limits; the routes find it as text and as JSON. */
+function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    if (c.req.method !== 'POST') return next()
+    const text = await readBody(c.env.incoming, bodyBytes)
+    if (text === undefined) {
+      c.header('connection', 'close')
+      const error = `The body is larger than ${bodyBytes} bytes`
+      return c.json({ error, code: 'BODY_TOO_LARGE', details: { maxBytes: bodyBytes } } satisfies RestError, 413)
+    }
+    c.req.bodyCache.text = Promise.resolve(text) as never
+    if (text !== '') {
+      const parsed = parseJson(text, nesting)
+      // The route refuses a body of another content type.
+      if ('value' in parsed) c.req.bodyCache.json = Promise.resolve(parsed.value)
+      else if (isJson(c.req.header('content-type'))) {
+        return c.json({ error: parsed.message, code: parsed.code } satisfies RestError, 400)
+      }
+    }
+    return next()
+  }
+}
+
+const isJson = (contentType: string | undefined): boolean => contentType === undefined || /json/i.test(contentType)
+
 function invalid(error: Parameters<typeof describeIssue>[0], data: unknown, target: string, code: string): RestError {
   const { field, received, expected } = describeIssue(error, data, target === 'json' ? 'body' : target)
   return { error: `${field}: got ${preview(received)}, expected ${expected}.`, code, details: { field, expected } }
 }
 
-function describeError(error: unknown, report: Log): [RestError, ContentfulStatusCode] {
+function describeError(error: unknown, log: Log): [RestError, ContentfulStatusCode] {
   if (error instanceof HTTPException) {
     const codes: Readonly<Record<number, string>> = { 400: 'MALFORMED_JSON', 415: 'UNSUPPORTED_MEDIA_TYPE' }
     const message = error.status === 415 ? 'The body must be JSON, with content-type application/json' : error.message
     return [{ error: message, code: codes[error.status] ?? 'INVALID_REQUEST' }, error.status]
   }
-  report('error', 'A request failed', error)
-  return [{ error: 'The server failed to answer', code: 'INTERNAL_ERROR' }, 500]
+  log('error', 'A request failed', error)
+  return [{ error: 'Internal error', code: 'INTERNAL_ERROR' }, 500]
 }
 
 async function listInstances({ instances, tasks }: RestOptions): Promise<InstanceSummary[]> {

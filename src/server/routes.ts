@@ -1,4 +1,4 @@
-/** The REST routes as the OpenAPI document tells of them: what each takes, and everything it can answer. */
+/** The REST routes for the OpenAPI document: parameters, bodies and all responses of each. */
 import { createRoute } from '@hono/zod-openapi'
 import { z } from 'zod'
 import { taskSubmitSchema } from '../protocol/task-submission.js'
@@ -24,10 +24,10 @@ const problem = (description: string) => json(description, restErrorSchema)
 const body = <Schema extends z.ZodType>(schema: Schema) => ({
   body: { required: true, content: { 'application/json': { schema } } },
 })
-/** What any route may answer before it is reached. */
+/** Responses of every route, sent before routing. */
 const refusals = {
-  401: problem('No right token: `UNAUTHORIZED`.'),
-  403: problem('The `Host` or `Origin` may not use this server: `FOREIGN_HOST`, `FOREIGN_ORIGIN`.'),
+  401: problem('No valid token: `UNAUTHORIZED`.'),
+  403: problem('The `Host` or `Origin` is not allowed: `FOREIGN_HOST`, `FOREIGN_ORIGIN`.'),
   429: problem('Too many requests: `RATE_LIMITED`, with `Retry-After`.'),
 } as const
 const bodyRefusals = {
@@ -40,21 +40,21 @@ export const submitRoute = createRoute({
   path: '/tasks',
   operationId: 'submitTask',
   summary: 'Submit a task',
-  description: 'Queues commands for one instance: the one it names, or the first that is connected.',
+  description: 'Queues commands for one instance: the one named, or the first that is connected.',
   tags: ['tasks'],
   request: body(taskSubmitSchema()),
   responses: {
     ...refusals,
     ...bodyRefusals,
-    201: json('It was queued.', taskCreatedSchema),
+    201: json('The task was queued.', taskCreatedSchema),
     400: problem(
-      'The body is not a task, or has no commands: `INVALID_TASK`, `NO_COMMANDS`, `MALFORMED_JSON`, `TOO_DEEP`.',
+      'The body is not a valid task, or has no commands: `INVALID_TASK`, `NO_COMMANDS`, `MALFORMED_JSON`, `TOO_DEEP`.',
     ),
-    404: problem('There is no such instance: `INVALID_INSTANCE`.'),
+    404: problem('Unknown instance: `INVALID_INSTANCE`.'),
     409: problem('The instance is not connected: `NOT_CONNECTED`.'),
     429: problem('The queue is full: `QUEUE_FULL`; or too many requests: `RATE_LIMITED`.'),
     503: problem(
-      'No instance is connected: `NO_INSTANCE`; or the server takes no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`.',
+      'No instance is connected: `NO_INSTANCE`; or the server accepts no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`.',
     ),
   },
 })
@@ -65,16 +65,14 @@ export const listRoute = createRoute({
   operationId: 'listTasks',
   summary: 'List tasks, newest first',
   description:
-    'A page goes on with what was submitted before the last task of the page before it, so that no task comes twice. What was ' +
-    'submitted since is not in it, and a task that the server has forgotten since is missing.',
+    'A page continues with the tasks submitted before the last task of the page before it. No task is repeated; tasks submitted ' +
+    'since the first page are not included, and tasks removed since then are missing.',
   tags: ['tasks'],
   request: { query: taskListQuerySchema },
   responses: {
     ...refusals,
     200: json('One page.', taskListSchema),
-    400: problem(
-      'A parameter is not allowed: `INVALID_REQUEST`; or the cursor is not of this server: `INVALID_CURSOR`.',
-    ),
+    400: problem('A parameter is invalid: `INVALID_REQUEST`; or the cursor is unknown: `INVALID_CURSOR`.'),
   },
 })
 
@@ -87,8 +85,8 @@ export const taskRoute = createRoute({
   request: { params: taskParamsSchema },
   responses: {
     ...refusals,
-    200: json('The task, whole.', taskDetailSchema),
-    404: problem('There is no such task (any more): `TASK_NOT_FOUND`.'),
+    200: json('The task.', taskDetailSchema),
+    404: problem('The task is unknown or was removed: `TASK_NOT_FOUND`.'),
   },
 })
 
@@ -101,9 +99,9 @@ export const cancelRoute = createRoute({
   request: { params: taskParamsSchema },
   responses: {
     ...refusals,
-    200: json('It has ended as cancelled.', taskCancelledSchema),
-    404: problem('There is no such task (any more): `TASK_NOT_FOUND`.'),
-    409: json('It had ended before: `TASK_ENDED`.', taskNotCancelledSchema),
+    200: json('The task was cancelled.', taskCancelledSchema),
+    404: problem('The task is unknown or was removed: `TASK_NOT_FOUND`.'),
+    409: json('The task had already ended: `TASK_ENDED`.', taskNotCancelledSchema),
   },
 })
 
@@ -115,19 +113,19 @@ export const eventsRoute = createRoute({
   description:
     'Server-Sent Events: a snapshot (`subscribe_ack`), each `task_progress` (`TaskProgress`), and `task_complete` (`TaskComplete`), ' +
     'which ends the stream. With ' +
-    '`Last-Event-ID` it goes on after that event instead (0: from the first); 204 when nothing is left to tell.',
+    '`Last-Event-ID` it continues after that event instead (0: from the first); 204 when no event is left.',
   tags: ['tasks'],
   request: {
     params: taskParamsSchema,
     headers: z.object({
-      'last-event-id': z.string().optional().describe('The id of the last event that was received.'),
+      'last-event-id': z.string().optional().describe('The id of the last event received.'),
     }),
   },
   responses: {
     ...refusals,
     200: { description: 'The events.', content: { 'text/event-stream': { schema: z.string() } } },
-    204: { description: 'Everything was told before.' },
-    404: problem('There is no such task (any more): `TASK_NOT_FOUND`.'),
+    204: { description: 'The task has ended, and the client has all its events.' },
+    404: problem('The task is unknown or was removed: `TASK_NOT_FOUND`.'),
     429: problem('Too many open streams: `TOO_MANY_CONNECTIONS`; or too many requests: `RATE_LIMITED`.'),
   },
 })
@@ -136,9 +134,9 @@ export const instancesRoute = createRoute({
   method: 'get',
   path: '/instances',
   operationId: 'listInstances',
-  summary: 'List instances and what they can do',
+  summary: 'List instances and their tools',
   tags: ['instances'],
-  responses: { ...refusals, 200: json('All that are known.', instanceListSchema) },
+  responses: { ...refusals, 200: json('All instances.', instanceListSchema) },
 })
 
 export const registerRoute = createRoute({
@@ -147,18 +145,16 @@ export const registerRoute = createRoute({
   operationId: 'registerWorker',
   summary: 'Register a remote worker',
   description:
-    'Answers where the worker opens its socket, and the secret for its `hello`. A registration that is not used expires.',
+    "Returns the URL of the worker's socket, and the secret for its `hello`. An unused registration expires.",
   tags: ['instances'],
   request: { body: { content: { 'application/json': { schema: registerRequestSchema } } } },
   responses: {
     ...refusals,
     ...bodyRefusals,
-    201: json('It was registered.', registerResponseSchema),
-    400: problem('The body is not allowed: `INVALID_REQUEST`, `MALFORMED_JSON`, `TOO_DEEP`.'),
+    201: json('The worker was registered.', registerResponseSchema),
+    400: problem('The body is invalid: `INVALID_REQUEST`, `MALFORMED_JSON`, `TOO_DEEP`.'),
     409: problem('The id is in use: `INSTANCE_ID_IN_USE`.'),
-    429: problem(
-      'Too many registrations wait for their workers: `TOO_MANY_REGISTRATIONS`; or too many requests: `RATE_LIMITED`.',
-    ),
+    429: problem('Too many unused registrations: `TOO_MANY_REGISTRATIONS`; or too many requests: `RATE_LIMITED`.'),
     503: problem('The server is shutting down: `SHUTTING_DOWN`.'),
   },
 })
@@ -167,17 +163,17 @@ export const healthRoute = createRoute({
   method: 'get',
   path: '/health',
   operationId: 'getHealth',
-  summary: 'Whether the server is alive',
+  summary: 'Check that the server is alive',
   tags: ['server'],
   security: [],
-  responses: { 200: json('It is.', healthSchema), 403: refusals[403], 429: refusals[429] },
+  responses: { 200: json('The server is alive.', healthSchema), 403: refusals[403], 429: refusals[429] },
 })
 
 export const metricsRoute = createRoute({
   method: 'get',
   path: '/metrics',
   operationId: 'getMetrics',
-  summary: 'What the server counts',
+  summary: 'Get metrics',
   tags: ['server'],
   responses: {
     ...refusals,

@@ -1,22 +1,22 @@
-/** What becomes of a socket that was let in: a client's session, or a worker's connection. */
+/** Open sockets: authenticates each, and connects it to a client session or to an instance. */
 import type { IncomingMessage } from 'node:http'
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
+import { addressOf, type Access } from '../http/access.js'
+import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import { acceptWorker } from '../instances/worker-socket.js'
+import { CLIENT_CLOSE } from '../protocol/client-messages.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { packageVersion } from '../version.js'
-import { addressOf, type Access } from './access.js'
 import { awaitAuthentication } from './authentication.js'
 import { openClientSession } from './client-session.js'
-import { createConnection, textOf } from './connection.js'
+import { createConnection, createWriteBatch, textOf } from './connection.js'
 import type { Heartbeat } from './heartbeat.js'
 import type { Hub } from './hub.js'
-import type { Log } from './log.js'
 import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
 import type { TaskService } from './task-service.js'
-import { createWriteTurns } from './write-turns.js'
 
 export interface ServerSocketOptions {
   readonly config: ServerConfig
@@ -29,22 +29,22 @@ export interface ServerSocketOptions {
   readonly heartbeat: Heartbeat
   readonly frames: RateLimiter
   readonly createId: () => string
-  readonly report: Log
+  readonly log: Log
 }
 
 export interface ServerSockets {
   readonly client: (socket: WebSocket, request: IncomingMessage) => void
   readonly worker: (socket: WebSocket, request: IncomingMessage) => void
-  /** Says goodbye to all (1001); resolves when the last is closed. */
+  /** Closes all sockets (1001); resolves when the last is closed. */
   closeAll(): Promise<void>
-  /** Cuts what does not answer the goodbye. */
+  /** Destroys the sockets that are still open. */
   terminateAll(): void
 }
 
 export function createServerSockets(options: ServerSocketOptions): ServerSockets {
   const { config, clock, access, metrics } = options
   const open = new Set<WebSocket>()
-  const turns = createWriteTurns()
+  const batch = createWriteBatch()
   let onEmpty: () => void = () => undefined
 
   const enter = (socket: WebSocket, kind: 'client' | 'worker'): void => {
@@ -57,8 +57,8 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
     })
   }
 
-  /** Calls `ready` at once, or when the socket has said a right token. */
-  const authenticated = (socket: WebSocket, request: IncomingMessage, ready: () => void): void => {
+  /** Calls `ready` once the socket is authenticated: at once, or after `authenticate`. */
+  const whenAuthenticated = (socket: WebSocket, request: IncomingMessage, ready: () => void): void => {
     if (access.isAuthorized(request)) ready()
     else {
       awaitAuthentication(socket, {
@@ -74,7 +74,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
     client: (socket, request) => {
       enter(socket, 'client')
       watchLiveness(socket, options.heartbeat)
-      const connection = createConnection(socket, request.socket, { config, metrics, turns })
+      const connection = createConnection(socket, request.socket, { config, metrics, batch })
       connection.send({
         type: 'welcome',
         sessionId: options.createId(),
@@ -82,7 +82,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
         message: 'Connected to the agent-tasks server',
         authenticationRequired: !access.isAuthorized(request),
       })
-      authenticated(socket, request, () => {
+      whenAuthenticated(socket, request, () => {
         const address = addressOf(request)
         const session = openClientSession({
           connection,
@@ -92,7 +92,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
           nesting: config.limits.nesting,
           takeFrame: () => options.frames.take(address),
           acceptsToken: (token) => !access.needsToken || access.isToken(token),
-          onError: (error) => options.report('error', 'A message failed', error),
+          onError: (error) => options.log('error', 'A message failed', error),
         })
         socket.on('message', (data: RawData) => session.receive(textOf(data)))
         socket.once('close', () => session.end())
@@ -100,7 +100,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
     },
     worker: (socket, request) => {
       enter(socket, 'worker')
-      authenticated(socket, request, () => {
+      whenAuthenticated(socket, request, () => {
         const port = {
           send: (text: string) => {
             if (socket.readyState === socket.OPEN) socket.send(text)
@@ -115,7 +115,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
     closeAll: () =>
       new Promise((resolve) => {
         onEmpty = resolve
-        for (const socket of open) socket.close(GOING_AWAY, 'The server goes away.')
+        for (const socket of open) socket.close(CLIENT_CLOSE.goingAway, 'The server is shutting down.')
         if (open.size === 0) resolve()
       }),
     terminateAll: () => {
@@ -124,9 +124,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
   }
 }
 
-const GOING_AWAY = 1001
-
-/** A client that does not answer a ping before the next is gone, whatever its socket says. */
+/** Terminates a client that has not answered the last ping when the next is due. */
 function watchLiveness(socket: WebSocket, heartbeat: Heartbeat): void {
   let isAlive = true
   socket.on('pong', () => (isAlive = true))

@@ -1,10 +1,10 @@
-/** The end of a server: no new tasks, some time for those that run, and everyone is told. */
+/** Draining a server before it closes. */
 import type { Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
 /**
- * Cancels what is queued at once and what still runs after `drainMs`; resolves when every task has ended and was told so.
- * @param drainMs in ms
+ * Cancels queued tasks at once and running ones after a time; resolves when every task has ended and its `complete` was emitted.
+ * @param drainMs how long running tasks may take, in ms
  */
 export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: number): Promise<void> {
   cancelAll(tasks, 'queued')
@@ -21,18 +21,18 @@ function untilIdle(tasks: TaskManager, isIdle: () => boolean, clock: Clock, drai
   return new Promise((resolve) => {
     const finish = (): void => {
       clock.clearTimeout(timer)
-      tasks.off('complete', look)
+      tasks.off('complete', finishIfIdle)
       resolve()
     }
-    const look = (): void => {
+    const finishIfIdle = (): void => {
       if (isIdle()) finish()
     }
     const timer = clock.setTimeout(finish, drainMs)
-    tasks.on('complete', look)
+    tasks.on('complete', finishIfIdle)
   })
 }
 
-/** Resolves with whether a promise settled within `ms`. */
+/** Whether a promise settles within a time, in ms. */
 export function settledWithin(promise: Promise<unknown>, clock: Clock, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = clock.setTimeout(() => resolve(false), ms)

@@ -1,4 +1,4 @@
-/** Starts the server: reads its configuration, wires its parts, listens, and takes it all down again. */
+/** Starts the server: resolves the configuration, creates the parts, listens; and closes all of it. */
 import { randomUUID } from 'node:crypto'
 import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
@@ -6,19 +6,20 @@ import { TaskManager } from '../command-tasks/task-manager.js'
 import type { Engine } from '../engine/engine.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import { createInProcessEngine } from '../engine/in-process.js'
+import { addressOf, createAccess, type Refusal } from '../http/access.js'
+import { sendJson } from '../http/json.js'
+import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
+import { createLog } from '../http/log.js'
 import type { Instance } from '../instances/instance.js'
 import { InstanceManager } from '../instances/instance-manager.js'
 import { registerWorker } from '../instances/worker-socket.js'
 import { resolveServerConfig, type ServerConfig, type ServerConfigInput } from '../protocol/server-config.js'
-import { addressOf, createAccess, type Refusal } from './access.js'
 import { readConfigFile, readTls } from './config-file.js'
 import { createEventLog } from './event-log.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createHttpEntry, rateRefusal } from './http-entry.js'
 import { createHub } from './hub.js'
-import { createServer, listen, stopListening, urlOf } from './listening.js'
-import { createLog } from './log.js'
 import { createMetrics } from './metrics.js'
 import { createConnectionCounts, createRateLimiter } from './rates.js'
 import { createRestApp, TOO_MANY_CONNECTIONS } from './rest-app.js'
@@ -27,51 +28,53 @@ import { drainTasks, settledWithin } from './shutdown.js'
 import { createTaskService } from './task-service.js'
 import { createUpgrades, WORKER_PATH } from './upgrades.js'
 
-/** The values of the configuration, and what is no value. */
+/** Options of `startTaskServer`: the settings of the configuration, and what cannot be in a file. */
 export interface TaskServerOptions extends ServerConfigInput {
-  /** What runs commands. The server closes them when it closes. */
+  /** The instances that run commands. The server closes them when it closes. */
   readonly instances?: readonly Instance[]
-  /** Where variables are read. Default: `process.env`. */
+  /** The environment variables. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** The path of a JSON file of values; default: the variable `CONFIG_FILE`. */
+  /** The path of a JSON file with settings. Default: the environment variable `CONFIG_FILE`. */
   readonly configFile?: string
-  /** Default: the platform's. */
+  /** The source of time. Default: the system's. */
   readonly clock?: Clock
-  /** Where calls are started. Default: in this process. */
+  /** Starts the calls of tools. Default: in this process. */
   readonly engine?: Engine
-  /** Sees what instances, lanes and tasks do (XState's inspection events); the server does not close it. */
+  /** Called with XState's inspection events of instances, lanes and tasks. The server does not close it. */
   readonly inspect?: Inspect | undefined
-  /** Gets each line of the log. Default: `console.error`. */
+  /** Called with each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
 }
 
-/** A server that listens. */
+/** A listening server. */
 export interface TaskServer {
-  /** Where REST is, as in `http://127.0.0.1:3300`. */
+  /** The URL of the REST API, such as `http://127.0.0.1:3300`. */
   readonly httpUrl: string
-  /** Where clients open their sockets, as in `ws://127.0.0.1:3400`. */
+  /** The URL of the client WebSocket, such as `ws://127.0.0.1:3400`. */
   readonly wsUrl: string
-  /** Every value, after defaults. */
+  /** Every setting, after defaults. */
   readonly config: ServerConfig
-  /** The tasks. */
+  /** The command tasks. */
   readonly taskManager: TaskManager
-  /** The instances, and who comes and goes. */
+  /** The instances that run commands. */
   readonly instances: InstanceManager
   /**
-   * Takes no new tasks, cancels what is queued, gives what runs some time, tells every end, and closes everything.
-   * Calling it again waits for the same end.
-   * @param options.drainMs how long running tasks get, in ms; default `tasks.drainMs`
+   * Accepts no new tasks, cancels queued tasks, waits for running ones, then closes all sockets and instances. Subscribers get the
+   * `complete` of every task. Further calls return the same promise.
+   * @param options.drainMs how long running tasks may take before they are cancelled, in ms; default `tasks.drainMs`
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
+  /** The same as `close()`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
-/** How long sockets get to answer a goodbye, and streams to be read, in ms. */
-const GOODBYE_MS = 2000
+/** How long clients may take to close their sockets and to read their streams, in ms. */
+const CLOSE_MS = 2000
 const HEARTBEAT_MS = 30_000
 
 /**
- * Starts a server of command tasks.
- * @throws InvalidSettingError for a value that is not allowed, or a port that is taken; nothing is left open then
+ * Starts a server for command tasks: REST, Server-Sent Events and WebSocket.
+ * @throws InvalidSettingError for an invalid setting, or a port that is in use
  */
 export async function startTaskServer(options: TaskServerOptions = {}): Promise<TaskServer> {
   const {
@@ -87,21 +90,21 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const config = resolveServerConfig({ options: values, env, file: readConfigFile(configFile) })
   const tls = readTls(config)
   const { host, limits } = config
-  const report = createLog(config.logLevel, writeLog)
+  const log = createLog(config.logLevel, writeLog)
 
   const instances = new InstanceManager({
     clock,
     inspect,
-    onError: (error, { source, instanceId }) => report('error', `${source} of instance ${instanceId}`, error),
+    onError: (error, { source, instanceId }) => log('error', `${source} of instance ${instanceId}`, error),
   })
   const { commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained } = config.tasks
   const taskManager = new TaskManager({
     ...{ instances, commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained, clock, inspect },
     engine: createFairEngine(engine, clock),
-    onError: (error, { source }) => report(source === 'late-result' ? 'warn' : 'error', source, error),
+    onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
-  const log = createEventLog(clock)
-  const hub = createHub(taskManager, log)
+  const events = createEventLog({ clock, isKnown: (taskId) => taskManager.getTask(taskId) !== undefined })
+  const hub = createHub(taskManager, events)
   const metrics = createMetrics(taskManager, () => hub.size)
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
   const requests = createRateLimiter(limits.requestsPerMinute, clock)
@@ -122,14 +125,21 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     isEnabled: config.tasks.enabled,
     isDraining: () => isDraining,
   })
-  const access = createAccess(config, () => [httpPort, wsPort])
+  const access = createAccess({
+    ...{ host, allowedHosts: config.allowedHosts, origins: config.cors.origins, tokens: config.auth.tokens },
+    isOwnOrigin: ({ protocol, port }) => {
+      const isSecure = protocol === 'https:'
+      const portOf = port === '' ? (isSecure ? 443 : 80) : Number(port)
+      return protocol === `http${scheme}:` && (portOf === httpPort || portOf === wsPort)
+    },
+  })
   const sockets = createServerSockets({
-    ...{ config, clock, access, service, instances, hub, metrics, heartbeat, report },
+    ...{ config, clock, access, service, instances, hub, metrics, heartbeat, log },
     frames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
   })
   const app = createRestApp({
-    ...{ config, tasks: taskManager, service, instances, hub, log, metrics, report, wsUrl },
+    ...{ config, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl },
     isDraining: () => isDraining,
     register: (request) => registerWorker(instances, request, { websocketUrl: workerUrl(), clock }),
     enter: (address) => connections.enter(address),
@@ -159,23 +169,19 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     createHttpEntry({
       ...{ access, requests, metrics },
       serve: (_request, response) => {
-        response.writeHead(426, {
-          'content-type': 'application/json',
-          upgrade: 'websocket',
-          connection: 'close, upgrade',
-        })
-        response.end(JSON.stringify({ error: 'This port speaks WebSocket', code: 'UPGRADE_REQUIRED' }))
+        const body = { error: 'This port accepts WebSocket connections only', code: 'UPGRADE_REQUIRED' }
+        sendJson(response, 426, body, { upgrade: 'websocket', connection: 'close, upgrade' })
       },
     }),
   )
   const servers = config.tasks.enabled ? [httpServer, wsServer] : [httpServer]
 
-  const takeDown = async (): Promise<void> => {
+  const stop = async (): Promise<void> => {
     await taskManager.dispose()
     upgrades.close()
     heartbeat.endAll()
     const stopped = Promise.all([...servers.map(stopListening), sockets.closeAll()])
-    if (!(await settledWithin(stopped, clock, GOODBYE_MS))) {
+    if (!(await settledWithin(stopped, clock, CLOSE_MS))) {
       sockets.terminateAll()
       for (const server of servers) server.closeAllConnections()
       await stopped
@@ -183,20 +189,31 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     await instances.dispose()
     hub.dispose()
     metrics.dispose()
-    log.dispose()
+    events.dispose()
   }
+
+  const close: TaskServer['close'] = ({ drainMs = config.tasks.drainMs } = {}) =>
+    (closing ??= (async () => {
+      isDraining = true
+      log('info', `closing: waiting up to ${drainMs} ms for running tasks`)
+      await drainTasks(taskManager, clock, drainMs)
+      await stop()
+      log('info', 'closed')
+    })())
 
   try {
     for (const instance of given) instances.connect(instance)
     upgrades.attach(httpServer, false)
     upgrades.attach(wsServer, true)
-    httpPort = await listen(httpServer, host, config.port, 'PORT')
-    if (config.tasks.enabled) wsPort = await listen(wsServer, host, config.tasks.wsPort, 'TASKS_WS_PORT')
+    httpPort = await listen(httpServer, host, config.port, { host: 'HOST', port: 'PORT' })
+    if (config.tasks.enabled) {
+      wsPort = await listen(wsServer, host, config.tasks.wsPort, { host: 'HOST', port: 'TASKS_WS_PORT' })
+    }
   } catch (error) {
-    await takeDown()
+    await stop()
     throw error
   }
-  report('info', `listening at ${httpUrl()} and ${wsUrl()}`)
+  log('info', `listening at ${httpUrl()} and ${wsUrl()}`)
 
   return {
     httpUrl: httpUrl(),
@@ -204,13 +221,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     config,
     taskManager,
     instances,
-    close: ({ drainMs = config.tasks.drainMs } = {}) =>
-      (closing ??= (async () => {
-        isDraining = true
-        report('info', `closing: running tasks get ${drainMs} ms`)
-        await drainTasks(taskManager, clock, drainMs)
-        await takeDown()
-        report('info', 'closed')
-      })()),
+    close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }

@@ -1,9 +1,9 @@
-/** What REST and the client socket both do with tasks: the same refusals, the same lists. */
+/** Operations on tasks that REST and the client socket share, with the same errors and the same lists. */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { summaryOf } from '../command-tasks/task-record.js'
 import { DEFAULT_LIST_LIMIT, type RefusalCode } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
-import { createCursors } from './cursors.js'
 
 export interface TaskQuery {
   readonly instanceId?: string | undefined
@@ -28,7 +28,7 @@ export const TASK_NOT_FOUND = 'Task not found'
 
 export interface TaskService {
   submit(message: TaskSubmitMessage): Submitted
-  /** Newest first. A page goes on where the one before ended, whatever was submitted or forgotten since. */
+  /** Newest first. A page continues after the last task of the page before, whatever was submitted or removed since. */
   list(query: TaskQuery): Listed
   get(taskId: string): Task | undefined
   cancel(taskId: string): Cancelled
@@ -45,17 +45,14 @@ export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceO
   const placeOf = (taskId: string): number => tasks.placeOf(taskId) ?? 0
   return {
     submit: (message) => {
-      if (!isEnabled) return { error: 'This server takes no tasks: TASKS_ENABLED is false', code: 'TASKS_DISABLED' }
+      if (!isEnabled) return { error: 'This server accepts no tasks: TASKS_ENABLED is false', code: 'TASKS_DISABLED' }
       if (isDraining()) return { error: 'The server is shutting down', code: 'SHUTTING_DOWN' }
       return tasks.submitTask(message)
     },
     list: ({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }) => {
       const before = cursor === undefined ? Infinity : cursors.read(cursor)
       if (before === undefined) {
-        return {
-          error: 'cursor: expected a nextCursor that this server gave since it was started.',
-          code: 'INVALID_CURSOR',
-        }
+        return { error: 'cursor: expected the nextCursor of an earlier page of this server.', code: 'INVALID_CURSOR' }
       }
       const found = tasks.listTasks(instanceId, status).reverse()
       const rest = found.filter(({ id }) => placeOf(id) < before)
@@ -72,6 +69,31 @@ export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceO
       if (task === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
       if (tasks.cancelTask(taskId)) return { success: true }
       return { success: false, error: `Task already ${task.status}`, code: 'TASK_ENDED' }
+    },
+  }
+}
+
+const SEAL_BYTES = 9
+
+/**
+ * Opaque cursors. A cursor is a place in the order of submission, not a task, so that it stays valid when that task is removed. It is
+ * sealed with a key of this process, because places are counted anew in the next one.
+ */
+function createCursors() {
+  const key = randomBytes(32)
+  const seal = (place: Buffer): Buffer => createHmac('sha256', key).update(place).digest().subarray(0, SEAL_BYTES)
+  return {
+    write: (place: number): string => {
+      const bytes = Buffer.alloc(6)
+      bytes.writeUIntBE(place, 0, 6)
+      return Buffer.concat([seal(bytes), bytes]).toString('base64url')
+    },
+    /** Undefined for a cursor that these did not write. */
+    read: (cursor: string): number | undefined => {
+      const bytes = Buffer.from(cursor, 'base64url')
+      if (bytes.length !== SEAL_BYTES + 6) return undefined
+      const place = bytes.subarray(SEAL_BYTES)
+      return timingSafeEqual(seal(place), bytes.subarray(0, SEAL_BYTES)) ? place.readUIntBE(0, 6) : undefined
     },
   }
 }

@@ -1,29 +1,29 @@
-/** Upgrades to WebSocket on both ports: who may come, and to whom the socket goes. */
+/** WebSocket upgrades on both ports: checks the request, and passes the socket on by its path. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
-import type { Access, Refusal } from './access.js'
-import { toJson } from './json.js'
+import type { Access, Refusal } from '../http/access.js'
+import { toJson } from '../http/json.js'
 
-/** Where workers open their sockets, on either port. */
+/** The path of workers' sockets, on both ports. */
 export const WORKER_PATH = '/worker'
-/** Where clients open theirs on the HTTP port; on their own port `/` does as well. */
+/** The path of clients' sockets; on the client port `/` is accepted as well. */
 export const CLIENT_PATH = '/ws'
 
 export interface UpgradeOptions {
   readonly access: Access
   readonly frameBytes: number
-  /** Checks rates and limits; undefined when it may come in. */
+  /** Checks rates and limits; undefined when the request is accepted. */
   readonly admit: (request: IncomingMessage) => Refusal | undefined
-  /** Takes an open socket. */
+  /** Called with each open socket. */
   readonly onSocket: (kind: 'client' | 'worker', socket: WebSocket, request: IncomingMessage) => void
   readonly onRefused: (refusal: Refusal) => void
 }
 
 export interface Upgrades {
-  /** Serves the upgrades of a server. */
+  /** Handles the upgrade requests of a server. */
   attach(server: Server, isClientPort: boolean): void
-  /** Takes no more. */
+  /** Refuses all further upgrades. */
   close(): void
 }
 
@@ -54,14 +54,14 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
     const refusal = options.access.checkSource(request)
     if (refusal !== undefined) return refusal
     if (isClosed) return { status: 503, error: 'The server is shutting down', code: 'SHUTTING_DOWN' }
-    if (kind === undefined) return { status: 404, error: 'There is no socket at this path', code: 'NOT_FOUND' }
+    if (kind === undefined) return { status: 404, error: 'There is no WebSocket at this path', code: 'NOT_FOUND' }
     return options.admit(request)
   }
 
   return {
     attach: (server, isClientPort) => {
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-        // Without a listener, a reset of the connection would end the process.
+        // Without a listener, a connection reset would end the process.
         socket.on('error', () => socket.destroy())
         const path = (request.url ?? '').split('?', 1)[0]
         const isClient = path === CLIENT_PATH || (isClientPort && path === '/')
@@ -72,7 +72,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
           return
         }
         sockets.handleUpgrade(request, socket, head, (opened) => {
-          // A frame that breaks the protocol is answered by the library with a close; that is all there is to do.
+          // `ws` closes the socket after an invalid frame by itself.
           opened.on('error', () => undefined)
           options.onSocket(kind, opened, request)
         })

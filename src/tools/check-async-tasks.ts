@@ -74,8 +74,6 @@ const NAME = 'check_async_tasks'
 export function createCheckAsyncTasksTool(
   options: CheckAsyncTasksOptions,
 ): Tool<ReturnType<typeof checkAsyncTasksSchema>> {
-  const { getAsyncTaskManager, owner, followUps = CHECK_FOLLOW_UPS } = options
-  const maxChars = checkMaxMessageChars(options.maxMessageChars)
   return defineTool({
     name: NAME,
     description:
@@ -84,8 +82,15 @@ export function createCheckAsyncTasksTool(
       'answer what a task asks.',
     inputSchema: checkAsyncTasksSchema(),
     describe: describeCall,
-    run: (input) => check({ manager: getAsyncTaskManager(), owner, maxChars, followUps }, input),
+    run: createTaskCheck(options),
   })
+}
+
+/** The work of the tool, for tools that check a part of its input by a schema of their own. */
+export function createTaskCheck(options: CheckAsyncTasksOptions): (input: CheckAsyncTasksParams) => ToolResult {
+  const { getAsyncTaskManager, owner, followUps = CHECK_FOLLOW_UPS } = options
+  const maxChars = checkMaxMessageChars(options.maxMessageChars)
+  return (input) => check({ manager: getAsyncTaskManager(), owner, maxChars, followUps }, input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {

@@ -1,4 +1,4 @@
-/** The tools that the conformance suite of MCP calls, over the registry and the Tasks extension of this package. */
+/** The tools that MCP's conformance suite calls, on the registry and the Tasks extension of this package. */
 import {
   ProtocolError,
   ProtocolErrorCode,
@@ -24,7 +24,7 @@ const confirmation = {
   required: ['confirm'],
 }
 
-/** The tools of one owner, by what they do to whoever calls them. */
+/** The tools of one owner. */
 export function createFixtureTools({ manager, clock }: Backend, owner: string): McpTool[] {
   const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ export function createFixtureTools({ manager, clock }: Backend, owner: string): 
     toResult,
     ...more,
   })
-  /** A tool whose calls can be tasks, and are awaited where they cannot. */
+  /** A tool whose calls become tasks, or wait for the result without the extension. */
   const work = (
     name: string,
     inputSchema: z.ZodType,

@@ -109,7 +109,7 @@ async function launch(client: AnyClient, subagent: string, goal = 'goal'): Promi
 }
 
 describe.each(clients)('over stdio, a client of %s', (_name, open) => {
-  it('launches two real programs in the background, looks, waits, reads by cursor, and cancels one', async () => {
+  it('launches two real programs in the background, checks, waits, reads by cursor, and cancels one', async () => {
     const client = await open(argumentsFor({ subagents }))
     onTestFinished(() => client.close())
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('task')
@@ -133,7 +133,7 @@ describe.each(clients)('over stdio, a client of %s', (_name, open) => {
     expect((await use(client, 'check_async_tasks', { task_id: hanging })).data).toMatchObject({ status: 'cancelled' })
   })
 
-  it('is served on after a subagent has crashed, is not there, or floods its output', async () => {
+  it('continues to be served after a subagent has crashed, is missing, or floods its output', async () => {
     const client = await open(argumentsFor({ subagents }))
     onTestFinished(() => client.close())
     const crashed = await use(client, 'task', { subagent_name: 'crash', goal_prompt: 'g' })
@@ -189,7 +189,7 @@ describe('over stdio', () => {
     expect([out, said, code]).toEqual(['', 'agent-tasks: /no/such/file: cannot be read (ENOENT).\n', 2])
   })
 
-  it('a client is told when its tasks change', async () => {
+  it('a client is notified when its tasks change', async () => {
     const client = new Client({ name: 'second', version: '1.0.0' })
     const told: string[] = []
     client.setNotificationHandler('notifications/resources/updated', ({ params }) => void told.push(params.uri))
@@ -205,7 +205,7 @@ describe('over stdio', () => {
     expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ id, status: 'cancelled' })
   })
 
-  it('nothing is left when the client is killed in the middle', async () => {
+  it('nothing is left when the client is killed', async () => {
     const lifelines = await openLifelines()
     onTestFinished(lifelines.close)
     const tree = {
@@ -230,7 +230,7 @@ describe('over stdio', () => {
     await until(() => !isAlive(Number(pid)))
   })
 
-  it('nothing but protocol is written to stdout, and the server ends with its input', async () => {
+  it('only protocol messages are written to stdout, and the server ends with its input', async () => {
     const child = spawn(process.execPath, argumentsFor({ subagents }), { stdio: ['pipe', 'pipe', 'pipe'] })
     onTestFinished(() => void child.kill('SIGKILL'))
     const said = text(child.stderr)
@@ -273,13 +273,13 @@ describe('over stdio', () => {
     expect([out, said, code]).toEqual(['', `agent-tasks: ${file}: ${problem}\n`, 2])
   })
 
-  it('arguments that are not understood are said to be, with exit code 2', async () => {
+  it('invalid arguments are reported, with exit code 2', async () => {
     const child = spawn(process.execPath, [server, '--port', 'x'], { stdio: ['pipe', 'pipe', 'pipe'] })
     const [said, code] = await Promise.all([text(child.stderr), exitCode(child)])
     expect([said.includes('--port: got x, expected a port'), code]).toEqual([true, 2])
   })
 
-  it('the inspector of MCP lists the tools and runs one', async () => {
+  it('the MCP inspector lists the tools and runs one', async () => {
     const cwd = dirname(configFile({ subagents }))
     const packages = ['-y', '-p', 'node@22', '-p', '@modelcontextprotocol/inspector@2.12.0']
     const inspect = async (...more: string[]) => {
@@ -343,7 +343,7 @@ describe('over HTTP', () => {
     expect(await stop()).toEqual([0, null])
   })
 
-  it('a session that its client ends takes its programs with it', async () => {
+  it('the programs of a session end when its client deletes it', async () => {
     const lifelines = await openLifelines()
     onTestFinished(lifelines.close)
     const args = lifelines.argumentsOf({ name: 'program' })
@@ -373,7 +373,7 @@ describe('over HTTP', () => {
     await session.close()
   })
 
-  it('the client side of the Tasks extension is asked what a run asks, and answers', async () => {
+  it('the client side of the Tasks extension answers the question of a run', async () => {
     const host = await startMcpHttpServer({
       port: 0,
       config: { tasks: { pollIntervalMs: 50 } },
@@ -416,7 +416,7 @@ describe('over HTTP', () => {
     expect(answered).toBe(status)
   })
 
-  it('others than this machine are not served without a token', async () => {
+  it('other machines are not served without a token', async () => {
     const child = spawn(process.execPath, [...argumentsFor({}), '--http', '--host', '0.0.0.0', '--port', '0'])
     onTestFinished(() => void child.kill('SIGKILL'))
     const [said, code] = await Promise.all([text(child.stderr), exitCode(child)])
@@ -427,7 +427,7 @@ describe('over HTTP', () => {
 type TaskSession = ReturnType<typeof createTaskSessionFromClient>
 type Answer = { action: 'accept'; content: Record<string, string> }
 
-/** The official client side of the extension, which wants a way around the codec of the SDK. */
+/** The official client side of the extension. It needs `rawDispatch`, since the SDK's codec rejects task handles. */
 async function openTaskSession(
   url: string,
   token: string,

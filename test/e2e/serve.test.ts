@@ -1,4 +1,4 @@
-// The server as a process: it says what to try, drains on SIGTERM, and stops at a value that is not allowed.
+// The server as a process: the commands it suggests, draining on SIGTERM, and errors at start.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -54,7 +54,7 @@ const slow = (seconds: number) => ({
   commands: [{ tool_name: 'slow', args: { seconds, steps: 10 } }],
 })
 
-/** The package as npm installs it, in a folder that holds nothing else. */
+/** The package as npm installs it, in an empty folder. */
 async function installPacked(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
   folders.push(folder)
@@ -71,7 +71,7 @@ async function installPacked(): Promise<string> {
 const folders: string[] = []
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))))
 
-/** What was pasted printed, line by line. */
+/** Runs a pasted command and returns its output, by line. */
 async function paste(line: string, cwd: string, env: Record<string, string> = {}): Promise<string[]> {
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { cwd, env: { ...process.env, ...env } })
   expect(stderr).toBe('')
@@ -81,16 +81,16 @@ async function paste(line: string, cwd: string, env: Record<string, string> = {}
 const clientLine = ({ introduction }: Pick<Served, 'introduction'>): string =>
   introduction.find((line) => line.includes('node --input-type'))!
 
-/** What a task of three steps is told of. */
+/** The events of a task of three commands. */
 const followed = ['running', 'running 1', 'running 2', 'running 3', 'success']
 
-describe('what npm start and README say to paste', () => {
+describe('the commands of npm start and README', () => {
   let empty: string
   beforeAll(async () => {
     empty = await installPacked()
   }, 120_000)
 
-  it('the client line works in an empty folder with the package, and in the clone', async () => {
+  it('the client command works in an empty folder with the package, and in the clone', async () => {
     const served = await serve()
     const expected = [...followed.map((step) => `task_progress ${step}`), 'task_complete completed']
     for (const folder of [empty, process.cwd()]) {
@@ -99,14 +99,14 @@ describe('what npm start and README say to paste', () => {
     }
   })
 
-  it('the client line works where a token is needed, without the token', async () => {
+  it('the client command works when a token is required, without containing it', async () => {
     const served = await serve({ AUTH_TOKENS: 'a-token,another' })
     expect(clientLine(served)).not.toContain('a-token')
     const printed = await paste(clientLine(served), empty, { AUTH_TOKENS: 'a-token,another' })
     expect(printed.at(-1)!.trim()).toBe('task_complete completed')
   })
 
-  it("README's lines work as they stand, but for the port", async () => {
+  it("README's commands work as they are, except for the port", async () => {
     const { httpUrl } = await serve()
     const readme = (await readFile('README.md', 'utf8')).replaceAll('http://127.0.0.1:3300', httpUrl)
     const [, section = ''] = /\n## Serve it\n([^]*?)\n## /.exec(readme) ?? []
@@ -121,7 +121,7 @@ describe('what npm start and README say to paste', () => {
 })
 
 describe('npm start', () => {
-  it('prints a curl line that submits a task', async () => {
+  it('prints a curl command that submits a task', async () => {
     const { introduction, exited, child } = await serve()
     const curl = introduction.find((line) => line.trim().startsWith('curl'))
     const { stdout } = await promisify(execFile)('sh', ['-c', curl!])
@@ -130,7 +130,7 @@ describe('npm start', () => {
     expect(await exited).toBe(0)
   })
 
-  it('prints a curl line that works where a token is needed, without the token', async () => {
+  it('prints a curl command that works when a token is required, without containing it', async () => {
     const { introduction } = await serve({ AUTH_TOKENS: 'a-token,another' })
     const curl = introduction.find((line) => line.trim().startsWith('curl'))
     expect(introduction.join()).not.toContain('a-token')
@@ -140,7 +140,7 @@ describe('npm start', () => {
     expect(JSON.parse(stdout)).toMatchObject({ queuePosition: 1 })
   })
 
-  it('lets a running task end on SIGTERM, cancels the queued one, tells both, and exits with 0', async () => {
+  it('lets a running task end on SIGTERM, cancels the queued one, sends both completes, and exits with 0', async () => {
     const { child, wsUrl, exited } = await serve()
     const client = await openSocket(wsUrl)
     const running = await client.ask(slow(1))
@@ -153,7 +153,7 @@ describe('npm start', () => {
     expect(await exited).toBe(0)
   })
 
-  it('cancels a task on SIGTERM that takes longer than drainMs, tells it, and exits with 0', async () => {
+  it('cancels a task on SIGTERM that takes longer than drainMs, sends its complete, and exits with 0', async () => {
     const { child, wsUrl, exited } = await serve({ CONFIG_FILE: await configFile({ tasks: { drainMs: 300 } }) })
     const client = await openSocket(wsUrl)
     await client.ask(slow(600))
@@ -163,7 +163,7 @@ describe('npm start', () => {
     expect(await exited).toBe(0)
   })
 
-  it('speaks HTTPS and WSS with a certificate', async () => {
+  it('serves HTTPS and WSS with a certificate', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
     onTestFinished(() => rm(folder, { recursive: true }))
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -195,7 +195,7 @@ describe('npm start', () => {
     ],
     [
       { CONFIG_FILE: '/nowhere.json' },
-      'agent-tasks: Setting CONFIG_FILE: got "/nowhere.json", expected the path of a JSON file that can be read.',
+      'agent-tasks: Setting CONFIG_FILE: got "/nowhere.json", expected the path of a readable JSON file.',
     ],
   ])('stops at %j, says why, and exits with 2', async (env, message) => {
     const child = spawnServer(env)

@@ -9,16 +9,23 @@ import {
   startMcpStdioServer,
   type AgentConfig,
   type AgentConfigInput,
-  type HttpServer,
   type LoadedConfig,
-  type StdioServer,
+  type McpHttpServer,
+  type McpHttpServerOptions,
+  type McpServerOptions,
+  type McpStdioServer,
+  type McpStdioServerOptions,
 } from 'agent-tasks/mcp'
 
 export async function aServerIsStartedFromAConfiguration(): Promise<void> {
   const config: AgentConfigInput = { subagents: [{ name: 'a', description: 'Does it.', command: 'node' }] }
-  expectTypeOf(startMcpStdioServer({ config })).toEqualTypeOf<StdioServer>()
-  expectTypeOf(await startMcpHttpServer({ config, port: 0 })).toEqualTypeOf<HttpServer>()
+  expectTypeOf(startMcpStdioServer({ config })).toEqualTypeOf<McpStdioServer>()
+  expectTypeOf(await startMcpHttpServer({ config, port: 0 })).toEqualTypeOf<McpHttpServer>()
   expectTypeOf((await startMcpHttpServer()).url).toEqualTypeOf<string>()
+  expectTypeOf<McpHttpServerOptions>().toExtend<McpServerOptions>()
+  expectTypeOf<McpStdioServerOptions>().toExtend<McpServerOptions>()
+  await using server = await startMcpHttpServer({ port: 0 })
+  expectTypeOf(server.close()).toEqualTypeOf<Promise<void>>()
   // @ts-expect-error a port is a number
   void startMcpHttpServer({ port: '3500' })
   // @ts-expect-error a subagent has a command

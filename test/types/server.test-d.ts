@@ -2,13 +2,17 @@
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
 import {
+  AgentTasksError,
+  InstanceError,
   InstanceManager,
+  InvalidSettingError,
   localInstance,
   localTool,
   mcpInstance,
   resolveServerConfig,
   startTaskServer,
   TaskManager,
+  ToolCallError,
   handleMCPRequest,
   type CommandTaskMachines,
   type ConnectHandler,
@@ -18,6 +22,7 @@ import {
   type InstanceConnection,
   type InstanceEnd,
   type InstanceEntry,
+  type InstanceErrorCode,
   type InstanceManagerOptions,
   type InstanceState,
   type MCPInstanceOptions,
@@ -109,10 +114,18 @@ export function aToolOfAnInstanceKnowsItsInputFromItsSchema(): void {
 
 export async function theServerIsConfiguredByName(): Promise<void> {
   expectTypeOf(resolveServerConfig({})).toEqualTypeOf<ServerConfig>()
-  const server = await startTaskServer({ tasks: { wsPort: 0 } })
+  await using server = await startTaskServer({ tasks: { wsPort: 0 } })
   expectTypeOf(server.close({ drainMs: 1 })).toEqualTypeOf<Promise<void>>()
   // @ts-expect-error a port is a number
   void startTaskServer({ tasks: { wsPort: '3400' } })
+}
+
+export function errorsAreClasses(error: unknown): void {
+  if (error instanceof InstanceError) expectTypeOf(error.instanceId).toEqualTypeOf<string>()
+  if (error instanceof ToolCallError) expectTypeOf(error.number).toEqualTypeOf<number | undefined>()
+  if (error instanceof InvalidSettingError) expectTypeOf(error.setting).toEqualTypeOf<string>()
+  if (error instanceof AgentTasksError) expectTypeOf(error.code).toEqualTypeOf<string>()
+  new InstanceError('INSTANCE_UNKNOWN' satisfies InstanceErrorCode, 'a', 'b')
 }
 
 export function whatASignatureMentionsHasAName(): void {

@@ -1,4 +1,4 @@
-/** agent-tasks.config.json: what is wrong stops the start, with the file and the field; the published schema is the one in use. */
+/** agent-tasks.config.json: errors name the file and the field; the published schema is up to date. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ describe('the configuration file', () => {
     expect((problem as Error).message).toContain(message)
   })
 
-  it('is read where it is named, where the working directory has it, or not at all', () => {
+  it('is read from the given path, from the working directory, or not at all', () => {
     const cwd = folder()
     expect(loadAgentConfig(undefined, cwd)).toMatchObject({ file: undefined, folder: cwd, config: { subagents: [] } })
     writeFileSync(join(cwd, 'agent-tasks.config.json'), `\uFEFF${JSON.stringify({ maxAsyncTasks: 2 })}`)
@@ -71,19 +71,19 @@ describe('the configuration file', () => {
     expect(loadAgentConfig('other.json', cwd)).toMatchObject({ file: join(cwd, 'other.json'), folder: cwd })
   })
 
-  it('must be there when it is named, and must be JSON', () => {
+  it('must exist when a path is given, and must be JSON', () => {
     const cwd = folder()
     expect(() => loadAgentConfig('none.json', cwd)).toThrow(`${join(cwd, 'none.json')}: cannot be read (ENOENT).`)
     writeFileSync(join(cwd, 'bad.json'), '{')
     expect(() => loadAgentConfig('bad.json', cwd)).toThrow(`${join(cwd, 'bad.json')}: is not JSON`)
   })
 
-  it('has a published schema that is fresh: npm run config-schema writes it', () => {
+  it('has an up-to-date published schema (npm run config-schema writes it)', () => {
     const published = new URL('../../../agent-tasks.config.schema.json', import.meta.url)
     expect(JSON.parse(readFileSync(published, 'utf8'))).toEqual(agentConfigJsonSchema())
   })
 
-  it('has a published schema that takes what is taken, and refuses a misspelt field', () => {
+  it('has a published schema that accepts valid files, and refuses a misspelt field', () => {
     const schema = z.fromJSONSchema(agentConfigJsonSchema())
     expect(schema.safeParse({ subagents: [subagent] }).success).toBe(true)
     expect(schema.safeParse({ subagents: [{ ...subagent, comand: 'x' }] }).success).toBe(false)
@@ -99,7 +99,7 @@ describe('a configured subagent', () => {
     return definition.run(request, createRunContext())
   }
 
-  it('gets the goal as one argument, whatever is in it', async () => {
+  it('gets the goal as one argument, whatever it contains', async () => {
     const goal = 'say "hi"; $(rm -rf /) {name}\n* 100%'
     const output = await run({ args: ['-p', 'process.argv[1]', '--', '{goal}'] }, goal)
     expect(output).toEqual({ final_message: goal })
@@ -112,7 +112,7 @@ describe('a configured subagent', () => {
     expect(await run({ output, args: ['-e', `console.log('1'); console.log('{"a":2}')`] }, 'g')).toEqual(expected)
   })
 
-  it('runs in the folder of the file, with variables added and taken away', async () => {
+  it('runs in the folder of the file, with variables added and removed', async () => {
     const script =
       'console.log(JSON.stringify({ cwd: process.cwd(), a: process.env.A, home: process.env.HOME ?? null }))'
     const output = await run({ output: 'json', args: ['-e', script], env: { A: 'x', HOME: null } }, 'g')
@@ -123,7 +123,7 @@ describe('a configured subagent', () => {
     })
   })
 
-  it('is told all that the call asked for', () => {
+  it('gets everything that the call asks for', () => {
     const request = {
       ...runInput('Fix it'),
       subagent_name: 'a',
@@ -136,10 +136,10 @@ describe('a configured subagent', () => {
     expect(promptOf(request)).toBe(
       [
         'Fix it',
-        'How to go about it:\n- Be brief',
-        'Use these tools alone:\n- grep',
-        'What to return:\n- patch: a diff',
-        'What you need to know:\n- branch: main\n- files: ["a.ts"]',
+        'Instructions:\n- Be brief',
+        'Use only these tools:\n- grep',
+        'Return:\n- patch: a diff',
+        'Context:\n- branch: main\n- files: ["a.ts"]',
       ].join('\n\n'),
     )
   })

@@ -1,14 +1,14 @@
-/** What goes wrong around the MCP server: which line of the log, which answer, and what goes on. */
+/** Failures around the MCP server: the log, the answer, and what continues to work. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createLog } from '../../../src/http/log.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { createHttpSessions } from '../../../src/mcp/http-sessions.js'
 import { listenWith } from '../../../src/mcp/http.js'
 import { createInstancePool } from '../../../src/mcp/instance-pool.js'
 import { createListInstancesTool } from '../../../src/mcp/list-instances.js'
-import { createReport } from '../../../src/mcp/report.js'
 import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { ALICE, send, setUpApp, TASKS } from './wire.js'
@@ -30,8 +30,8 @@ const calc = (listTools?: () => Promise<never>) => ({
 
 const COMMANDS = { task_name: 'Add', commands: [{ tool_name: 'add' }] }
 
-describe('what is thrown inside', () => {
-  it('is logged with where it came from', async () => {
+describe('an exception in a handler', () => {
+  it('is logged with its source', async () => {
     const { backend, logged, call } = setUp()
     backend.pool.instances.onConnect(throws)
     backend.taskManager.on('complete', throws)
@@ -46,16 +46,16 @@ describe('what is thrown inside', () => {
     ])
   })
 
-  it('is written to standard error when nobody takes the log', () => {
+  it('is written to standard error by default', () => {
     const said = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => said.mockRestore())
-    createReport()('warn', 'This is odd', new Error('for a reason'))
+    createLog('info')('warn', 'This is odd', new Error('for a reason'))
     expect(said.mock.calls).toEqual([['agent-tasks warn: This is odd: for a reason']])
   })
 })
 
 describe('submit_commands', () => {
-  it('runs commands on an instance, which is waited for, in place and as a task', async () => {
+  it('waits for an instance and runs commands on it, directly and as a task', async () => {
     const { backend, call, get } = setUp()
     backend.pool.instances.connect(calc())
     const inPlace = await call('submit_commands', { ...COMMANDS, async: false, instanceId: 'calc' }, {})
@@ -68,7 +68,7 @@ describe('submit_commands', () => {
     expect(JSON.stringify((await get(taskId)).result['result'])).toContain('add: success: 5')
   })
 
-  it('says which instance there is none of', async () => {
+  it('names an unknown instance', async () => {
     const { call } = setUp()
     const { result } = await call('submit_commands', { ...COMMANDS, instanceId: 'nobody' }, {})
     expect(result).toMatchObject({ isError: true })
@@ -77,7 +77,7 @@ describe('submit_commands', () => {
 })
 
 describe('list_instances', () => {
-  it('says of an instance that its tools could not be listed, and lists it', async () => {
+  it('lists an instance whose tools cannot be listed, with the reason', async () => {
     const { backend, app } = setUp()
     const pool = {
       ...backend.pool,
@@ -100,8 +100,8 @@ describe('list_instances', () => {
   })
 })
 
-describe('an instance that is ready only when the server has been closed', () => {
-  it('is closed as well', async () => {
+describe('an instance that connects after the server was closed', () => {
+  it('is closed', async () => {
     const clock = createManualClock()
     const logged: string[] = []
     const config = agentConfigSchema.parse({ instances: [{ id: 'late', url: 'http://127.0.0.1:1/mcp' }] })
@@ -138,7 +138,7 @@ describe('an instance that is ready only when the server has been closed', () =>
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
     const instances = config.instances.map((instance) => ({ ...instance, url }))
-    const pool = createInstancePool(instances, { folder: '/', clock, report: (_level, line) => void logged.push(line) })
+    const pool = createInstancePool(instances, { folder: '/', clock, log: (_level, line) => void logged.push(line) })
     await asked
     const closed = pool.close()
     clock.advance(3000)
@@ -156,7 +156,7 @@ describe('over HTTP', () => {
     return server.url
   }
 
-  it('a client of 2026-07-28 is answered without a session', async () => {
+  it('a client of 2026-07-28 is served without a session', async () => {
     const { app } = setUpApp({}, { http: { tokens: ['alice'] } })
     const url = await listen(app)
     const _meta = {
@@ -176,7 +176,7 @@ describe('over HTTP', () => {
     expect(await response.text()).toContain('wait_for_async_tasks')
   })
 
-  it('a client that goes in the middle of its request harms nobody', async () => {
+  it('a client that disconnects during its request does not affect others', async () => {
     const { app, logged } = setUpApp()
     const url = new URL(await listen(app))
     const socket = connect(Number(url.port), '127.0.0.1')
@@ -189,7 +189,7 @@ describe('over HTTP', () => {
     expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBeGreaterThanOrEqual(400)
   })
 
-  it('so many sessions are open at once, and no more', async () => {
+  it('the number of open sessions is limited', async () => {
     const { app } = setUp()
     const sessions = createHttpSessions(app, 60_000, 1)
     onTestFinished(() => sessions.close())

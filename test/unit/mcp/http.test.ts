@@ -1,16 +1,14 @@
-/** The server over HTTP: who is let in, what a session is, and when it ends. The test owns the clock; the sockets are real. */
+/** The server over HTTP: access, and the life of a session. The test owns the clock; the sockets are real. */
 import { request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { createHttpAccess } from '../../../src/mcp/http-access.js'
-import { listenWith, type HttpServer } from '../../../src/mcp/http.js'
+import { listenWith, type McpHttpServer } from '../../../src/mcp/http.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
-import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
 import { until } from '../../support/lifelines.js'
 import { setUpApp } from './wire.js'
 
-const servers: HttpServer[] = []
+const servers: McpHttpServer[] = []
 
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()))
@@ -60,7 +58,7 @@ async function openSession(url: string, headers: Record<string, string> = {}): P
 }
 
 describe('a session', () => {
-  it('is opened by initialize, and is one client', async () => {
+  it('is opened by initialize, and has its own owner', async () => {
     const { url, manager } = await setUp()
     const [first, second] = [await openSession(url), await openSession(url)]
     expect(first['mcp-session-id']).not.toBe(second['mcp-session-id'])
@@ -70,13 +68,13 @@ describe('a session', () => {
     expect(owners).toEqual([`session-${first['mcp-session-id']!}`, `session-${second['mcp-session-id']!}`])
   })
 
-  it('that never was gets 404, so that its client opens a new one', async () => {
+  it('that is unknown gets 404, so that its client opens a new one', async () => {
     const { url } = await setUp()
     expect((await post(url, LIST, { 'mcp-session-id': 'nobody' })).status).toBe(404)
     expect((await post(url, LIST)).status).toBe(400)
   })
 
-  it('can be used by whoever opened it, and by nobody else', async () => {
+  it('can be used only with the token it was opened with', async () => {
     const { url } = await setUp({ tokens: ['one', 'two'] })
     const session = await openSession(url, { authorization: 'Bearer one' })
     expect((await post(url, LIST, session)).status).toBe(200)
@@ -84,7 +82,7 @@ describe('a session', () => {
     expect((await post(url, LIST, { ...session, authorization: 'Bearer three' })).status).toBe(401)
   })
 
-  it('ends when its client says so: its tasks are cancelled, and nothing is owed', async () => {
+  it('ends when its client deletes it: its tasks are cancelled, and nothing is owed', async () => {
     const { url, manager } = await setUp()
     const session = await openSession(url)
     await post(url, LAUNCH, session)
@@ -94,7 +92,7 @@ describe('a session', () => {
     expect(manager.getPendingNotifications()).toEqual([])
   })
 
-  it('does not end while one of its streams is open, however long it is silent', async () => {
+  it('does not end while one of its streams is open', async () => {
     const { url, clock } = await setUp({ sessionIdleMs: 60_000 })
     const session = await openSession(url)
     await until(() => clock.pending >= 1)
@@ -110,7 +108,7 @@ describe('a session', () => {
     expect((await post(url, LIST, session)).status).toBe(404)
   })
 
-  it('ends when it is silent for long, but not while one of its tasks runs', async () => {
+  it('ends after a time without requests, but not while one of its tasks runs', async () => {
     const { url, clock, manager } = await setUp({ sessionIdleMs: 60_000 })
     const session = await openSession(url)
     const busy = await openSession(url)
@@ -129,9 +127,9 @@ describe('a request', () => {
   it.each([
     ['to another path', '/other', {}, 404],
     ['by another Host', '/mcp', { host: 'rebound.example' }, 403],
-    ['by a Host that is none', '/mcp', { host: 'a b' }, 403],
+    ['by an invalid Host', '/mcp', { host: 'a b' }, 403],
     ['from a web page', '/mcp', { origin: 'http://localhost:5173' }, 403],
-    ['from a page of nowhere', '/mcp', { origin: 'null' }, 403],
+    ['from a page without an origin', '/mcp', { origin: 'null' }, 403],
     ['from a page that is allowed', '/mcp', { origin: 'https://app.example' }, 200],
     ['by a Host that is allowed', '/mcp', { host: 'agents.example:3500' }, 200],
   ])('%s', async (_what, path, headers, status) => {
@@ -148,7 +146,7 @@ describe('a request', () => {
     expect(answered).toBe(status)
   })
 
-  it('that is no JSON, or too large, is answered as such, and the next one is served', async () => {
+  it('that is not JSON, or too large, gets 400 or 413, and the next one is served', async () => {
     const { url } = await setUp()
     expect((await post(url, '{')).status).toBe(400)
     expect((await post(url, `"${'x'.repeat(5 * 1024 * 1024)}"`)).status).toBe(413)
@@ -157,7 +155,7 @@ describe('a request', () => {
 })
 
 describe('the server', () => {
-  it('says which port is taken, and leaves nothing open', async () => {
+  it('names the setting of a port in use, and leaves nothing open', async () => {
     const { server } = await setUp()
     const other = setUpApp()
     const port = Number(new URL(server.url).port)
@@ -175,9 +173,22 @@ describe('the server', () => {
     await expect(fetch(url)).rejects.toThrow()
   })
 
-  it('does not listen for others than this machine without a token', () => {
-    const { http } = agentConfigSchema.parse({})
-    expect(() => createHttpAccess({ ...http, host: '0.0.0.0' })).toThrow('http.host')
-    expect(() => createHttpAccess({ ...http, host: '0.0.0.0', tokens: ['t'] })).not.toThrow()
+  it('listens on other addresses than loopback only with a token', async () => {
+    const { app } = setUpApp()
+    await expect(listenWith(app, { host: '0.0.0.0', port: 0 })).rejects.toThrow('Setting http.host: got "0.0.0.0"')
+    const guarded = await listenWith(setUpApp({}, { http: { tokens: ['t'] } }).app, { host: '0.0.0.0', port: 0 })
+    servers.push(guarded)
+    expect(guarded.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+  })
+
+  it('is closed by `await using`', async () => {
+    const { app } = setUpApp()
+    let url: string
+    {
+      await using server = await listenWith(app, { port: 0 })
+      url = server.url
+      expect((await post(url, INITIALIZE)).status).toBe(200)
+    }
+    await expect(fetch(url)).rejects.toThrow()
   })
 })

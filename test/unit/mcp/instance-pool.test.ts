@@ -1,4 +1,4 @@
-/** Instances of the configuration: a broken one keeps nobody from the rest, and is tried again when it is asked for. */
+/** Configured instances: a broken one does not delay the others, and is tried again when a call needs it. */
 import { writeFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { createListInstancesTool } from '../../../src/mcp/list-instances.js'
 import { agentConfigSchema, type AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import { until } from '../../support/lifelines.js'
 
-/** A small MCP server; it is there once it has been written. */
+/** A small MCP server, which can be started once its file is written. */
 const sdk = createRequire(import.meta.url).resolve('@modelcontextprotocol/server')
 const sdkModule = join(sdk, '../index.mjs')
 const program = `
@@ -27,8 +27,8 @@ function setUp(instances: (folder: string) => AgentConfigInput['instances']) {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-pool-'))
   const logged: string[] = []
   const config = agentConfigSchema.parse({ instances: instances(folder) })
-  const report = (_level: string, line: string): void => void logged.push(line)
-  const pool = createInstancePool(config.instances, { folder, clock: systemClock, report })
+  const log = (_level: string, line: string): void => void logged.push(line)
+  const pool = createInstancePool(config.instances, { folder, clock: systemClock, log })
   onTestFinished(async () => {
     await pool.close()
     rmSync(folder, { recursive: true })
@@ -38,7 +38,7 @@ function setUp(instances: (folder: string) => AgentConfigInput['instances']) {
 }
 
 describe('the instances', () => {
-  it('are connected in the background, those that can be', async () => {
+  it('are connected in the background', async () => {
     const { pool, logged, folder, list } = setUp(() => [
       { id: 'small', command: process.execPath, args: ['small.mjs'] },
       { id: 'broken', command: '/no/such/program' },
@@ -59,7 +59,7 @@ describe('the instances', () => {
     expect(metadata).toEqual({ instances: [{ id: 'small', state: 'connected', tools: ['hello'] }] })
   })
 
-  it('are ready as soon as one of them is, when none is named', async () => {
+  it('are ready, without an id, as soon as one of them is', async () => {
     const { pool, folder } = setUp(() => [
       { id: 'broken', command: '/no/such/program' },
       { id: 'small', command: process.execPath, args: ['small.mjs'] },
@@ -70,7 +70,7 @@ describe('the instances', () => {
     await pool.ready('nobody')
   })
 
-  it('are connected again after they have gone', async () => {
+  it('are connected again after a disconnect', async () => {
     const { pool, folder } = setUp((at) => {
       writeFileSync(join(at, 'small.mjs'), program)
       return [{ id: 'small', command: process.execPath, args: ['small.mjs'] }]
@@ -83,11 +83,11 @@ describe('the instances', () => {
     expect(pool.list()).toEqual([{ id: 'small', state: 'connected' }])
   })
 
-  it('that are not there are said not to be', async () => {
+  it('are refused by name when they are unknown', async () => {
     const { list } = setUp(() => [])
     expect((await list()).llmContent).toBe('No instances are configured.')
     expect((await list({ instance_id: 'x' })).error?.message).toContain(
-      'expected the ID of an instance. There are none.',
+      'expected the ID of an instance. No instances are configured.',
     )
   })
 })

@@ -1,4 +1,4 @@
-/** The server over stdio, on streams of the test: what a client of either generation is told, and how it all ends. */
+/** The server over stdio, on streams of the test: notifications for clients of both generations, and how it ends. */
 import { PassThrough } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -54,7 +54,7 @@ function setUp() {
 const CLIENT = { name: 'raw', version: '1' }
 
 describe('a client of 2025', () => {
-  it('is told of the tasks that it subscribed to, what changes together once, and no more once it has unsubscribed', async () => {
+  it('is notified of the tasks it subscribed to, once for changes at the same time, and not after it has unsubscribed', async () => {
     const { clock, say, ask, launch, notices } = setUp()
     await ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT })
     say({ method: 'notifications/initialized' })
@@ -88,7 +88,7 @@ describe('a client of 2026-07-28', () => {
     'io.modelcontextprotocol/clientCapabilities': {},
   }
 
-  it('is told of what it listens for', async () => {
+  it('is notified of what it listens for', async () => {
     const { clock, say, ask, launch, notices } = setUp()
     await ask('server/discover', { _meta })
     const id = await launch({ _meta })
@@ -116,7 +116,7 @@ describe('the server', () => {
     expect(host.clock.pending).toBe(0)
   })
 
-  it('goes on after a line that is no message, and says so', async () => {
+  it('continues after a line that is not a message, and logs it', async () => {
     const { input, ask, logged } = setUp()
     input.write('this is no JSON\n')
     input.write('{"jsonrpc":"2.0","id":{}}\n')

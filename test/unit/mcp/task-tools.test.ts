@@ -1,4 +1,4 @@
-/** The plain tools of the server, for clients that know nothing but tools: their words, their schemas, and whose tasks they see. */
+/** The tools of the server, for clients without the Tasks extension: texts, schemas, and which tasks they can see. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
@@ -63,7 +63,7 @@ async function setUp(config = {}) {
 }
 
 describe('the list of tools', () => {
-  it('has the tools with schemas of what goes in and out, and says which only read', async () => {
+  it('has the tools with input and output schemas, and marks the read-only ones', async () => {
     const { tools } = await setUp()
     const hints = tools.map(({ name, annotations }) => [
       name,
@@ -86,19 +86,19 @@ describe('the list of tools', () => {
     }
   })
 
-  it('names the subagents where the model chooses one', async () => {
+  it('names the subagents in the description of task', async () => {
     const { tools } = await setUp()
     expect(JSON.stringify(tools[0])).toContain('- quick: Does quick')
   })
 
-  it('has nothing else', async () => {
+  it('has no other tool', async () => {
     const { call } = await setUp()
     expect((await call('nothing')).error).toMatchObject({ code: -32602, message: 'There is no tool "nothing".' })
   })
 })
 
 describe('the tools', () => {
-  it('launch, look, read by cursor, and wait', async () => {
+  it('launch, check, read by cursor, and wait', async () => {
     const { use, launch } = await setUp()
     const id = await launch('quick')
     expect((await use('check_async_tasks')).structured).toMatchObject({ counts: { completed: 1, running: 0 } })
@@ -117,7 +117,7 @@ describe('the tools', () => {
     })
   })
 
-  it('run in place, and say so when that failed', async () => {
+  it('run in the foreground, with isError after a failure', async () => {
     const { use } = await setUp()
     const { text, structured } = await use('task', { subagent_name: 'quick', goal_prompt: 'it' })
     expect(text).toContain('did it')
@@ -136,7 +136,7 @@ describe('the tools', () => {
     expect((await use('cancel_async_task', { task_id: id })).structured).toMatchObject({ cancelled: false })
   })
 
-  it('do not cancel or answer where a client takes looking for harmless', async () => {
+  it('do not cancel or answer in the read-only check_async_tasks', async () => {
     const { use, launch, manager } = await setUp()
     const id = await launch('hangs')
     const { isError, text } = await use('check_async_tasks', { task_id: id, action: 'cancel' })
@@ -145,7 +145,7 @@ describe('the tools', () => {
     expect(manager.getTask(id)?.status).toBe('running')
   })
 
-  it('answer what a task asks, as the list says', async () => {
+  it('answer the question of a task, as check_async_tasks says', async () => {
     const { use, launch, manager } = await setUp()
     const id = await launch('asks')
     const { text, structured } = await use('check_async_tasks', { task_id: id })
@@ -157,7 +157,7 @@ describe('the tools', () => {
     expect(manager.getTask(id)?.output?.final_message).toContain('yes')
   })
 
-  it('bound what they say, and what they say besides', async () => {
+  it('bound their text and their structured content', async () => {
     const { use, launch } = await setUp({ maxMessageChars: 1000 })
     const id = await launch('wordy')
     for (const [name, args] of [
@@ -171,7 +171,7 @@ describe('the tools', () => {
     }
   })
 
-  it('say which field does not fit, in the name of the tool', async () => {
+  it('name the tool and the field of an invalid argument', async () => {
     const { use } = await setUp()
     const { text, isError } = await use('cancel_async_task', { task_id: 7 })
     expect([isError, text]).toEqual([
@@ -182,7 +182,7 @@ describe('the tools', () => {
 })
 
 describe('an owner', () => {
-  it('neither sees nor touches the tasks of another', async () => {
+  it('cannot see or change the tasks of another', async () => {
     const { use, launch, manager } = await setUp()
     const id = await launch('hangs')
     expect((await use('check_async_tasks', {}, BOB)).text).toBe('No async tasks.')
@@ -193,7 +193,7 @@ describe('an owner', () => {
     expect(manager.getTask(id)?.status).toBe('running')
   })
 
-  it('that nobody knows needs the whole id of a task, and is listed none', async () => {
+  it('that is anonymous needs the full id of a task, and gets no list', async () => {
     const { use, launch } = await setUp()
     const id = await launch('hangs', ANONYMOUS)
     const other = await launch('hangs')
@@ -212,7 +212,7 @@ describe('an owner', () => {
 })
 
 describe('resources', () => {
-  it('are the tasks of their owner, each with what it has written and returned', async () => {
+  it('are the tasks of their owner, each with its output and result', async () => {
     const { app, launch } = await setUp()
     const id = await launch('quick')
     const uri = `task://${id}`
@@ -239,7 +239,7 @@ describe('resources', () => {
     expect((await send(app, ANONYMOUS, 'resources/list')).result).toMatchObject({ resources: [] })
   })
 
-  it('are listed page by page', async () => {
+  it('are listed in pages', async () => {
     const { app, manager } = await setUp()
     for (let i = 0; i < 150; i += 1) {
       manager.registerTask({ id: `t${i}`, subagentName: 's', goalPrompt: 'g', owner: 'alice' })

@@ -1,4 +1,4 @@
-/** The rules of the Tasks extension (SEP-2663), one by one, on the wire. */
+/** The rules of the Tasks extension (SEP-2663), on the wire. */
 import { ProtocolError } from '@modelcontextprotocol/server'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -36,8 +36,8 @@ function setUp(run: SubagentRunner = () => ({ final_message: 'done' }), config: 
 const hanging: SubagentRunner = (_request, { signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
 
-describe('a call that may be a task', () => {
-  it('is one only when its own request declares the extension, whatever earlier requests did', async () => {
+describe('a call that can become a task', () => {
+  it('becomes one only if its own request declares the extension', async () => {
     const { call, goal } = setUp()
     const declared = await call('task', goal, TASKS)
     expect(declared.result).toMatchObject({ resultType: 'task' })
@@ -46,14 +46,14 @@ describe('a call that may be a task', () => {
     expect(undeclared.result).not.toHaveProperty('taskId')
   })
 
-  it('is the choice of the server: a launch is answered by a launch, and looking is never a task', async () => {
+  it('is answered directly for a launch, and for read-only tools', async () => {
     const { call, goal } = setUp()
     const launched = await call('task', { ...goal, async: true })
     expect(launched.result).toMatchObject({ resultType: 'complete', structuredContent: { async: true } })
     expect((await call('check_async_tasks')).result).toMatchObject({ resultType: 'complete' })
   })
 
-  it('ignores the hint of 2025', async () => {
+  it('ignores the task parameter of 2025-11-25', async () => {
     const { app } = setUp()
     const params = { name: 'list_instances', arguments: {}, task: { ttl: 1000 } }
     expect((await send(app, ALICE, 'tools/call', params, TASKS)).result).toMatchObject({ resultType: 'complete' })
@@ -76,13 +76,13 @@ describe('a call that may be a task', () => {
     })
   })
 
-  it('can be asked for as soon as it is answered, even when it ended before that', async () => {
+  it('can be requested at once, even if it ended before the answer', async () => {
     const { create, get } = setUp()
     const taskId = await create()
     expect((await get(taskId)).result).toMatchObject({ taskId, resultType: 'complete' })
   })
 
-  it('has an id that nobody can guess', async () => {
+  it('has an id that cannot be guessed', async () => {
     const { create } = setUp(hanging, { maxAsyncTasks: -1 })
     const ids = await Promise.all(Array.from({ length: 20 }, () => create()))
     expect(new Set(ids).size).toBe(20)
@@ -91,7 +91,7 @@ describe('a call that may be a task', () => {
     }
   })
 
-  it('is a result like any other when it cannot be started', async () => {
+  it('is an ordinary result when the task cannot be started', async () => {
     const { create, call, goal } = setUp(hanging, { maxAsyncTasks: 1 })
     await create()
     const { result } = await call('task', goal)
@@ -100,7 +100,7 @@ describe('a call that may be a task', () => {
     expect((await call('task', { ...goal, subagent_name: 'nobody' })).result).toMatchObject({ isError: true })
   })
 
-  it('gets -32021 when it cannot be anything but a task and its client does not take one', async () => {
+  it('gets -32021 when it requires a task and its client does not declare the extension', async () => {
     const tool: McpTool = {
       name: 'always',
       description: 'Always a task',
@@ -117,7 +117,7 @@ describe('a call that may be a task', () => {
 })
 
 describe('tasks/get', () => {
-  it('inlines the result of the call that the task came of', async () => {
+  it('contains the result of the call that started the task', async () => {
     const { create, get } = setUp()
     const { result } = await get(await create())
     expect(result).toMatchObject({
@@ -129,13 +129,13 @@ describe('tasks/get', () => {
     expect(result).not.toHaveProperty('error')
   })
 
-  it('shows a tool that failed as completed, with isError', async () => {
+  it('shows a failed tool as completed, with isError', async () => {
     const { create, get } = setUp(() => Promise.reject(new Error('no disk')))
     const { result } = await get(await create())
     expect(result).toMatchObject({ status: 'completed', statusMessage: 'no disk', result: { isError: true } })
   })
 
-  it('shows a JSON-RPC error as failed, and nothing else', async () => {
+  it('shows only a JSON-RPC error as failed', async () => {
     const error = new ProtocolError(-32001, 'broken', { at: 'the core' })
     for (const [thrown, expected] of [
       [error, { code: -32001, message: 'broken', data: { at: 'the core' } }],
@@ -165,7 +165,7 @@ describe('tasks/get', () => {
     }
   })
 
-  it('says how far a task has come, and when that was', async () => {
+  it('shows the progress of a task, and its time', async () => {
     const { run, started, finish } = controlledRun<never>()
     const { create, get, clock } = setUp(run as unknown as SubagentRunner)
     const taskId = await create()
@@ -182,7 +182,7 @@ describe('tasks/get', () => {
     finish({})
   })
 
-  it('gives the same end for ever, whatever happens to the task in the registry', async () => {
+  it('returns the same end, whatever happens to the task in the registry', async () => {
     const { create, get, manager } = setUp(undefined, { maxAsyncTasks: 1 })
     const taskId = await create()
     const first = (await get(taskId)).result as Record<string, unknown>
@@ -195,7 +195,7 @@ describe('tasks/get', () => {
     expect(second).toEqual(first)
   })
 
-  it('refuses an id that never was and one of somebody else in the same words, with -32602', async () => {
+  it('refuses an unknown id and an id of another owner with the same -32602', async () => {
     const { create, get } = setUp(hanging)
     const taskId = await create()
     const unknown = await get('helper-00000000-0000-4000-8000-000000000000')
@@ -212,21 +212,21 @@ describe('tasks/get', () => {
     },
   )
 
-  it.each(['tasks/list', 'tasks/result'])('%s, which was removed, is not there', async (method) => {
+  it.each(['tasks/list', 'tasks/result'])('%s, which SEP-2663 removed, is not available', async (method) => {
     const { app } = setUp()
     expect((await send(app, ALICE, method, { taskId: 'x' }, TASKS)).error?.code).toBe(-32601)
   })
 })
 
 describe('the time to live', () => {
-  it('is unknown while a task without a deadline works, and it is never forgotten then', async () => {
+  it('is null while a task without a deadline runs, and the task is kept', async () => {
     const { create, get, clock } = setUp(hanging, { maxTimeoutSeconds: -1, tasks: { retentionMs: 1000 } })
     const taskId = await create({ timeout_seconds: -1 })
     clock.advance(1e9)
     expect((await get(taskId)).result).toMatchObject({ status: 'working', ttlMs: null })
   })
 
-  it('counts from the creation to the end and what the result is kept beyond', async () => {
+  it('counts from the creation to the end plus the retention time', async () => {
     const { run, started, finish } = controlledRun<never>()
     const { create, get, clock } = setUp(run as unknown as SubagentRunner, { tasks: { retentionMs: 60_000 } })
     const taskId = await create()
@@ -244,7 +244,7 @@ describe('the time to live', () => {
 })
 
 describe('tasks/cancel', () => {
-  it('is acknowledged with nothing, and the task is cancelled', async () => {
+  it('is acknowledged with an empty result, and the task is cancelled', async () => {
     const { create, get, act } = setUp(hanging)
     const taskId = await create()
     const { result } = await act('tasks/cancel', taskId)
@@ -252,7 +252,7 @@ describe('tasks/cancel', () => {
     expect((await get(taskId)).result).toMatchObject({ status: 'cancelled' })
   })
 
-  it('is acknowledged just so for a task that has ended, which stays as it is', async () => {
+  it('is acknowledged the same way for an ended task, which does not change', async () => {
     const { create, get, act } = setUp()
     const taskId = await create()
     await settle()
@@ -270,14 +270,14 @@ describe('a task that asks', () => {
   }
   const accept = (content: object) => ({ action: 'accept', content })
 
-  it('inlines its questions as requests, each under a key of its own', async () => {
+  it('contains its questions as input requests, each under its own key', async () => {
     const { create, get } = setUp(asking)
     const taskId = await create()
     await settle()
     const { result } = await get(taskId, ELICITING)
     expect(result).toMatchObject({
       status: 'input_required',
-      statusMessage: 'Waits for an answer: A?',
+      statusMessage: 'Waiting for an answer: A?',
       inputRequests: {
         'question-1': {
           method: 'elicitation/create',
@@ -288,7 +288,7 @@ describe('a task that asks', () => {
     })
   })
 
-  it('goes on when all is answered, one by one or at once, and ignores what nobody asked', async () => {
+  it('continues when all are answered, one by one or at once, and ignores other answers', async () => {
     const { create, get, act } = setUp(asking)
     const taskId = await create()
     await settle()
@@ -308,7 +308,7 @@ describe('a task that asks', () => {
     expect(JSON.stringify(end)).toContain(String.raw`[\\\"decline\\\",true]`)
   })
 
-  it('answers nothing when one of the answers does not fit, and says which', async () => {
+  it('accepts no answer when one of them is invalid, and names it', async () => {
     const { create, get, act } = setUp(asking)
     const taskId = await create()
     await settle()
@@ -321,16 +321,16 @@ describe('a task that asks', () => {
     expect(Object.keys((result as { inputRequests: object }).inputRequests)).toHaveLength(2)
   })
 
-  it('sends no request to a client that cannot ask its user, and says what it waits for', async () => {
+  it('sends no input request to a client without elicitation, and shows the question', async () => {
     const { create, get } = setUp(asking)
     const taskId = await create()
     await settle()
     const { result } = await get(taskId)
-    expect(result).toMatchObject({ status: 'working', statusMessage: 'Waits for an answer: A?' })
+    expect(result).toMatchObject({ status: 'working', statusMessage: 'Waiting for an answer: A?' })
     expect(result).not.toHaveProperty('inputRequests')
   })
 
-  it('has no questions any more when it is cancelled', async () => {
+  it('has no questions after it was cancelled', async () => {
     const { create, get, act } = setUp(asking)
     const taskId = await create()
     await settle()

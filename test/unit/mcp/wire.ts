@@ -1,4 +1,4 @@
-/** Talks to a server of this package as a client of 2026-07-28 does on the wire, request by request. The test owns the clock. */
+/** Sends raw requests of protocol version 2026-07-28 to a server. The test owns the clock. */
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { createBackend } from '../../../src/mcp/backend.js'
 import type { Caller } from '../../../src/mcp/callers.js'
@@ -20,7 +20,7 @@ export const BOB: Caller = { owner: 'bob', isAnonymous: false }
 const MCP_NAMES: Readonly<Record<string, string>> = { 'tools/call': 'name', 'resources/read': 'uri' }
 let lastId = 0
 
-/** Sends one request as a caller, with the capabilities that this request declares. */
+/** Sends one request as a caller, declaring the given capabilities. */
 export async function send(
   app: McpApp,
   caller: Caller,

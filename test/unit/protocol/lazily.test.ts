@@ -1,4 +1,4 @@
-/** What is made when it is first asked for. */
+/** Values that are created on first use. */
 import { expect, it, vi } from 'vitest'
 import { lazily } from '../../../src/protocol/lazily.js'
 

@@ -1,9 +1,9 @@
-/** Numeric options are checked against their least value, and the error names the option and what came. */
+/** Numeric options are checked against their minimum; the error names the option and the value. */
 import { describe, expect, it } from 'vitest'
 import { checkLeast } from '../../../src/protocol/option-checks.js'
 
 describe('a number option', () => {
-  it('may be its least value, or more', () => {
+  it('may be its minimum or more', () => {
     expect([checkLeast('pollMs', 1, 1), checkLeast('pollMs', 1.5, 1)]).toEqual([1, 1.5])
   })
 

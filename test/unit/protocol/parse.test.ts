@@ -1,4 +1,4 @@
-/** Messages about bad input: which field, what came, what was expected. */
+/** Errors about invalid input: the field, the value, and what was expected. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { InvalidInputError } from '../../../src/errors.js'
@@ -12,7 +12,7 @@ const schema = z.strictObject({
   more: z.custom<Date>((value) => value instanceof Date, 'a Date').optional(),
 })
 
-describe('a value that does not fit', () => {
+describe('a value', () => {
   it.each([
     [{}, 'input.name: got undefined, expected a string.'],
     [null, 'input: got null, expected an object.'],
@@ -25,12 +25,12 @@ describe('a value that does not fit', () => {
     [{ name: 'a', list: [1, 2, 3] }, 'input.list: got an array of 3, expected at most 2.'],
     [{ name: 'a', nmae: 1 }, 'input.nmae: got 1, expected no such field.'],
     [{ name: 'a', more: 'x' }, 'input.more: got "x", expected a Date.'],
-  ])('is told about in one sentence: %j', (value, message) => {
+  ])('that is invalid is reported in one sentence: %j', (value, message) => {
     expect(() => parseInput(schema, value, 'input')).toThrow(InvalidInputError)
     expect(() => parseInput(schema, value, 'input')).toThrow(message)
   })
 
-  it('comes back as the schema reads it when it fits', () => {
+  it('that is valid is returned as the schema parses it', () => {
     expect(parseInput(schema, { name: 'a', mode: 'b' }, 'input')).toEqual({ name: 'a', mode: 'b' })
   })
 })
@@ -52,7 +52,7 @@ describe('a preview', () => {
     expect(preview(value)).toBe(text)
   })
 
-  it('is short, whole and never throws', () => {
+  it('is short, and never throws', () => {
     const circular: Record<string, unknown> = {}
     circular['self'] = circular
     expect(preview(circular)).toBe('an object that cannot be shown')

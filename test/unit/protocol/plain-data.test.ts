@@ -1,4 +1,4 @@
-/** Frozen copies, case by case; `test/model/plain-data.property.ts` has anything at all. */
+/** Frozen copies: special cases. `test/model/plain-data.property.ts` has arbitrary values. */
 import { describe, expect, it, vi } from 'vitest'
 import { toPlainData } from '../../../src/protocol/plain-data.js'
 
@@ -12,7 +12,7 @@ describe('a field', () => {
     expect(JSON.stringify(copy)).toBe('{"__proto__":{"x":1},"y":2}')
   })
 
-  it('of a map called __proto__ stays a field, and the last of two of one name counts', () => {
+  it('of a map called __proto__ stays a field, and the last of two with one name counts', () => {
     const copy = toPlainData(
       new Map<unknown, unknown>([
         ['__proto__', 1],
@@ -54,13 +54,13 @@ describe('an object that occurs more than once', () => {
     expect(a).not.toBe(shared)
   })
 
-  it('is said to be circular only inside itself', () => {
+  it('is marked as circular only inside itself', () => {
     const self: Record<string, unknown> = {}
     self['self'] = self
     expect(toPlainData([self, self])).toEqual([{ self: '[circular]' }, { self: '[circular]' }])
   })
 
-  it('is unreadable each time when it is', () => {
+  it('is marked as unreadable each time', () => {
     const broken = {
       toJSON: () => {
         throw new Error('no')
@@ -69,14 +69,14 @@ describe('an object that occurs more than once', () => {
     expect(toPlainData([broken, broken])).toEqual(['[unreadable: no]', '[unreadable: no]'])
   })
 
-  it('is asked once for what it is in JSON, though that be nothing', () => {
+  it('has its toJSON called once, even if that returns undefined', () => {
     const toJSON = vi.fn(() => undefined)
     const nothing = { toJSON }
     expect(toPlainData([nothing, nothing])).toEqual([undefined, undefined])
     expect(toJSON).toHaveBeenCalledOnce()
   })
 
-  it('is copied anew by the next call', () => {
+  it('is copied again by the next call', () => {
     const value = { n: 1 }
     const before = toPlainData(value)
     value.n = 2

@@ -1,10 +1,10 @@
-// The configuration of the server: where each value comes from, and what stops the start.
+// The configuration of the server: the source of each setting, and errors.
 import { describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { resolveServerConfig, type ConfigSources } from '../../../src/protocol/server-config.js'
 
 describe('resolveServerConfig', () => {
-  it('has the defaults of the protocol', () => {
+  it('has the documented defaults', () => {
     expect(resolveServerConfig()).toMatchObject({
       host: '127.0.0.1',
       port: 3300,
@@ -16,7 +16,7 @@ describe('resolveServerConfig', () => {
     })
   })
 
-  it('prefers options to the environment, the environment to the file, the file to the defaults', () => {
+  it('prefers options to the environment, the environment to the file, and the file to the defaults', () => {
     const options = { port: 1 }
     const env = { PORT: '2', TASKS_WS_PORT: '3' }
     const file = { port: 4, tasks: { wsPort: 5, maxQueueSize: 6 } }
@@ -50,7 +50,7 @@ describe('resolveServerConfig', () => {
     })
   })
 
-  it('takes an empty variable for none', () => {
+  it('ignores an empty variable', () => {
     expect(resolveServerConfig({ env: { PORT: '', AUTH_TOKENS: '' } })).toMatchObject({
       port: 3300,
       auth: { tokens: [] },
@@ -100,7 +100,7 @@ describe('resolveServerConfig', () => {
     [
       'TLS_KEY_PATH',
       { env: { TLS_CERT_PATH: '/cert' } },
-      'Setting TLS_KEY_PATH: got undefined, expected a path as well, because TLS_CERT_PATH is set.',
+      'Setting TLS_KEY_PATH: got undefined, expected a path, because TLS_CERT_PATH is set.',
     ],
     [
       'HOST',
@@ -121,7 +121,7 @@ describe('resolveServerConfig', () => {
     },
   )
 
-  it('takes a misspelt name for an error', () => {
+  it('refuses a misspelt name', () => {
     expect(() => resolveServerConfig({ file: { tasks: { wsprot: 1 } } })).toThrow(
       /Setting file\.tasks\.wsprot: .*expected one of the names enabled, wsPort/,
     )

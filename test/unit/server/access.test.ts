@@ -1,4 +1,4 @@
-// Who may use the server: Host, Origin and tokens, on HTTP and on both kinds of socket; and how much an address may ask for.
+// Access control: Host, Origin and tokens, on HTTP and on both kinds of socket; limits per address.
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
@@ -6,7 +6,7 @@ import { startTaskServer } from '../../../src/server/index.js'
 import { openSocket, UpgradeRefused } from '../../support/socket-client.js'
 import { startTestServer, taskOf, type TestServer } from './test-server.js'
 
-/** Fetch decides on Host itself, so this goes below it. */
+/** Uses node:http because fetch sets Host itself. */
 function statusOf(
   server: TestServer,
   headers: Record<string, string>,
@@ -23,7 +23,7 @@ function statusOf(
   })
 }
 
-/** Tries again while there are too many connections. */
+/** Retries while there are too many connections. */
 async function admitted<T>(open: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -58,12 +58,12 @@ describe('Host and Origin', () => {
     }
   })
 
-  it.each(['localhost', '127.0.0.1:80', '[::1]:3300', 'LOCALHOST:1'])('lets the Host %s in', async (host) => {
+  it.each(['localhost', '127.0.0.1:80', '[::1]:3300', 'LOCALHOST:1'])('accepts the Host %s', async (host) => {
     const server = await startTestServer()
     expect(await statusOf(server, { host })).toBe(200)
   })
 
-  it('lets a name in that is allowed', async () => {
+  it('accepts a Host of allowedHosts', async () => {
     const server = await startTestServer({ allowedHosts: ['tasks.internal'] })
     expect(await statusOf(server, { host: 'tasks.internal:3300' })).toBe(200)
     expect(await statusOf(server, { host: 'other.internal' })).toBe(403)
@@ -89,13 +89,13 @@ describe('Host and Origin', () => {
     }
   })
 
-  it('lets its own pages in, on the port of the sockets as well', async () => {
+  it('accepts its own pages, also on the client port', async () => {
     const server = await startTestServer()
     expect(await statusOf(server, { origin: server.httpUrl })).toBe(200)
     for (const url of socketsOf(server)) await (await openSocket(url, { headers: { origin: server.httpUrl } })).close()
   })
 
-  it('lets the origins in that CORS_ORIGINS names, and says so to the browser', async () => {
+  it('accepts the origins of CORS_ORIGINS, with CORS headers', async () => {
     const origin = 'chrome-extension://abcdef'
     const server = await startTestServer({ env: { CORS_ORIGINS: `https://app.example, ${origin}` } })
     const { headers, status } = await server.call('/tasks', { headers: { origin } })
@@ -116,7 +116,7 @@ describe('tokens', () => {
   const bearer = { authorization: `Bearer ${token}` }
   const guarded = () => startTestServer({ auth: { tokens: ['another-token', token] } })
 
-  it('asks REST for a token', async () => {
+  it('requires a token for REST', async () => {
     const server = await guarded()
     for (const path of ['/tasks', '/tasks/x', '/tasks/x/events', '/instances', '/metrics', '/nothing']) {
       const { status, body, headers } = await server.call(path)
@@ -145,20 +145,20 @@ describe('tokens', () => {
     expect((await server.post('/tasks', taskOf('add'), bearer)).status).toBe(201)
   })
 
-  it('lets a page and a supervisor in without one', async () => {
+  it('serves /health, /docs and /openapi.json without a token', async () => {
     const server = await guarded()
     for (const path of ['/health', '/docs', '/openapi.json']) expect((await server.call(path)).status).toBe(200)
     expect((await server.call('/docs/')).status).toBe(401)
   })
 
-  it('takes the token of a client socket from the header', async () => {
+  it('accepts the token of a client socket in the header', async () => {
     const server = await guarded()
     const client = await openSocket(server.wsUrl, { headers: bearer })
     expect(await client.next()).toMatchObject({ type: 'welcome', authenticationRequired: false })
     expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })
   })
 
-  it('takes the token of a client socket from its first message', async () => {
+  it('accepts the token of a client socket in its first message', async () => {
     const server = await guarded()
     const client = await openSocket(server.wsUrl)
     expect(await client.next()).toMatchObject({ type: 'welcome', authenticationRequired: true })
@@ -172,12 +172,12 @@ describe('tokens', () => {
     ['a wrong token', { type: 'authenticate', token: 'wrong' }],
     ['another message', { type: 'task_list' }],
     ['no JSON', 'hello'],
-  ])('closes a client socket (1008) whose first message is %s, and does nothing of it', async (_what, first) => {
+  ])('closes a client socket (1008) whose first message is %s, and ignores the rest', async (_what, first) => {
     const server = await guarded()
     const client = await openSocket(server.wsUrl)
     await client.next()
     client.send(first)
-    // Another try on the same socket is none.
+    // The socket is closed: a second try has no effect.
     client.send({ type: 'authenticate', token })
     client.send({ type: 'task_submit', ...taskOf('add') })
     expect(await client.next()).toMatchObject({ code: 'UNAUTHORIZED' })
@@ -186,7 +186,7 @@ describe('tokens', () => {
     expect(server.taskManager.listTasks()).toEqual([])
   })
 
-  it('asks worker sockets as well', async () => {
+  it('requires a token on worker sockets as well', async () => {
     const server = await guarded()
     const { body } = await server.post('/register', {}, bearer)
     const { instanceId, secret, websocketUrl } = body as Record<string, string>
@@ -204,7 +204,7 @@ describe('tokens', () => {
     expect(await byHeader.closed).toMatchObject({ code: 4409 })
   })
 
-  it('never writes a token to the log, or into an error about the configuration', async () => {
+  it('never writes a token to the log or to a configuration error', async () => {
     const lines: string[] = []
     const server = await startTestServer({
       auth: { tokens: [token] },
@@ -226,7 +226,7 @@ describe('tokens', () => {
     expect(JSON.stringify(error) + String(error)).not.toContain(token)
   })
 
-  it('refuses to start on an address that others can reach without a token', async () => {
+  it('does not start on a non-loopback address without a token', async () => {
     for (const host of ['0.0.0.0', '::', '192.168.1.1', 'tasks.example']) {
       await expect(startTaskServer({ host, port: 0, env: {}, tasks: { wsPort: 0 } })).rejects.toThrow(
         /Setting HOST: got .*expected a loopback address, or AUTH_TOKENS/,
@@ -239,7 +239,7 @@ describe('tokens', () => {
 })
 
 describe('limits of an address', () => {
-  it('answers 429 beyond so many requests a minute, whatever the headers say', async () => {
+  it('answers 429 beyond the request rate, whatever the headers say', async () => {
     const server = await startTestServer({ limits: { requestsPerMinute: 3 } })
     for (let count = 0; count < 3; count += 1) expect((await server.call('/health')).status).toBe(200)
     const refused = await server.call('/health', {
@@ -250,7 +250,7 @@ describe('limits of an address', () => {
     await expect(openSocket(server.wsUrl)).rejects.toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } })
   })
 
-  it('answers 429 beyond so many open connections, and lets the next in when one has closed', async () => {
+  it('answers 429 beyond the connection limit, until a connection has closed', async () => {
     const server = await startTestServer({ limits: { connectionsPerClient: 2 } })
     const first = await server.client()
     const { body } = await server.post('/tasks', taskOf('hold'))
@@ -270,7 +270,7 @@ describe('limits of an address', () => {
     await next.close()
   })
 
-  it('answers 404 to an upgrade elsewhere and 426 to a request on the port of the sockets', async () => {
+  it('answers 404 to an upgrade at another path, and 426 to a request on the client port', async () => {
     const server = await startTestServer()
     for (const path of ['/', '/ws/', '/tasks', '//']) {
       await expect(openSocket(server.httpUrl.replace('http', 'ws') + path)).rejects.toMatchObject({ status: 404 })

@@ -1,11 +1,11 @@
-// The client socket: every request and its answer, what is pushed, and what is wrong with a message, over real sockets.
+// The client socket: every request and its answer, pushed messages, and errors, over real sockets.
 import { describe, expect, it } from 'vitest'
 import { createHolding, startTestServer, taskOf } from './test-server.js'
 
 const submit = (...tools: string[]) => ({ type: 'task_submit', ...taskOf(...tools) })
 
 describe('the client socket', () => {
-  it('greets on its own port and on the HTTP port', async () => {
+  it('sends welcome on the client port and on the HTTP port', async () => {
     const server = await startTestServer()
     for (const url of [server.wsUrl, `${server.wsUrl}/ws`, `${server.httpUrl.replace('http', 'ws')}/ws`]) {
       const client = await server.client({ url })
@@ -14,7 +14,7 @@ describe('the client socket', () => {
     }
   })
 
-  it('S7: answers a submit before its first event, then tells each step in order, complete last', async () => {
+  it('S7: answers a submit before its first event, then sends each step in order, complete last', async () => {
     const server = await startTestServer()
     const client = await server.client()
     client.send({ ...submit('add', 'echo'), requestId: 7 })
@@ -43,7 +43,7 @@ describe('the client socket', () => {
     expect(client.takeAll()).toEqual([])
   })
 
-  it('passes on what a running command reports of its progress', async () => {
+  it('passes on the progress of a running command', async () => {
     const server = await startTestServer()
     const client = await server.client()
     client.send(submit('hold'))
@@ -61,7 +61,7 @@ describe('the client socket', () => {
     expect(await client.next()).toMatchObject({ status: 'success' })
   })
 
-  it('rejects a submit with the reason and its code', async () => {
+  it('rejects a submit with an error and its code', async () => {
     const server = await startTestServer()
     const client = await server.client()
     expect(await client.ask({ ...submit('add'), instanceId: 'nobody' })).toEqual({
@@ -71,12 +71,12 @@ describe('the client socket', () => {
     expect(await client.ask(submit())).toMatchObject({ success: false, status: 'rejected', code: 'NO_COMMANDS' })
   })
 
-  it('answers an error to a cursor that the server did not give', async () => {
+  it('answers an unknown cursor with an error', async () => {
     const server = await startTestServer()
     const client = await server.client()
     expect(await client.ask({ type: 'task_list', cursor: '2' })).toMatchObject({
       ...{ type: 'error', requestId: 'test-1', code: 'INVALID_CURSOR' },
-      message: 'cursor: expected a nextCursor that this server gave since it was started.',
+      message: 'cursor: expected the nextCursor of an earlier page of this server.',
     })
   })
 
@@ -123,7 +123,7 @@ describe('the client socket', () => {
     })
   })
 
-  it('S7: tells a subscriber each event once, however many of its subscriptions match', async () => {
+  it('S7: sends a subscriber each event once, however many of its subscriptions match', async () => {
     const server = await startTestServer()
     const submitter = await server.client()
     const watcher = await server.client()
@@ -144,7 +144,7 @@ describe('the client socket', () => {
     }
   })
 
-  it('S7: gives who subscribes late a snapshot first, and then what follows it', async () => {
+  it('S7: sends a late subscriber a snapshot first, then the events that follow it', async () => {
     const server = await startTestServer()
     const { body } = await server.post('/tasks', taskOf('add', 'hold'))
     const held = await server.held()
@@ -158,7 +158,7 @@ describe('the client socket', () => {
     expect(await client.next()).toMatchObject({ type: 'task_complete', status: 'completed' })
   })
 
-  it('S7: gives who subscribes to a task that is over the snapshot and the complete', async () => {
+  it('S7: sends a subscriber of an ended task the snapshot and the complete', async () => {
     const server = await startTestServer()
     const first = await server.client()
     const { taskId } = await first.ask(submit('blow'))
@@ -171,7 +171,7 @@ describe('the client socket', () => {
     expect(await late.next()).toEqual(complete)
   })
 
-  it('says so when it does not know the task (any more)', async () => {
+  it('answers TASK_NOT_FOUND for a task that is unknown or was removed', async () => {
     const server = await startTestServer()
     const client = await server.client()
     expect(await client.ask({ type: 'subscribe_task', taskId: 'task_0_1' })).toEqual({
@@ -186,7 +186,7 @@ describe('the client socket', () => {
     })
   })
 
-  it('tells nothing more after an unsubscribe', async () => {
+  it('sends nothing after an unsubscribe', async () => {
     const server = await startTestServer()
     const client = await server.client()
     const { taskId } = await client.ask(submit('hold'))
@@ -209,7 +209,7 @@ describe('the client socket', () => {
     expect(client.takeAll()).toEqual([])
   })
 
-  it('tells a subscriber of an instance that comes later', async () => {
+  it('allows a subscription to an instance that connects later', async () => {
     const server = await startTestServer({ instances: [] })
     const client = await server.client()
     await client.ask({ type: 'subscribe_instance', instanceId: 'late' })
@@ -218,7 +218,7 @@ describe('the client socket', () => {
     expect(await client.skipTo('task_complete')).toMatchObject({ instanceId: 'late', status: 'completed' })
   })
 
-  it('S9: forgets subscriptions with what they belong to: the task that ended, the client that left', async () => {
+  it('S9: removes the subscriptions of an ended task and of a disconnected client', async () => {
     const server = await startTestServer({ limits: { subscriptionsPerClient: 1 } })
     const client = await server.client()
     for (let count = 0; count < 3; count += 1) {
@@ -235,7 +235,7 @@ describe('the client socket', () => {
     while ((await subscribed()) !== '0');
   })
 
-  it('allows a client so many subscriptions, and says so', async () => {
+  it('limits the subscriptions of a client', async () => {
     const server = await startTestServer({ limits: { subscriptionsPerClient: 2 } })
     const client = await server.client()
     const { taskId } = await client.ask(submit('hold'))
@@ -310,7 +310,7 @@ describe('the client socket', () => {
     },
   )
 
-  it('repeats the requestId of a request that is wrong otherwise', async () => {
+  it('repeats the requestId of an invalid request', async () => {
     const server = await startTestServer()
     const client = await server.client()
     expect(await client.ask({ type: 'task_status' })).toMatchObject({
@@ -327,7 +327,7 @@ describe('the client socket', () => {
     expect(await client.closed).toMatchObject({ code: 1009 })
   })
 
-  it('refuses more frames a minute than allowed, and tells when to go on', async () => {
+  it('refuses frames beyond the rate limit, and says how long to wait', async () => {
     const server = await startTestServer({ limits: { framesPerMinute: 3 } })
     const client = await server.client()
     for (let count = 0; count < 3; count += 1) {

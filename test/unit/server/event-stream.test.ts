@@ -1,4 +1,4 @@
-// The events of a task as Server-Sent Events: the same events as on the socket, and going on where a stream broke off.
+// The events of a task as Server-Sent Events: the same events as on the socket, and resuming an interrupted stream.
 import { describe, expect, it } from 'vitest'
 import { openEvents } from '../../support/event-source.js'
 import { startTestServer, taskOf, type TestServer } from './test-server.js'
@@ -10,7 +10,7 @@ async function submitted(server: TestServer, ...tools: string[]): Promise<{ task
 }
 
 describe('GET /tasks/:id/events', () => {
-  it('S7: tells a snapshot, each step in order, complete last, and ends', async () => {
+  it('S7: sends a snapshot, each step in order, complete last, and ends', async () => {
     const server = await startTestServer()
     const { taskId, events } = await submitted(server, 'hold', 'add')
     const held = await server.held()
@@ -35,7 +35,7 @@ describe('GET /tasks/:id/events', () => {
     ])
   })
 
-  it('tells the same messages as the socket does', async () => {
+  it('sends the same messages as the socket', async () => {
     const server = await startTestServer()
     const client = await server.client()
     await client.ask({ type: 'subscribe_instance', instanceId: 'calc' })
@@ -52,7 +52,7 @@ describe('GET /tasks/:id/events', () => {
     expect(overSocket.at(-1)).toMatchObject({ type: 'task_complete', status: 'failed' })
   })
 
-  it('goes on after Last-Event-ID, wherever the stream broke off: nothing twice, nothing lost', async () => {
+  it('resumes after Last-Event-ID at any point: nothing twice, nothing lost', async () => {
     const server = await startTestServer()
     const { events } = await submitted(server, 'hold', 'hold', 'add')
     const first = await server.held()
@@ -74,7 +74,7 @@ describe('GET /tasks/:id/events', () => {
     }
   })
 
-  it('answers 204 when everything was told, so that an event source does not come back', async () => {
+  it('answers 204 when no event is left, so that an EventSource does not reconnect', async () => {
     const server = await startTestServer()
     const { events } = await submitted(server, 'add')
     const told = await (await openEvents(events)).rest()
@@ -92,7 +92,7 @@ describe('GET /tasks/:id/events', () => {
     },
   )
 
-  it('tells a task that was cancelled while queued its snapshot and its complete', async () => {
+  it('sends snapshot and complete of a task that was cancelled while queued', async () => {
     const server = await startTestServer()
     await submitted(server, 'hold')
     const { taskId, events } = await submitted(server, 'add')
@@ -104,7 +104,7 @@ describe('GET /tasks/:id/events', () => {
     ])
   })
 
-  it('answers 404 for a task that is not known', async () => {
+  it('answers 404 for an unknown task', async () => {
     const server = await startTestServer()
     expect((await openEvents(`${server.httpUrl}/tasks/none/events`)).status).toBe(404)
   })

@@ -1,4 +1,4 @@
-// What goes wrong in a server that runs, and what stops one from starting: who is told, in which words, and what goes on.
+// Failures at start and while the server runs: the error, and what continues to work.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
@@ -30,10 +30,10 @@ async function fileWith(content: string): Promise<string> {
 describe('a server does not start', () => {
   const start = (env: Record<string, string>) => startTaskServer({ env, port: 0, tasks: { wsPort: 0 } })
 
-  it('with a configuration file that is no JSON', async () => {
+  it('with a configuration file that is not JSON', async () => {
     const file = await fileWith('{')
     await expect(start({ CONFIG_FILE: file })).rejects.toThrow(
-      `Setting CONFIG_FILE: got ${JSON.stringify(file)}, expected the path of a file that holds JSON.`,
+      `Setting CONFIG_FILE: got ${JSON.stringify(file)}, expected the path of a file that contains JSON.`,
     )
   })
 
@@ -44,18 +44,18 @@ describe('a server does not start', () => {
       [file, '/no/key', 'TLS_KEY_PATH: got "/no/key"'],
     ] as const) {
       await expect(start({ TLS_CERT_PATH, TLS_KEY_PATH })).rejects.toThrow(
-        `Setting ${setting}, expected the path of a PEM file that can be read.`,
+        `Setting ${setting}, expected the path of a readable PEM file.`,
       )
     }
   })
 
-  it('with a certificate that is none, whose text it does not say', async () => {
+  it('with an invalid certificate, and does not show its text', async () => {
     const file = await fileWith('SECRET')
     const error: unknown = await start({ TLS_CERT_PATH: file, TLS_KEY_PATH: file }).catch((reason: unknown) => reason)
     expect(error).toMatchObject({
       code: 'INVALID_SETTING',
       setting: 'TLS_CERT_PATH',
-      message: expect.stringContaining('expected a PEM certificate and the key that belongs to it.') as string,
+      message: expect.stringContaining('expected a PEM certificate and its private key.') as string,
       cause: expect.any(Error) as Error,
     })
     expect(JSON.stringify(error) + String(error)).not.toContain('SECRET')
@@ -63,38 +63,38 @@ describe('a server does not start', () => {
 })
 
 describe('a client socket', () => {
-  it('is closed (1008) when no token comes in time', async () => {
+  it('is closed (1008) when no token is sent in time', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ auth: { tokens: ['right'] }, clock, limits: { authenticateMs: 5000 } })
     const client = await openSocket(server.wsUrl)
     await client.next()
     clock.advance(5000)
     expect(await client.next()).toEqual({
-      ...{ type: 'error', message: 'No token came in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' },
+      ...{ type: 'error', message: 'No token was sent in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' },
     })
     expect(await client.closed).toMatchObject({ code: 1008 })
   })
 
-  it('may say its token again, and is told whether it is one', async () => {
+  it('may authenticate again, and gets the outcome', async () => {
     const server = await startTestServer({ auth: { tokens: ['right'] } })
     const client = await server.client({ headers: { authorization: 'Bearer right' } })
     expect(await client.ask({ type: 'authenticate', token: 'right' })).toMatchObject({ success: true })
     expect(await client.ask({ type: 'authenticate', token: 'wrong' })).toMatchObject({
-      ...{ success: false, error: 'That is no token of this server.', code: 'UNAUTHORIZED' },
+      ...{ success: false, error: 'Invalid token.', code: 'UNAUTHORIZED' },
     })
     expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })
     const open = await (await startTestServer()).client()
     expect(await open.ask({ type: 'authenticate', token: 'any' })).toMatchObject({ success: true })
   })
 
-  it('is told that it has too many subscriptions, also when it wants that of a task', async () => {
+  it('gets an error beyond the subscription limit, for a task as well', async () => {
     const server = await startTestServer({ limits: { subscriptionsPerClient: 1 } })
     const { body } = await server.post('/tasks', taskOf('hold'))
     const client = await server.client()
     await client.ask({ type: 'subscribe_instance', instanceId: 'a' })
     expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
       ...{ type: 'error', code: 'TOO_MANY_SUBSCRIPTIONS', error: 'Too many subscriptions' },
-      message: 'This connection has 1 subscriptions, the most it may have.',
+      message: 'This connection has reached its limit of 1 subscriptions.',
     })
     await client.ask({ type: 'unsubscribe_instance', instanceId: 'a' })
     expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
@@ -102,7 +102,7 @@ describe('a client socket', () => {
     })
   })
 
-  it('gets the answer to a request that the server fails at, with its id, and goes on', async () => {
+  it('gets INTERNAL_ERROR for a request that fails in the server, and stays usable', async () => {
     const lines: string[] = []
     const server = await startTestServer({ logLevel: 'error', writeLog: (line) => lines.push(line) })
     const client = await server.client()
@@ -117,14 +117,14 @@ describe('a client socket', () => {
     expect(await client.ask({ type: 'task_status', taskId: 'x' })).toMatchObject({ type: 'task_status_response' })
   })
 
-  it('reads a frame as text, however the bytes of it come', () => {
+  it('reads a frame as text in all the forms that ws delivers', () => {
     const parts = [Buffer.from('{"a"'), Buffer.from(':1}')]
     const whole = Buffer.concat(parts)
     const bytes = whole.buffer.slice(whole.byteOffset, whole.byteOffset + whole.byteLength)
     expect([parts, whole, bytes].map((data) => textOf(data as Buffer))).toEqual(Array(3).fill('{"a":1}'))
   })
 
-  it('is refused (503) when the server takes no more, before anything else is looked at', async () => {
+  it('is refused (503) when the server is closing, before any limit is checked', async () => {
     const admit = vi.fn(() => undefined)
     const onRefused = vi.fn()
     const upgrades = createUpgrades({
@@ -146,8 +146,8 @@ describe('a client socket', () => {
   })
 })
 
-describe('what is thrown inside', () => {
-  it('is logged with where it came from, and changes nothing else', async () => {
+describe('an exception in a handler', () => {
+  it('is logged with its source, and changes nothing else', async () => {
     const lines: string[] = []
     const server = await startTestServer({ logLevel: 'warn', writeLog: (line) => lines.push(line) })
     const throws = (): never => {
@@ -167,23 +167,23 @@ describe('what is thrown inside', () => {
 })
 
 describe('POST /register', () => {
-  it('takes no more than a thousand workers that have not connected', async () => {
+  it('accepts at most 1,000 workers that have not connected', async () => {
     const server = await startTestServer()
     for (let count = 0; count < 1000; count += 1) registerWorker(server.instances, {}, { websocketUrl: 'ws://x' })
     expect(await server.post('/register', {})).toMatchObject({
       status: 429,
-      body: { error: '1000 workers are registered and have not connected', code: 'TOO_MANY_REGISTRATIONS' },
+      body: { error: '1000 registered workers have not connected', code: 'TOO_MANY_REGISTRATIONS' },
     })
     expect(server.instances.list()).toHaveLength(1001)
   })
 
-  it('answers 500 without a word of what happened inside, which is logged', async () => {
+  it('answers 500 without details, which are logged', async () => {
     const lines: string[] = []
     const server = await startTestServer({ logLevel: 'error', writeLog: (line) => lines.push(line) })
     await server.instances.dispose()
     expect(await server.post('/register', {})).toMatchObject({
       status: 500,
-      body: { error: 'The server failed to answer', code: 'INTERNAL_ERROR' },
+      body: { error: 'Internal error', code: 'INTERNAL_ERROR' },
     })
     expect(lines).toEqual([
       'agent-tasks error: A request failed: The instance manager was disposed: it takes no instances.',
@@ -192,7 +192,7 @@ describe('POST /register', () => {
 })
 
 describe('GET /instances', () => {
-  it('lists an instance whose tools cannot be listed without them', async () => {
+  it('lists an instance whose tools cannot be listed, without tools', async () => {
     const odd = { ...localInstance({ id: 'odd', tools: [] }), listTools: () => Promise.reject(new Error('not now')) }
     const server = await startTestServer({ instances: [createHolding('calc').instance, odd] })
     const { body } = await server.call('/instances')
@@ -202,7 +202,7 @@ describe('GET /instances', () => {
 })
 
 describe('GET /metrics', () => {
-  it('counts what was refused, by why, and escapes what a label cannot hold', async () => {
+  it('counts refusals by code, and escapes labels', async () => {
     const server = await startTestServer({ instances: [createHolding('a"b\\c\nd').instance] })
     await server.post('/tasks', taskOf('hold'))
     await expect(openSocket(server.httpUrl.replace('http', 'ws'))).rejects.toMatchObject({ status: 404 })
@@ -213,16 +213,16 @@ describe('GET /metrics', () => {
 })
 
 describe('the events of a task', () => {
-  it('that were forgotten since are begun anew, with how the task stands', () => {
-    const log = createEventLog(createManualClock())
+  it('begin with a snapshot when earlier ones were removed', () => {
+    const log = createEventLog({ clock: createManualClock(), isKnown: () => true })
     const ended = { id: 'task_1', completedAt: 2 } as never
     expect(eventsToResume(log, ended, '5')).toBeUndefined()
     expect(eventsToResume(log, { id: 'task_1' } as never, '0')).toEqual([])
     for (const id of [undefined, 'x', '-1', '1'.repeat(16)]) expect(eventsToResume(log, ended, id)).toBeUndefined()
   })
 
-  it('end once for a reader that cannot take what it has missed', () => {
-    const log = createEventLog(createManualClock())
+  it('end once for a reader that is too slow for the missed events', () => {
+    const log = createEventLog({ clock: createManualClock(), isKnown: () => true })
     const message: TaskProgressMessage = {
       ...{ type: 'task_progress', taskId: 'task_1', instanceId: 'calc', commandId: 'cmd_1', commandIndex: 0 },
       ...{ totalCommands: 1, status: 'running', timestamp: 0, tool_name: 'add', intention: 'x'.repeat(100) },
@@ -247,27 +247,27 @@ describe('the events of a task', () => {
     ])
   })
 
-  it('are kept alive while nothing happens', async () => {
+  it('are kept alive by comments', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ clock })
     const { body } = await server.post('/tasks', taskOf('hold'))
     const { body: events } = await fetch(`${server.httpUrl}/tasks/${String(body['taskId'])}/events`)
     const reader = (events as ReadableStream<Uint8Array>).getReader()
-    let told = ''
+    let received = ''
     const until = async (text: string): Promise<void> => {
-      while (!told.includes(text)) told += new TextDecoder().decode((await reader.read()).value)
+      while (!received.includes(text)) received += new TextDecoder().decode((await reader.read()).value)
     }
     await until('subscribe_ack')
     clock.advance(30_000)
-    await until(': still here\n\n')
+    await until(': keep-alive\n\n')
     const held = await server.held()
     held.finish()
     await until('event: task_complete')
   })
 })
 
-describe('ten thousand addresses', () => {
-  it('are forgotten when they are quiet, and only then', () => {
+describe('the rate limiter', () => {
+  it('forgets idle addresses, and only those', () => {
     const clock = createManualClock()
     const limiter = createRateLimiter(60, clock)
     for (let count = 0; count < 60; count += 1) limiter.take('busy')

@@ -1,8 +1,8 @@
-// Commands that end at once must not keep the server from everything else.
+// Commands that end at once must not starve other requests.
 import { expect, it } from 'vitest'
 import { startTestServer, taskOf } from './test-server.js'
 
-it('answers, and a reader who reads loses nothing, while thousands of commands end at once', async () => {
+it('answers requests, and an active reader loses nothing, while thousands of commands end at once', async () => {
   const server = await startTestServer()
   const client = await server.client()
   await client.ask({ type: 'subscribe_instance', instanceId: 'calc' })

@@ -1,4 +1,4 @@
-/** Limits of a server that is fuzzed: high enough that the rest is looked at. */
+/** Limits of the fuzzed server, high enough not to hide other errors. */
 export const fuzzOptions = {
   tasks: { maxQueueSize: 50 },
   limits: { requestsPerMinute: 1e9, framesPerMinute: 1e9 },

@@ -1,4 +1,4 @@
-/** Requests byte for byte, as no client library would send them: odd targets, hosts, headers, lengths, and halves of all that. */
+/** Raw requests that no client library would send: odd targets, hosts, headers and lengths, and truncated ones. */
 import fc from 'fast-check'
 
 export interface RawRequest {
@@ -116,7 +116,7 @@ const bodies = [
   '\xff\xff\xff\xff',
 ]
 
-/** More headers, or longer ones, than a server reads. */
+/** More headers, or longer ones, than a server accepts. */
 const flood = fc.oneof(
   fc.integer({ min: 100, max: 3000 }).map((count) => Array.from({ length: count }, (_, at) => `X-${at}: ${at}`)),
   fc.integer({ min: 1000, max: 40_000 }).map((length) => [`X: ${'y'.repeat(length)}`]),

@@ -1,4 +1,4 @@
-/** Sends what fuzz.ts makes up to a server, looks at every answer, and then asks for something sensible. */
+/** Sends generated input to a server, checks every answer, and then sends a valid request. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect } from 'vitest'
@@ -16,14 +16,14 @@ export interface FuzzTarget {
   readonly wsUrl: string
 }
 
-/** How many are on their way at once. */
+/** How many frames or requests are in flight at once. */
 const BATCH = 100
-/** After how many frames one comes that is larger than any may be. */
+/** One frame in so many exceeds the size limit. */
 const OVERSIZED_EVERY = 5000
 const OVERSIZED_BYTES = 1024 * 1024 + 1
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** @returns how many frames were sent */
+/** @returns the number of frames sent */
 export async function fuzzSockets(target: FuzzTarget, count: number): Promise<number> {
   const fuzz = createFuzz()
   const { seed } = fuzz
@@ -49,14 +49,14 @@ export async function fuzzSockets(target: FuzzTarget, count: number): Promise<nu
   return all.length
 }
 
-/** Closes that one connection, and no other. */
+/** Expects that connection to be closed, and no other. */
 async function sendOversized({ wsUrl }: FuzzTarget): Promise<void> {
   const client = await openSocket(wsUrl)
   client.socket.send(`{"type":"task_list","cursor":"${'x'.repeat(OVERSIZED_BYTES)}"}`)
   expect(await client.closed).toMatchObject({ code: 1009 })
 }
 
-/** Is told that it is too large, unless the server has hung up before all of it was sent. */
+/** Expects 413, unless the server closed the connection before the whole body was sent. */
 async function postOversized({ httpUrl }: FuzzTarget): Promise<void> {
   const body = `{"task_name":"${'x'.repeat(OVERSIZED_BYTES)}"}`
   const status = await fetch(`${httpUrl}/tasks`, { method: 'POST', headers: JSON_TYPE, body }).then(
@@ -66,7 +66,7 @@ async function postOversized({ httpUrl }: FuzzTarget): Promise<void> {
   expect([413, 'closed']).toContain(status)
 }
 
-/** @returns how many requests were sent */
+/** @returns the number of requests sent */
 export async function fuzzRequests(target: FuzzTarget, count: number): Promise<number> {
   const fuzz = createFuzz()
   const { seed } = fuzz
@@ -93,7 +93,7 @@ export async function fuzzRequests(target: FuzzTarget, count: number): Promise<n
   return all.length
 }
 
-/** @returns how many requests were sent */
+/** @returns the number of requests sent */
 export async function fuzzRaw(target: FuzzTarget, count: number): Promise<number> {
   const fuzz = createFuzz()
   const { seed } = fuzz
@@ -119,7 +119,7 @@ export async function fuzzRaw(target: FuzzTarget, count: number): Promise<number
   return all.length
 }
 
-/** Gives what came until the server hung up; of one that is held, or cut, nothing is waited for. */
+/** Returns what was received until the server closed; does not wait for requests that are incomplete. */
 async function exchange(target: FuzzTarget, { bytes, then, port }: RawRequest, held: Socket[]): Promise<string> {
   const socket = connect(Number(new URL(port === 'http' ? target.httpUrl : target.wsUrl).port), '127.0.0.1')
   let answer = ''
@@ -138,7 +138,7 @@ async function exchange(target: FuzzTarget, { bytes, then, port }: RawRequest, h
   return answer
 }
 
-/** @returns how many frames were sent */
+/** @returns the number of frames sent */
 export async function fuzzWorkers(target: FuzzTarget, count: number): Promise<number> {
   const fuzz = createFuzz()
   const { body } = await post(target, '/register', { instanceId: 'remote' })
@@ -157,7 +157,7 @@ export async function fuzzWorkers(target: FuzzTarget, count: number): Promise<nu
   return all.length
 }
 
-/** The same frames, with a worker's words where a client's were. */
+/** The same frames with the message types of a worker. */
 function workerFrame(frame: string | Buffer): string | Buffer {
   if (typeof frame !== 'string') return frame
   return frame

@@ -1,4 +1,4 @@
-/** Random requests and frames, biased to what almost fits, from a seed that a failing run prints. */
+/** Random requests and frames, biased to almost valid ones. A failing run prints its seed. */
 import fc from 'fast-check'
 import { givenSeed } from '../../support/property.js'
 import { rawRequest, type RawRequest } from './fuzz-raw.js'
@@ -81,7 +81,7 @@ const asJson = (value: unknown): string => {
 const broken = fc
   .tuple(message.map(asJson), fc.nat(), text)
   .map(([json, at, more]) => json.slice(0, at % (json.length + 1)) + more)
-/** Keys that are no keys in JavaScript: written out, because an object literal cannot have them. */
+/** JSON text, because an object literal cannot have such keys. */
 const inherited = fc
   .tuple(
     message.map(asJson).filter((json) => json.startsWith('{"')),
@@ -92,7 +92,7 @@ const inherited = fc
     ),
   )
   .map(([json, key]) => `{${key},${json.slice(1)}`)
-/** Well formed, and deeper than anything is read. */
+/** Valid JSON beyond the nesting limit. */
 const deep = fc
   .integer({ min: 1, max: 5000 })
   .map((depth) => `{"type":"task_submit","task_name":"t","metadata":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`)

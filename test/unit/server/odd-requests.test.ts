@@ -1,10 +1,10 @@
-// No request, frame or URL ends the process: what no client library would send, byte for byte.
+// No request, frame or URL ends the process. These are sent as raw bytes, since no client library would send them.
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
 import { startTestServer, taskOf, type TestServer } from './test-server.js'
 
-/** Sends bytes and gives back everything that came until the server hung up. */
+/** Sends bytes and returns everything received until the server closed the connection. */
 async function exchange(url: string, bytes: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   let answer = ''
@@ -26,7 +26,7 @@ async function stillServes(server: TestServer): Promise<void> {
 const host = 'Host: 127.0.0.1\r\nConnection: close\r\n\r\n'
 const upgrade = 'Host: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
 
-it('answers odd requests with a refusal, and serves on', async () => {
+it('refuses malformed requests, and continues to serve', async () => {
   const server = await startTestServer()
   const odd: readonly (readonly [string, RegExp])[] = [
     [`GET // HTTP/1.1\r\n${host}`, /^HTTP\/1.1 404/],
@@ -81,7 +81,7 @@ it('answers odd requests with a refusal, and serves on', async () => {
   await stillServes(server)
 })
 
-it('closes a socket whose frames break the protocol, and serves on', async () => {
+it('closes a socket after an invalid frame, and continues to serve', async () => {
   const server = await startTestServer()
   const handshake = `GET /ws HTTP/1.1\r\n${upgrade}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n`
   const frames = [
@@ -96,7 +96,7 @@ it('closes a socket whose frames break the protocol, and serves on', async () =>
   await stillServes(server)
 })
 
-it('reads a binary frame as the text that it holds', async () => {
+it('reads a binary frame as text', async () => {
   const server = await startTestServer()
   const client = await server.client()
   client.socket.send(Buffer.from('{"type":"task_list"}'), { binary: true })

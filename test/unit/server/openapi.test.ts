@@ -1,4 +1,4 @@
-// The contract: a valid OpenAPI document in which every route, every answer and every schema is found, each schema once.
+// The OpenAPI document: valid, with every route, response and schema, each schema once.
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
 import { startTestServer } from './test-server.js'
@@ -26,7 +26,7 @@ const operationsOf = ({ paths }: Document) =>
     Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
   )
 
-/** Every object in a document, and where it is. */
+/** Every object in a document, with its path. */
 function* objectsIn(value: unknown, at = '#'): Generator<[at: string, object: Readonly<Record<string, unknown>>]> {
   if (typeof value !== 'object' || value === null) return
   yield [at, value as Record<string, unknown>]
@@ -34,7 +34,7 @@ function* objectsIn(value: unknown, at = '#'): Generator<[at: string, object: Re
 }
 
 describe('GET /openapi.json', () => {
-  it('is a valid document of OpenAPI 3.1, whose references lead somewhere', async () => {
+  it('is a valid OpenAPI 3.1 document, whose references resolve', async () => {
     const document = await readDocument()
     const validator = new Validator()
     expect(await validator.validate(document as unknown as Record<string, unknown>)).toEqual({ valid: true })
@@ -45,7 +45,7 @@ describe('GET /openapi.json', () => {
     expect(references.length).toBeGreaterThan(40)
   })
 
-  it('describes every route and every answer', async () => {
+  it('describes every route and every response', async () => {
     const operations = operationsOf(await readDocument())
     expect(operations.map(({ name, responses }) => `${name} ${Object.keys(responses).join(' ')}`)).toEqual([
       'post /tasks 201 400 401 403 404 409 413 415 429 503',
@@ -60,7 +60,7 @@ describe('GET /openapi.json', () => {
     ])
   })
 
-  it('gives every operation an id of its own, a summary and a tag, and every error its codes and its schema', async () => {
+  it('gives every operation a unique id, a summary and a tag, and every error its codes and its schema', async () => {
     const operations = operationsOf(await readDocument())
     expect(operations.map(({ operationId }) => operationId)).toEqual([
       ...['submitTask', 'listTasks', 'getTask', 'cancelTask', 'followTask'],
@@ -81,7 +81,7 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  it('writes each object once: under components, never in a route', async () => {
+  it('contains each object schema once: under components, never in a route', async () => {
     const { paths, components } = await readDocument()
     const inlined = [...objectsIn(paths)].filter(([, object]) => object['type'] === 'object')
     expect(inlined.map(([at]) => at)).toEqual([])

@@ -1,10 +1,10 @@
-// The small parts of the server, each by its own clock.
+// The small parts of the server. Each test owns its clock.
 import { describe, expect, it } from 'vitest'
+import { parseJson, toJson } from '../../../src/http/json.js'
+import { createLog } from '../../../src/http/log.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { createEventLog } from '../../../src/server/event-log.js'
 import { createHeartbeat } from '../../../src/server/heartbeat.js'
-import { parseJson, toJson } from '../../../src/server/json.js'
-import { createLog } from '../../../src/server/log.js'
 import { createConnectionCounts, createRateLimiter } from '../../../src/server/rates.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { startTestServer, taskOf } from './test-server.js'
@@ -18,9 +18,12 @@ const complete = (taskId: string): TaskCompleteMessage => ({
   summary: { totalCommands: 1, successfulCommands: 1, duration: 0 },
 })
 
+const createLogOf = (isKnown: (taskId: string) => boolean = () => true) =>
+  createEventLog({ clock: createManualClock(), isKnown })
+
 describe('the event log', () => {
-  it('S9: keeps every start and end of a live task, and the last thousand of its reports', () => {
-    const log = createEventLog(createManualClock())
+  it('S9: keeps every start and end of a live task, and the last 1,000 of its reports', () => {
+    const log = createLogOf()
     log.append(progress('a'))
     for (let count = 0; count < 1500; count += 1) log.append(progress('a', { progress: count }))
     log.append(progress('a', { status: 'success' }))
@@ -31,9 +34,9 @@ describe('the event log', () => {
     expect(kept.at(-1)).toMatchObject({ seq: 1502, message: { status: 'success' } })
   })
 
-  it('S9: forgets an ended task after a while, and keeps a live one', () => {
+  it('S9: removes an ended task after a time, and keeps a live one', () => {
     const clock = createManualClock()
-    const log = createEventLog(clock, 1000)
+    const log = createEventLog({ clock, isKnown: () => true, retentionMs: 1000 })
     log.append(progress('live'))
     log.append(complete('over'))
     clock.advance(999)
@@ -45,8 +48,18 @@ describe('the event log', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('S9: keeps no more than 50,000 events of ended tasks', () => {
-    const log = createEventLog(createManualClock())
+  it('S9: removes the events of a task that clients cannot request any more', () => {
+    const known = new Set(['a', 'b'])
+    const log = createLogOf((taskId) => known.has(taskId))
+    log.append(complete('a'))
+    known.delete('a')
+    expect(log.lastSeq('a')).toBe(1)
+    log.append(complete('b'))
+    expect([log.lastSeq('a'), log.lastSeq('b')]).toEqual([0, 1])
+  })
+
+  it('S9: keeps at most 50,000 events of ended tasks', () => {
+    const log = createLogOf()
     for (let task = 0; task < 51; task += 1) {
       for (let count = 1; count < 1000; count += 1) log.append(progress(`t${task}`))
       log.append(complete(`t${task}`))
@@ -55,25 +68,25 @@ describe('the event log', () => {
     expect(log.lastSeq('t1')).toBe(1000)
   })
 
-  it('writes an event once, however many are told', () => {
+  it('serialises an event once, for all subscribers', () => {
     let written = 0
     const result = { toJSON: () => (written += 1) }
-    const event = createEventLog(createManualClock()).append(progress('a', { result }))
+    const event = createLogOf().append(progress('a', { result }))
     expect(event.frame).toBe(event.frame)
     expect(written).toBe(1)
   })
 
-  it('keeps no frame once everyone has been told, and writes it again for whoever comes later', () => {
-    const event = createEventLog(createManualClock()).append(progress('a'))
+  it('frees the frame after delivery, and serialises it again for a later reader', () => {
+    const event = createLogOf().append(progress('a'))
     const { frame } = event
-    event.release()
+    event.releaseFrame()
     expect(event.frame).not.toBe(frame)
     expect(event.frame).toEqual(frame)
   })
 })
 
 describe('rates', () => {
-  it('gives each address its own, and fills it evenly', () => {
+  it('limits each address on its own, and refills evenly', () => {
     const clock = createManualClock()
     const limiter = createRateLimiter(60, clock)
     for (let count = 0; count < 60; count += 1) expect(limiter.take('a')).toBe(0)
@@ -89,7 +102,7 @@ describe('rates', () => {
     expect(limiter.take('a')).toBe(1000)
   })
 
-  it('counts a connection off once', () => {
+  it('counts the end of a connection once', () => {
     const counts = createConnectionCounts(2)
     const leave = counts.enter('a')
     counts.enter('a')
@@ -103,7 +116,7 @@ describe('rates', () => {
 })
 
 describe('the heartbeat', () => {
-  it('beats for all that is kept, and holds no timer when nothing is', () => {
+  it('calls all that is open, and has no timer when nothing is', () => {
     const clock = createManualClock()
     const heartbeat = createHeartbeat(clock, 100)
     const beats: string[] = []
@@ -119,7 +132,7 @@ describe('the heartbeat', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('cuts a client that does not answer a ping, and keeps one that does', async () => {
+  it('terminates a client that does not answer a ping, and keeps one that does', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ clock })
     const alive = await server.client()
@@ -138,14 +151,14 @@ describe('the heartbeat', () => {
 })
 
 describe('JSON', () => {
-  it('counts levels outside strings alone', () => {
+  it('counts levels outside strings only', () => {
     expect(parseJson('["[[[[", "\\"[[[", {"a":[1]}]', 3)).toEqual({ value: ['[[[[', '"[[[', { a: [1] }] })
     expect(parseJson('[[[1]]]', 2)).toMatchObject({ code: 'TOO_DEEP' })
     expect(parseJson('[[1],[1],[1]]', 2)).toEqual({ value: [[1], [1], [1]] })
     expect(parseJson('', 2)).toMatchObject({ code: 'MALFORMED_JSON' })
   })
 
-  it('writes what JSON has no word for as something a person can read', () => {
+  it('writes what JSON cannot represent as something readable', () => {
     const circular: Record<string, unknown> = { big: 12n }
     circular['self'] = circular
     expect(toJson(circular)).toBe('{"big":"12","self":"[circular]"}')
@@ -153,13 +166,13 @@ describe('JSON', () => {
 })
 
 describe('the log', () => {
-  it('lets through what its level says, with the message of an error and no more', () => {
+  it('writes the lines of its level and above, with the message of an error', () => {
     const lines: string[] = []
     const log = createLog('warn', (line) => lines.push(line))
     log('error', 'This failed', new Error('for a reason'))
     log('warn', 'This is odd')
     log('info', 'This is so')
-    createLog('silent', (line) => lines.push(line))('error', 'Nobody hears this')
+    createLog('silent', (line) => lines.push(line))('error', 'Not written')
     expect(lines).toEqual(['agent-tasks error: This failed: for a reason', 'agent-tasks warn: This is odd'])
   })
 })

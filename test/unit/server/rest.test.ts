@@ -1,11 +1,11 @@
-// The REST routes: every status that the table of the protocol names, over real sockets.
+// The REST routes: every documented status, over real sockets.
 import { createHash } from 'node:crypto'
 import { Script } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { startTestServer, taskOf } from './test-server.js'
 
 describe('POST /tasks', () => {
-  it('answers 201 with the id, the place in the lane, and where the events are', async () => {
+  it('answers 201 with taskId, queuePosition and wsEndpoint', async () => {
     const server = await startTestServer()
     const first = await server.post('/tasks', { ...taskOf('hold'), instanceId: 'calc' })
     expect(first).toMatchObject({ status: 201, body: { queuePosition: 1, wsEndpoint: server.wsUrl } })
@@ -13,7 +13,7 @@ describe('POST /tasks', () => {
     expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 201, body: { queuePosition: 2 } })
   })
 
-  it('answers 400 to a body that is no task, and says which field, what came and what was expected', async () => {
+  it('answers 400 to an invalid task, with the field, the value and what was expected', async () => {
     const server = await startTestServer()
     expect(await server.post('/tasks', { ...taskOf('add'), task_name: 7 })).toMatchObject({
       status: 400,
@@ -60,7 +60,7 @@ describe('POST /tasks', () => {
     expect(await server.post('/tasks', deep.replace('[[', '[').replace(']]', ']'))).toMatchObject({ status: 201 })
   })
 
-  it('answers 413 to a body over the limit, declared or not', async () => {
+  it('answers 413 to a body over the limit, with or without content-length', async () => {
     const server = await startTestServer({ limits: { bodyBytes: 2000 } })
     const large = { ...taskOf('add'), metadata: { text: 'x'.repeat(2000) } }
     expect(await server.post('/tasks', large)).toMatchObject({ status: 413, body: { code: 'BODY_TOO_LARGE' } })
@@ -75,7 +75,7 @@ describe('POST /tasks', () => {
     expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 201 })
   })
 
-  it('answers 415 to a body that is not declared as JSON, as a form of another page would be', async () => {
+  it('answers 415 to a body of another content type, such as the form of a foreign page', async () => {
     const server = await startTestServer()
     const sent = await server.post('/tasks', taskOf('add'), { 'content-type': 'text/plain' })
     expect(sent).toMatchObject({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } })
@@ -94,7 +94,7 @@ describe('POST /tasks', () => {
     })
   })
 
-  it('S8: answers 429 when the queue is full of live tasks, and 201 again when one was cancelled', async () => {
+  it('S8: answers 429 when the queue is full of live tasks, and 201 after one was cancelled', async () => {
     const server = await startTestServer({ tasks: { maxQueueSize: 2 } })
     await server.post('/tasks', taskOf('hold'))
     const second = await server.post('/tasks', taskOf('hold'))
@@ -119,7 +119,7 @@ describe('POST /tasks', () => {
 })
 
 describe('GET /tasks', () => {
-  it('lists newest first, in the shape of the protocol', async () => {
+  it('lists newest first, in the documented shape', async () => {
     const server = await startTestServer()
     await server.post('/tasks', taskOf('hold'))
     await server.held()
@@ -160,7 +160,7 @@ describe('GET /tasks', () => {
     expect(await count('instanceId=other')).toBe(0)
   })
 
-  it('pages through without repeating or missing a task, whatever is submitted or forgotten meanwhile', async () => {
+  it('pages without repeating or missing a task, whatever is submitted or removed meanwhile', async () => {
     const server = await startTestServer({ tasks: { maxRetained: 4 } })
     for (let count = 0; count < 5; count += 1) await server.post('/tasks', taskOf('hold'))
     const first = await server.call('/tasks?limit=2')
@@ -175,7 +175,7 @@ describe('GET /tasks', () => {
     expect(second.body).not.toHaveProperty('nextCursor')
   })
 
-  it('gives cursors that say nothing, and takes none that it did not give', async () => {
+  it('returns opaque cursors, and refuses all others', async () => {
     const [server, restarted] = [await startTestServer(), await startTestServer()]
     for (const one of [server, server, restarted, restarted]) await one.post('/tasks', taskOf('add'))
     const { body } = await server.call('/tasks?limit=1')
@@ -206,7 +206,7 @@ describe('GET /tasks', () => {
 })
 
 describe('GET /tasks/:id and POST /tasks/:id/cancel', () => {
-  it('answers 200 with the task, whole, and 404 for one that is not known', async () => {
+  it('answers 200 with the task, and 404 for an unknown one', async () => {
     const server = await startTestServer()
     const { body } = await server.post('/tasks', { ...taskOf('hold', 'add'), metadata: { by: 'test' } })
     await server.held()
@@ -228,7 +228,7 @@ describe('GET /tasks/:id and POST /tasks/:id/cancel', () => {
     })
   })
 
-  it('answers 200 once, then 409, and 404 for one that is not known', async () => {
+  it('answers 200 once, then 409, and 404 for an unknown task', async () => {
     const server = await startTestServer()
     const { body } = await server.post('/tasks', taskOf('hold'))
     const taskId = String(body['taskId'])
@@ -244,7 +244,7 @@ describe('GET /tasks/:id and POST /tasks/:id/cancel', () => {
 })
 
 describe('the other routes', () => {
-  it('lists instances with what they can do and how much they have to do', async () => {
+  it('lists instances with their tools and queues', async () => {
     const server = await startTestServer()
     await server.post('/tasks', taskOf('hold'))
     const { status, body } = await server.call('/instances')
@@ -260,7 +260,7 @@ describe('the other routes', () => {
     ])
   })
 
-  it('registers a worker under the id it wants, once', async () => {
+  it('registers a worker under the id it asks for, once', async () => {
     const server = await startTestServer()
     const registered = await server.post('/register', { instanceId: 'worker-1' })
     expect(registered).toMatchObject({
@@ -282,12 +282,12 @@ describe('the other routes', () => {
     expect(await server.post('/register')).toMatchObject({ status: 201 })
   })
 
-  it('says that it is alive', async () => {
+  it('answers /health', async () => {
     const server = await startTestServer()
     expect(await server.call('/health')).toMatchObject({ status: 200, body: { status: 'ok', version: '0.1.0' } })
   })
 
-  it('serves a page that loads nothing from elsewhere', async () => {
+  it('serves a self-contained documentation page', async () => {
     const server = await startTestServer()
     const { status, body, headers } = await server.call('/docs')
     expect(status).toBe(200)
@@ -299,7 +299,7 @@ describe('the other routes', () => {
     expect(String(body['text'])).not.toMatch(/(src|href)="?(https?:)?\/\//)
   })
 
-  it('answers 404 in its own words to a route that is not there', async () => {
+  it('answers 404 as JSON for an unknown route', async () => {
     const server = await startTestServer()
     expect(await server.call('/nothing')).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } })
     expect(await server.call('/tasks', { method: 'DELETE' })).toMatchObject({

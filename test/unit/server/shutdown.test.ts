@@ -1,4 +1,4 @@
-// The end of a server: no new tasks, time for what runs, every end told, nothing left open.
+// Closing a server: no new tasks, time for running ones, every complete sent, nothing left open.
 import { describe, expect, it } from 'vitest'
 import { startTaskServer } from '../../../src/server/index.js'
 import { openEvents } from '../../support/event-source.js'
@@ -7,7 +7,7 @@ import { openSocket } from '../../support/socket-client.js'
 import { createHolding, startTestServer, taskOf } from './test-server.js'
 
 describe('close', () => {
-  it('lets a running task end, cancels the queued one at once, takes no new one, and tells everyone', async () => {
+  it('lets a running task end, cancels the queued one at once, accepts no new one, and sends every complete', async () => {
     const server = await startTestServer()
     const client = await server.client()
     const worker = await openSocket(`${server.httpUrl.replace('http', 'ws')}/worker`)
@@ -35,7 +35,7 @@ describe('close', () => {
     await expect(openSocket(server.wsUrl)).rejects.toThrow()
   })
 
-  it('S1: ends what still runs after drainMs as cancelled, and tells it before the sockets close', async () => {
+  it('S1: cancels what still runs after drainMs, and sends its complete before the sockets close', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ clock })
     const client = await server.client()
@@ -52,13 +52,23 @@ describe('close', () => {
     await closed
   })
 
-  it('waits for the same end when it is called again', async () => {
+  it('returns the same promise when called again', async () => {
     const server = await startTestServer()
     expect(server.close()).toBe(server.close())
     await server.close()
   })
 
-  it('does not wait for a client that does not answer the goodbye', async () => {
+  it('is called by `await using`', async () => {
+    let url: string
+    {
+      await using server = await startTaskServer({ port: 0, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })
+      url = server.httpUrl
+      expect((await fetch(`${url}/health`)).status).toBe(200)
+    }
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it('does not wait for a client that does not answer the close', async () => {
     const server = await startTestServer()
     const client = await server.client()
     client.socket.pause()
@@ -67,7 +77,7 @@ describe('close', () => {
     await client.closed
   })
 
-  it('leaves nothing open when it cannot start, and says which port is taken', async () => {
+  it('leaves nothing open when a port is in use, and names the setting', async () => {
     const server = await startTestServer()
     const port = Number(new URL(server.httpUrl).port)
     const { instance } = createHolding('other')

@@ -1,13 +1,13 @@
-// A subscriber that does not read: it may lose progress messages, never a complete, and is closed past a cap.
+// A subscriber that does not read may lose progress messages, never a complete, and is closed beyond a limit.
 import { expect, it } from 'vitest'
 import { openEvents } from '../../support/event-source.js'
 import { startTestServer, taskOf } from './test-server.js'
 
 const MIB = 1024 * 1024
-/** More than the system keeps for a connection that nobody reads. */
+/** More messages than the system buffers for one connection. */
 const FLOOD = 24
 
-it('S7: a slow reader loses progress messages, and never the complete', async () => {
+it('S7: a slow reader loses progress messages, never the complete', async () => {
   const server = await startTestServer({ limits: { slowReaderBytes: 64 * 1024 } })
   const slow = await server.client()
   const quick = await server.client()
@@ -17,7 +17,7 @@ it('S7: a slow reader loses progress messages, and never the complete', async ()
   slow.socket.pause()
   for (let count = 1; count <= FLOOD; count += 1) {
     held.progress(count, FLOOD, 'x'.repeat(MIB))
-    // The quick one reads each before the next is sent.
+    // The quick reader reads each one before the next is sent.
     for (let message = await quick.next(); message['progress'] !== count;) message = await quick.next()
   }
   held.finish()
@@ -30,11 +30,11 @@ it('S7: a slow reader loses progress messages, and never the complete', async ()
   expect(got.length).toBeLessThan(FLOOD)
   const { body } = await server.call('/metrics')
   const dropped = Number(/agent_tasks_dropped_frames_total (\d+)/.exec(String(body['text']))?.[1])
-  // The start, the reports and the success were told or counted as dropped.
+  // The start, the reports and the success were delivered or counted as dropped.
   expect(got.length + dropped).toBe(FLOOD + 2)
 })
 
-it('closes a reader (1013) for whom more waits than the cap, and its next connection gets the complete', async () => {
+it('closes a reader (1013) beyond the limit, and its next connection gets the complete', async () => {
   const server = await startTestServer({ limits: { slowReaderBytes: 64 * 1024, deadReaderBytes: MIB } })
   const dead = await server.client()
   await dead.ask({ type: 'subscribe_instance', instanceId: 'calc' })
@@ -55,7 +55,7 @@ it('closes a reader (1013) for whom more waits than the cap, and its next connec
   expect(await again.next()).toMatchObject({ type: 'task_complete', status: 'completed', taskId })
 })
 
-it('cuts the stream of an event source that does not read, which then goes on where it was', async () => {
+it('cuts the event stream of a client that does not read, which can then resume', async () => {
   const server = await startTestServer({ limits: { slowReaderBytes: 64 * 1024, deadReaderBytes: 128 * 1024 } })
   const quick = await server.client()
   const { taskId } = await quick.ask({ type: 'task_submit', ...taskOf('hold') })

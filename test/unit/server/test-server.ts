@@ -1,4 +1,4 @@
-/** A server for tests: free ports, a quiet log, no environment, and an instance whose commands end when the test says so. */
+/** A server for tests: free ports, no log, no environment, and an instance whose commands end when the test ends them. */
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import {
@@ -20,12 +20,12 @@ export interface Held {
 }
 
 export interface TestServer extends TaskServer {
-  /** The next command of the tool `hold`, when it has started. */
+  /** The next command of the tool `hold`, once it has started. */
   held(): Promise<Held>
   /** Calls a route. */
   call(path: string, init?: RequestInit): Promise<{ status: number; body: Record<string, unknown>; headers: Headers }>
   post(path: string, body?: unknown, headers?: Record<string, string>): ReturnType<TestServer['call']>
-  /** Opens a client socket that has been welcomed. */
+  /** Opens a client socket and reads its `welcome`. */
   client(options?: ClientOptions & { url?: string }): Promise<SocketClient>
 }
 
@@ -69,7 +69,7 @@ export async function startTestServer(options: TaskServerOptions = {}): Promise<
   }
 }
 
-/** An instance with `add`, which ends at once, `hold`, which ends when the test says so, and `blow`, which fails. */
+/** An instance with `add`, which ends at once, `hold`, which ends when the test ends it, and `blow`, which fails. */
 export function createHolding(id: string): { instance: Instance; held: () => Promise<Held> } {
   const waiting: Held[] = []
   const takers: ((held: Held) => void)[] = []
@@ -122,7 +122,7 @@ export function createHolding(id: string): { instance: Instance; held: () => Pro
   }
 }
 
-/** A task of the tools named. */
+/** A task that calls the given tools. */
 export function taskOf(
   ...tools: readonly (string | { readonly tool_name: string; readonly args?: Record<string, unknown> })[]
 ) {

@@ -1,4 +1,4 @@
-// A remote worker over the server's own routes and sockets: it registers, says hello, is called, and goes.
+// A remote worker over the server's routes and sockets: it registers, says hello, is called, and disconnects.
 import { describe, expect, it } from 'vitest'
 import { openSocket, type SocketClient } from '../../support/socket-client.js'
 import { startTestServer, taskOf, type TestServer } from './test-server.js'
@@ -16,7 +16,7 @@ async function connectWorker(
 }
 
 describe('a remote worker', () => {
-  it('is called with its own id in the arguments, and its answer ends the command', async () => {
+  it('is called with its instanceId in the arguments, and its answer ends the command', async () => {
     const server = await startTestServer({ instances: [] })
     const { worker } = await connectWorker(server)
     const client = await server.client()
@@ -34,7 +34,7 @@ describe('a remote worker', () => {
     })
   })
 
-  it('S5: is told when its call is cancelled', async () => {
+  it('S5: gets tool_cancel when its call is cancelled', async () => {
     const server = await startTestServer({ instances: [] })
     const { worker } = await connectWorker(server)
     const { body } = await server.post('/tasks', taskOf('look'))
@@ -62,7 +62,7 @@ describe('a remote worker', () => {
     expect(await server.post('/tasks', { ...taskOf('look'), instanceId: 'remote' })).toMatchObject({ status: 404 })
   })
 
-  it('is taken over by another socket with the right secret; a wrong one is refused', async () => {
+  it('is taken over by another socket with the right secret, and not with a wrong one', async () => {
     const server = await startTestServer({ instances: [] })
     const { worker, secret, url } = await connectWorker(server)
     const wrong = await openSocket(url)
@@ -76,7 +76,7 @@ describe('a remote worker', () => {
     expect(await second.next()).toMatchObject({ type: 'tool_call' })
   })
 
-  it('answers what is malformed with an error, and stays open', async () => {
+  it('gets an error for a malformed message, and stays connected', async () => {
     const server = await startTestServer({ instances: [] })
     const { worker } = await connectWorker(server)
     worker.send('{')

@@ -1,4 +1,4 @@
-/** HTTP servers that listen, and stop. */
+/** Starting and stopping an HTTP or HTTPS server, and its URL. */
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -12,25 +12,30 @@ export function createServer(tls: { cert: string; key: string } | undefined, lis
     const error = new InvalidSettingError(
       'TLS_CERT_PATH',
       '(a certificate and a key)',
-      'a PEM certificate and the key that belongs to it',
+      'a PEM certificate and its private key',
     )
     throw Object.assign(error, { cause })
   }
 }
 
+/** The names of the settings that an error of `listen` mentions. */
+export interface ListenSettings {
+  readonly host: string
+  readonly port: string
+}
+
 /**
- * @param setting whose value the port is
- * @returns the port it listens at
- * @throws InvalidSettingError when the port is taken or may not be used
+ * @returns the port in use, which differs from `port` when that is 0
+ * @throws InvalidSettingError when the address or the port cannot be used
  */
-export function listen(server: Server, host: string, port: number, setting: string): Promise<number> {
+export function listen(server: Server, host: string, port: number, settings: ListenSettings): Promise<number> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
       const reasons: Readonly<Record<string, readonly [string, unknown, string]>> = {
-        EADDRINUSE: [setting, port, 'a port that is free'],
-        EACCES: [setting, port, 'a port that this user may open'],
-        EADDRNOTAVAIL: ['HOST', host, 'an address of this machine'],
-        ENOTFOUND: ['HOST', host, 'an address of this machine'],
+        EADDRINUSE: [settings.port, port, 'a port that is free'],
+        EACCES: [settings.port, port, 'a port that this user may open'],
+        EADDRNOTAVAIL: [settings.host, host, 'an address of this machine'],
+        ENOTFOUND: [settings.host, host, 'an address of this machine'],
       }
       const reason = reasons[error.code ?? '']
       reject(reason === undefined ? error : new InvalidSettingError(...reason))
@@ -43,7 +48,7 @@ export function listen(server: Server, host: string, port: number, setting: stri
   })
 }
 
-/** Takes no more connections; resolves when those that are there have ended. */
+/** Stops accepting connections; resolves when the open ones have ended. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
@@ -51,7 +56,7 @@ export function stopListening(server: Server): Promise<void> {
   })
 }
 
-/** A URL of a server; one that listens everywhere is named by its loopback address. */
+/** The URL of a server. A wildcard address is replaced by the loopback address. */
 export function urlOf(scheme: string, host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`

@@ -1,7 +1,7 @@
-/** What is written to a socket in one turn of the event loop goes out together. */
+/** The writes of one turn of the event loop to one socket are sent with one system call. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { createWriteTurns } from '../../../src/server/write-turns.js'
+import { createWriteBatch } from '../../../src/server/connection.js'
 
 function createStream() {
   const writes: string[][] = []
@@ -32,13 +32,13 @@ function createStream() {
   }
 }
 
-describe('a turn of writes', () => {
-  it('hands what is written in it over together, to each socket its own, and holds nothing after it', async () => {
-    const turns = createWriteTurns()
+describe('a write batch', () => {
+  it('sends the writes of a turn together, for each socket on its own, and holds nothing back afterwards', async () => {
+    const batch = createWriteBatch()
     const [one, other] = [createStream(), createStream()]
     for (const text of ['a', 'b']) {
       for (const stream of [one, other]) {
-        turns.hold(stream)
+        batch.cork(stream)
         stream.write(text)
       }
     }
@@ -46,19 +46,19 @@ describe('a turn of writes', () => {
     await nextTurn()
     expect([one.writes, other.writes]).toEqual([[['a', 'b']], [['a', 'b']]])
     expect([one.corks, other.corks]).toEqual([0, 0])
-    turns.hold(one)
+    batch.cork(one)
     one.write('c')
     await nextTurn()
     expect(one.writes).toEqual([['a', 'b'], ['c']])
     expect(one.corks).toBe(0)
   })
 
-  it('does not hold back what is much', async () => {
-    const turns = createWriteTurns()
+  it('does not hold back a large amount of data', async () => {
+    const batch = createWriteBatch()
     const stream = createStream()
     const much = 'x'.repeat(64 * 1024)
     for (const text of [much, 'y', 'z']) {
-      turns.hold(stream)
+      batch.cork(stream)
       stream.write(text)
     }
     expect(stream.writes).toEqual([[much, 'y']])

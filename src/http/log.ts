@@ -1,20 +1,20 @@
-/** What the server writes to standard error. No header, no query and no message body ever reaches it, so no token does. */
+/** The log of a server. No header, query or message body is ever logged, so no token is either. */
 import { describeFailure } from '../protocol/outcomes.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 
-/** Takes one line. */
+/** Writes one line. */
 export type Log = (level: 'error' | 'warn' | 'info' | 'debug', line: string, error?: unknown) => void
 
 const levels = ['silent', 'error', 'warn', 'info', 'debug'] as const
 
-/** @param write gets each line that the level lets through; default `console.error` */
+/** @param write called with each line at or above the level; default: `console.error`, as stdout may carry a protocol */
 export function createLog(
   level: ServerConfig['logLevel'],
   write: (line: string) => void = (line) => console.error(line),
 ): Log {
-  const most = levels.indexOf(level)
+  const threshold = levels.indexOf(level)
   return (lineLevel, line, error) => {
-    if (levels.indexOf(lineLevel) > most) return
+    if (levels.indexOf(lineLevel) > threshold) return
     write(`agent-tasks ${lineLevel}: ${line}${error === undefined ? '' : `: ${describeFailure(error)}`}`)
   }
 }

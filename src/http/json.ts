@@ -1,0 +1,87 @@
+/** JSON of requests and frames: what comes in is limited in size and depth, what goes out can always be written. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { toPlainData } from '../protocol/plain-data.js'
+
+export type ParsedJson =
+  | { readonly value: unknown }
+  | { readonly error: string; readonly code: 'MALFORMED_JSON' | 'TOO_DEEP'; readonly message: string }
+
+/** Parses JSON that is nested at most `nesting` levels deep. Never throws. */
+export function parseJson(text: string, nesting: number): ParsedJson {
+  if (isDeeper(text, nesting)) {
+    return {
+      error: 'Nested too deep',
+      code: 'TOO_DEEP',
+      message: `The JSON is nested too deep: the limit is ${nesting} levels.`,
+    }
+  }
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return { error: 'Malformed JSON', code: 'MALFORMED_JSON', message: 'The text is not JSON.' }
+  }
+}
+
+/** Counts brackets outside strings, so that a value that is too deep is refused before it is built. */
+function isDeeper(text: string, nesting: number): boolean {
+  let depth = 0
+  let isInString = false
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at)
+    if (isInString) {
+      if (char === BACKSLASH) at += 1
+      else if (char === QUOTE) isInString = false
+    } else if (char === QUOTE) isInString = true
+    else if (char === BRACE || char === BRACKET) {
+      depth += 1
+      if (depth > nesting) return true
+    } else if (char === BRACE_END || char === BRACKET_END) depth -= 1
+  }
+  return false
+}
+
+const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
+
+/** Writes JSON. A value that JSON cannot represent, such as the result of a tool may be, is written as a readable copy. */
+export function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return JSON.stringify(toPlainData(value))
+  }
+}
+
+/** Answers a request with JSON. */
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(toJson(body))
+}
+
+/**
+ * Reads the body of a request as text.
+ * @returns undefined when it is larger than `maxBytes`; the rest is not read then, and the connection cannot be reused
+ */
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const finish = (text: string | undefined): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
+      resolve(text)
+    }
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length
+      if (size <= maxBytes) chunks.push(chunk)
+      else finish(undefined)
+    }
+    const onEnd = (): void => finish(Buffer.concat(chunks).toString())
+    const onGone = (): void => reject(new Error('The client went away before its request was complete.'))
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) finish(undefined)
+    else request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
+  })
+}
