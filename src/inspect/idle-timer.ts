@@ -1,7 +1,7 @@
-/** Timers that do not keep a process alive, as nothing does that only shows what others do. */
+/** Timers that do not keep the process alive: an inspector must not. */
 import type { Clock } from '../clock.js'
 
-/** Calls `run` once, `ms` milliseconds from now, unless the process has ended by then. @returns what takes it back */
+/** Calls `run` once after `ms` milliseconds, unless the process ends before. @returns a function that cancels the timer */
 export function setIdleTimeout(clock: Clock, run: () => void, ms: number): () => void {
   const timer = clock.setTimeout(run, ms)
   const { unref } = (timer ?? {}) as { unref?: unknown }

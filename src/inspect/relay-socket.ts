@@ -1,4 +1,5 @@
-/** A socket to the relay, from the platform: `ws` in Node, where it does not keep the process alive, and the browser's own elsewhere. */
+/** The socket to the relay: from `ws` in Node, so that it does not keep the process alive, and the platform's own in a browser. */
+
 /** The part of a WebSocket that is used here. */
 export interface RelaySocket {
   onopen: ((event: never) => void) | null
@@ -7,14 +8,14 @@ export interface RelaySocket {
   readonly bufferedAmount: number
   send(text: string): void
   close(): void
-  /** Ends it without a word, where that is possible. */
+  /** Closes it without a close frame, where the platform can. */
   terminate?(): void
 }
 
-/** How long the relay may take to answer, in ms. */
+/** The time limit of the handshake, in ms. */
 const HANDSHAKE_MS = 10_000
 
-/** @throws SyntaxError or what else the platform says of the URL */
+/** @throws what the platform throws for an invalid URL, such as SyntaxError */
 export async function openRelaySocket(url: string): Promise<RelaySocket> {
   if (!isNode()) {
     const { WebSocket } = globalThis as unknown as { WebSocket: new (url: string) => RelaySocket }
@@ -31,7 +32,7 @@ export async function openRelaySocket(url: string): Promise<RelaySocket> {
   })
 }
 
-/** Node has a WebSocket of its own from version 22 on, but that one keeps the process alive. */
+/** The WebSocket that Node itself has since version 22 keeps the process alive. */
 function isNode(): boolean {
   const { process } = globalThis as { process?: { readonly versions?: { readonly node?: string } } }
   return process?.versions?.node !== undefined

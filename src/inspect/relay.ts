@@ -1,6 +1,6 @@
 /**
- * The way to Stately's relay: a WebSocket that is opened again when it is lost, with growing waits, for as long as the inspector
- * lives. What the relay sends is what other programs sent it, and is ignored.
+ * The transport to Stately's relay: a WebSocket that is reopened with exponential back-off until the inspector is closed. Messages
+ * from the relay are those of other programs, and are ignored.
  */
 import type { Clock } from '../clock.js'
 import { createReconnection } from '../client/reconnection.js'
@@ -8,10 +8,10 @@ import { setIdleTimeout } from './idle-timer.js'
 import { openRelaySocket, type RelaySocket } from './relay-socket.js'
 import type { Transport, TransportEvents } from './transport.js'
 
-/** A relay that does not read holds no more than this in our memory, in bytes. */
+/** The most bytes that a relay which does not read may keep in our memory. */
 const MOST_UNSENT = 1024 * 1024
 
-/** How long the relay may take to answer a close, in ms. */
+/** The time limit for the relay to answer a close, in ms. */
 const GOODBYE_MS = 1000
 
 export interface RelayOptions extends TransportEvents {
@@ -46,7 +46,7 @@ export function createRelayTransport({ url, clock, onOpen, onDown }: RelayOption
       onOpen()
     }
     socket = opened
-    // It may have been closed while the platform's socket was looked for.
+    // `close` may have been called while `ws` was loaded.
     if (isClosed) destroy(opened)
   }
 
@@ -56,9 +56,11 @@ export function createRelayTransport({ url, clock, onOpen, onDown }: RelayOption
     if (isClosed) return
     failures += 1
     const text = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
-    // The first attempt that fails is news, the hundredth is not.
+    // Only the first failed attempt is reported.
     if (failures === 1) {
-      onDown(new Error(`No connection to the inspector's relay at ${url}${text}; it is tried again.`, { cause }))
+      onDown(
+        new Error(`Cannot connect to the inspector's relay at ${url}${text}. Retrying in the background.`, { cause }),
+      )
     }
     cancelWait = setIdleTimeout(clock, () => void connect(), waitMs(failures) ?? 0)
   }
@@ -105,7 +107,7 @@ function closeSocket(socket: RelaySocket, clock: Clock): Promise<void> {
   })
 }
 
-/** A browser can only ask for a close; `ws` can do without the relay. */
+/** `ws` can end a socket without waiting for the relay; a browser can only start the closing handshake. */
 function destroy(socket: RelaySocket): void {
   if (socket.terminate === undefined) socket.close()
   else socket.terminate()
