@@ -14,7 +14,7 @@ import { callIsolated } from '../callbacks/isolated-call.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import { Backlog } from './backlog.js'
 import { createCapture, toMessage, type Captured } from './capture.js'
-import { setIdleTimeout } from './idle-timer.js'
+import { idleClock } from './idle-clock.js'
 import type { InspectionMessage } from './messages.js'
 import { toRedact, type Redact } from './redaction.js'
 import { createRelayTransport } from './relay.js'
@@ -118,6 +118,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   if (!Number.isInteger(maxBuffered) || maxBuffered < 1) {
     throw new InvalidSettingError('maxBuffered', maxBuffered, 'an integer >= 1')
   }
+  const idle = idleClock(clock)
   const sessions = createSessions(redact)
   const capture = createCapture(() => clock.now(), sessions)
   const captured = new Backlog<Captured>(maxBuffered, Infinity, () => 0)
@@ -130,7 +131,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   let failed = 0
   let filtered = 0
   let abandoned = 0
-  let cancelPump: (() => void) | undefined
+  let pumpTimer: unknown
   let closing: Promise<void> | undefined
   let isClosed = false
 
@@ -223,17 +224,13 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
 
   function pumpSoon(ms: number): void {
     if (isClosed) return
-    cancelPump ??= setIdleTimeout(
-      clock,
-      () => {
-        cancelPump = undefined
-        const hasMore = pump()
-        // Without a connection there is nothing to do until `onOpen`.
-        if (hasMore) pumpSoon(0)
-        else if (hasUnsent() && connection > 0) pumpSoon(FULL_MS)
-      },
-      ms,
-    )
+    pumpTimer ??= idle.setTimeout(() => {
+      pumpTimer = undefined
+      const hasMore = pump()
+      // Without a connection there is nothing to do until `onOpen`.
+      if (hasMore) pumpSoon(0)
+      else if (hasUnsent() && connection > 0) pumpSoon(FULL_MS)
+    }, ms)
   }
 
   async function end(timeoutMs: number): Promise<void> {
@@ -246,7 +243,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
       await new Promise<void>((resolve) => clock.setTimeout(resolve, hasMore ? 0 : DRAIN_MS))
     }
     isClosed = true
-    cancelPump?.()
+    clock.clearTimeout(pumpTimer)
     abandoned = captured.size + waiting.size
     captured.clear()
     waiting.clear()

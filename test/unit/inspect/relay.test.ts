@@ -24,7 +24,7 @@ it('N3: an invalid URL is reported once with its cause, and retried', async () =
   const { clock, onDown, transport } = setUp(url)
   await vi.waitFor(() => expect(onDown).toHaveBeenCalledOnce())
   expect(onDown.mock.calls[0]?.[0].message).toMatch(
-    /^Cannot connect to the inspector's relay at ws:\/\/127\.0\.0\.1:9\/#fragment \(.*fragment.*\)\. Retrying in the background\.$/,
+    /^Inspector: Cannot connect to ws:\/\/127\.0\.0\.1:9\/#fragment \(.*fragment.*\)\. Retrying in the background\.$/,
   )
   expect([transport.state, transport.canTake, clock.pending]).toEqual(['down', false, 1])
   clock.runNext()
@@ -55,16 +55,20 @@ it('uses the WebSocket of a browser, which it can only close with a handshake', 
   class BrowserSocket {
     readonly bufferedAmount = 0
     readonly send = vi.fn()
-    readonly close = closed
+    onclose: ((event: object) => void) | undefined
     constructor(url: string) {
       opened.push(url)
+    }
+    close(): void {
+      closed()
+      this.onclose?.({ code: 1000, reason: '' })
     }
   }
   vi.stubGlobal('WebSocket', BrowserSocket)
   vi.stubGlobal('process', undefined)
   const { transport } = setUp('wss://relay.example/')
+  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve()
   vi.unstubAllGlobals()
-  await Promise.resolve()
   expect(opened).toEqual(['wss://relay.example/'])
   await vi.waitFor(() => expect(transport.isDrained).toBe(true))
   await transport.close()
@@ -78,7 +82,7 @@ it('N3: logs errors to the console without onError', async () => {
   await vi.waitFor(() => expect(said).toHaveBeenCalledOnce())
   expect(said.mock.calls[0]).toEqual([
     '[agent-tasks] inspector, connection:',
-    expect.objectContaining({ message: expect.stringContaining('Cannot connect') as string }),
+    expect.objectContaining({ message: expect.stringContaining('Inspector: Cannot connect') as string }),
   ])
   await inspector.close({ timeoutMs: 0 })
 })
