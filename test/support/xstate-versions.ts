@@ -6,7 +6,7 @@
  * Left out are the tests of the tools in test/support, which are written for the installed version.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -48,14 +48,15 @@ function passesWith(version: string): boolean {
     copyProject(project)
     installXState(project, version)
     const exclude = ['--exclude', 'test/unit/support/**']
-    const { status, stdout } = spawnSync('npm', ['test', '--silent', '--', '--reporter=dot', ...exclude], {
+    const { status, stdout } = spawnSync('npm', ['test', '--silent', '--', ...exclude], {
       cwd: project,
+      env: { ...process.env, NO_COLOR: '1' },
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'inherit'],
       maxBuffer: 64 * 1024 * 1024,
     })
     const passes = status === 0
-    if (!passes) console.log(stdout)
+    if (!passes) console.log(stdout.split('\n').slice(-300).join('\n'))
     const seconds = ((performance.now() - begun) / 1000).toFixed(0)
     console.log(`xstate ${version}: the tests ${passes ? 'pass' : 'FAIL'} (${seconds} s)`)
     return passes
@@ -72,7 +73,7 @@ function copyProject(project: string): void {
     ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'],
     options,
   )
-  for (const file of files.split('\0').filter((name) => name !== '')) {
+  for (const file of files.split('\0').filter((name) => name !== '' && existsSync(join(root, name)))) {
     mkdirSync(dirname(join(project, file)), { recursive: true })
     cpSync(join(root, file), join(project, file), { force: true })
   }
