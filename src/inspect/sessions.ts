@@ -29,7 +29,7 @@ const DEFINITION_LIMITS: ShownLimits = { depth: 50, stringChars: 10_000, values:
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** @param redact is applied only to the initial context in a machine's definition; the rest is the chart */
+/** @param redact is applied only to the initial context in a machine definition */
 export function createSessions(redact: Redact) {
   const known = new WeakMap<ActorRefLike, Session>()
   const parents = new WeakMap<ActorRefLike, ActorRefLike>()
@@ -39,11 +39,11 @@ export function createSessions(redact: Redact) {
   function define(config: object): string {
     let text = definitions.get(config)
     if (text === undefined) {
-      const chart = {
+      const shown = {
         ...config,
         ...('context' in config && { context: toShownValue('context', config.context, redact) }),
       }
-      text = JSON.stringify(toShownValue('definition', chart, (_key, value) => value, DEFINITION_LIMITS))
+      text = JSON.stringify(toShownValue('definition', shown, (_key, value) => value, DEFINITION_LIMITS))
       definitions.set(config, text)
     }
     return text

@@ -471,7 +471,7 @@ describe('closing a worker', () => {
     expect(socket.closedWith).toBe(1000)
     expect(await worker.closed).toBeUndefined()
     expect(clock.pending).toBe(0)
-    await worker.close()
+    await worker[Symbol.asyncDispose]()
   })
 
   it('ends one that waits to reconnect', async () => {

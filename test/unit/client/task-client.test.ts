@@ -369,7 +369,7 @@ describe('close', () => {
     expect(socket.closedWith).toBe(1000)
     expect(await failure(client.list())).toMatchObject({ code: 'CLIENT_CLOSED' })
     expect(await failure(client.instances() as Promise<unknown>)).toMatchObject({ code: 'CLIENT_CLOSED' })
-    await client.close()
+    await client[Symbol.asyncDispose]()
     expect(clock.pending).toBe(0)
   })
 
