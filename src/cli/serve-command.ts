@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Instance } from '../instances/instance.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
-import type { Inspector } from '../inspect/inspector.js'
+import type { Inspector } from '../inspect/inspector-types.js'
 import { startTaskServer, type TaskServerOptions } from '../server/start-task-server.js'
 import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'

@@ -6,7 +6,7 @@ export type {
   InspectorErrorSource,
   InspectorOptions,
   InspectorStats,
-} from './inspector.js'
+} from './inspector-types.js'
 export { REDACTED, redactByDefault } from './redaction.js'
 export type { Redact } from './redaction.js'
 export type { ActorMessage, EventMessage, InspectionMessage, SnapshotMessage } from './messages.js'
