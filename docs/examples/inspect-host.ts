@@ -11,4 +11,4 @@ const manager = tasks.getAsyncTaskManager()
 manager.launch({ subagentName: 'helper', goalPrompt: 'say hello' }, () => ({ final_message: 'hello' }))
 await manager.onIdle()
 await tasks.dispose()
-await inspector.close() // sends what is left
+await inspector.close() // sends the waiting messages

@@ -2,8 +2,8 @@ import { createInspector, redactByDefault } from 'agent-tasks/inspect'
 
 const inspector = createInspector({
   redact: (key, value) => {
-    if (key === 'goalPrompt') return String(value).slice(0, 40) // the beginning of each prompt
-    if (key === 'owner') return '[somebody]' // a field that the default shows
+    if (key === 'goalPrompt') return String(value).slice(0, 40) // the start of each prompt
+    if (key === 'owner') return '[owner]' // shown by default
     return redactByDefault(key, value)
   },
 })

@@ -3,7 +3,7 @@ import { localInstance, startTaskServer } from 'agent-tasks/server'
 
 const inspector = createInspector({
   url: process.env['INSPECTOR_URL'] ?? 'ws://localhost:8080',
-  filter: (message) => message.type !== '@xstate.event', // actors and snapshots are enough here
+  filter: (message) => message.type !== '@xstate.event', // only actors and snapshots
   onError: (error) => console.warn('the inspector:', error),
 })
 const greeter = localInstance({ id: 'greeter', tools: [{ name: 'greet', execute: () => 'hello' }] })

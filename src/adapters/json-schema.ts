@@ -1,35 +1,35 @@
-/** `agent-tasks/adapters/json-schema`: the tools as plain JSON Schema and one function, for whatever has no adapter. */
+/** `agent-tasks/adapters/json-schema`: the tools as JSON Schema and one function, for APIs without an adapter. */
 import { preview } from '../preview.js'
 import { errorResult, validationError, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
 export type { NeutralTools } from './neutral-tools.js'
 
-/** A tool as a model's API is told of it. */
+/** The description of a tool for a model's API. */
 export interface JsonSchemaTool {
-  /** What the model calls it. */
+  /** The name. */
   readonly name: string
-  /** What the model is told of it. */
+  /** The description for the model. */
   readonly description: string
   /** JSON Schema (draft 2020-12) of the arguments: plain data. */
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-/** Tools that are described by data and called by name. */
+/** Tools as data, and a function that calls them by name. */
 export interface JsonSchemaTools {
-  /** The tools as data, for a request to a model. */
+  /** The descriptions, for a request to a model. */
   readonly tools: readonly JsonSchemaTool[]
   /**
-   * Checks the arguments and calls the tool. Never rejects: whatever is wrong is a result with `error`, whose `llmContent`
-   * is the text for the model.
-   * @param args the arguments, or their JSON text as many APIs hand it over; nothing at all counts as no arguments
+   * Validates the arguments and calls the tool. Never rejects: a failed call resolves with a result that has `error`, and the text
+   * for the model in `llmContent`.
+   * @param args the arguments, or their JSON text; an empty text and undefined mean no arguments
    */
   readonly call: (name: string, args: unknown, context?: ToolContext) => Promise<ToolResult>
 }
 
 /**
- * Describes the tools as data.
- * @param tools neutral tools by name, such as `createAgentTasks().tools`
+ * Converts tools to data.
+ * @param tools tools by name, such as `createAgentTasks().tools`
  * @throws InvalidInputError when a key is not the name of its tool
  */
 export function toJsonSchemaTools(tools: NeutralTools): JsonSchemaTools {
@@ -50,7 +50,7 @@ function describeTool(tool: Tool): JsonSchemaTool {
   return { name: tool.name, description: tool.description, parameters: parametersOf(tool) }
 }
 
-/** Undefined for a text that is not JSON. */
+/** @returns undefined for a text that is not JSON */
 function readArguments(args: unknown): { readonly value: unknown } | undefined {
   if (typeof args !== 'string') return { value: args }
   try {

@@ -7,7 +7,7 @@ import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
 export type { NeutralTools } from './neutral-tools.js'
 
-/** A structured tool of LangChain. Its artifact is the neutral tool's whole result. */
+/** A structured tool of LangChain. Its artifact is the whole result. */
 export type LangChainTool = DynamicStructuredTool<
   z.ZodType<Record<string, unknown>>,
   Record<string, unknown>,
@@ -15,9 +15,9 @@ export type LangChainTool = DynamicStructuredTool<
 >
 
 /**
- * Makes the tools for `bindTools`, `createAgent` and `ToolNode`. A call's `signal` and id reach the tool; a call that fails
- * is a `ToolMessage` with status `error`, and no exception: agents differ in what they do with one.
- * @param tools neutral tools by name, such as `createAgentTasks().tools`
+ * Converts tools for `bindTools`, `createAgent` and `ToolNode`. A call's `signal` and id are passed to the tool. A failed call
+ * returns a `ToolMessage` with status `error`; it does not throw, because agents handle exceptions in different ways.
+ * @param tools tools by name, such as `createAgentTasks().tools`
  * @throws InvalidInputError when a key is not the name of its tool
  */
 export function toLangChainTools(tools: NeutralTools): LangChainTool[] {
@@ -25,8 +25,7 @@ export function toLangChainTools(tools: NeutralTools): LangChainTool[] {
 }
 
 function toLangChainTool(tool: Tool): LangChainTool {
-  // LangChain throws on input that its own check refuses. This schema says what is wanted and lets everything pass to the
-  // tool, which checks it and answers in words.
+  // LangChain throws when its own validation fails. This schema describes the input and accepts anything: the tool validates it.
   const schema: z.ZodType<Record<string, unknown>> = z.any().meta(parametersOf(tool))
   return langChainTool(
     async (input: Record<string, unknown>, { signal, toolCall }: CallConfig) => {
@@ -42,13 +41,13 @@ function toLangChainTool(tool: Tool): LangChainTool {
   )
 }
 
-/** The part of a `ToolRunnableConfig` that counts here. */
+/** The part of a `ToolRunnableConfig` that is used here. */
 interface CallConfig {
   readonly signal?: AbortSignal
   readonly toolCall?: { readonly id?: string }
 }
 
-/** Without a call's id, which a tool has that is invoked directly, there is no message to make: it is the text alone. */
+/** A tool that is invoked directly has no call id, which a `ToolMessage` needs: then it is only the text. */
 function failureOf(tool: Tool, result: ToolResult, callId: string | undefined): ToolMessage | string {
   if (callId === undefined) return result.llmContent
   return new ToolMessage({

@@ -1,25 +1,25 @@
-/** What every adapter starts from: the neutral tools by name, and their parameters in the JSON Schema that models are shown. */
+/** The input of every adapter: the tools by name, and their parameters as JSON Schema. */
 import { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import type { Tool } from '../tools/tool.js'
 
-/** Neutral tools by their names, as `createAgentTasks().tools` holds them. */
+/** Tools by name, such as `createAgentTasks().tools`. */
 export type NeutralTools = Readonly<Record<string, Tool>>
 
 /**
  * The tools in the order of the record.
- * @throws InvalidInputError when a key is not the name of its tool: the tools name each other in what they say
+ * @throws InvalidInputError when a key is not the name of its tool: tools refer to each other by name
  */
 export function listTools(tools: NeutralTools): readonly Tool[] {
   for (const [key, { name }] of Object.entries(tools)) {
-    if (key !== name) throw new InvalidInputError(`tools.${key}`, name, `the tool under its own name`)
+    if (key !== name) throw new InvalidInputError(`tools.${key}`, name, 'the name of the tool as its key')
   }
   return Object.values(tools)
 }
 
 /**
- * A tool's parameters as plain JSON Schema (draft 2020-12), without the words that say nothing: several providers refuse
- * a `propertyNames`, and 2^53-1 is no bound that a model needs to read.
+ * A tool's parameters as JSON Schema (draft 2020-12), without redundant keywords: several providers reject `propertyNames`, and
+ * a bound of 2^53-1 means nothing to a model.
  */
 export function parametersOf({ inputSchema }: Tool): Readonly<Record<string, unknown>> {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(inputSchema, {
@@ -31,7 +31,7 @@ export function parametersOf({ inputSchema }: Tool): Readonly<Record<string, unk
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
     },
   })
-  // The result carries a hidden reference to the zod schema; a copy is plain data.
+  // The copy drops a hidden reference to the zod schema.
   return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
 }
 

@@ -1,8 +1,8 @@
 /**
  * `agent-tasks/adapters/openai-agents`: the tools for the OpenAI Agents SDK (`@openai/agents` 0.20, an optional peer).
  *
- * They are not `strict`: strict mode wants every parameter required and knows no free-form objects (`context`,
- * `expected_outputs`). The neutral tool checks what comes instead.
+ * They are not `strict`: strict mode requires every parameter and does not support free-form objects (`context`,
+ * `expected_outputs`). The tool validates its input.
  */
 import { tool as agentsTool, type FunctionTool } from '@openai/agents'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -12,25 +12,25 @@ import { executeOrThrow } from './tool-failure.js'
 
 export type { NeutralTools } from './neutral-tools.js'
 
-/** What the SDK's types ask of a schema that is not strict; at run time any object schema will do. */
+/** The type of a schema that is not strict in the SDK; at run time it accepts any object schema. */
 export interface LooseParameters {
   /** Always an object. */
   type: 'object'
-  /** What the fields are, in JSON Schema; the SDK is not told. */
+  /** The fields; the SDK does not type them. */
   properties: Record<string, never>
-  /** The fields that must be there. */
+  /** The required fields. */
   required: string[]
-  /** Whatever else comes reaches the tool, which checks it. */
+  /** Other fields are passed to the tool, which validates them. */
   additionalProperties: true
 }
 
-/** A function tool of the SDK, for an agent with any context. Its result is the text for the model. */
+/** A function tool of the SDK, for agents with any context. It returns the text for the model. */
 export type OpenAIAgentsTool = FunctionTool<unknown, LooseParameters>
 
 /**
- * Makes the tools of an `Agent`. A run's `signal` and a call's id reach the tool; a call that fails is told to the model as
- * text and marked as failed in the trace.
- * @param tools neutral tools by name, such as `createAgentTasks().tools`
+ * Converts tools for an `Agent`. A run's `signal` and a call's id are passed to the tool. The model gets a failed call as text, and
+ * the trace marks it as failed.
+ * @param tools tools by name, such as `createAgentTasks().tools`
  * @throws InvalidInputError when a key is not the name of its tool
  */
 export function toOpenAIAgentsTools(tools: NeutralTools): OpenAIAgentsTool[] {

@@ -1,13 +1,13 @@
-/** For SDKs in which a tool fails by throwing: a failed result as an error that carries it. */
+/** A failed result as an exception, for SDKs in which a tool throws to fail. */
 import { AgentTasksError } from '../errors.js'
 import type { Tool, ToolContext, ToolResult } from '../tools/tool.js'
 
-/** A call that failed. Its message is the text for the model; `result` is the neutral tool's whole answer. */
+/** A failed call. Its message is the text for the model. */
 export class ToolFailure extends AgentTasksError {
   override readonly name = 'ToolFailure'
   /** The name of the tool. */
   readonly tool: string
-  /** The neutral tool's whole answer. */
+  /** The whole result. */
   readonly result: ToolResult
 
   constructor(tool: string, result: ToolResult) {
@@ -16,15 +16,15 @@ export class ToolFailure extends AgentTasksError {
     this.result = result
   }
 
-  /** The text alone: SDKs that show `String(error)` to the model would put the name of the class before it. */
+  /** Only the message: some SDKs send `String(error)` to the model. */
   override toString(): string {
     return this.message
   }
 }
 
 /**
- * Calls a neutral tool.
- * @throws ToolFailure when the call failed; the signal's reason when it was aborted, as SDKs expect of a tool that stops
+ * Calls a tool.
+ * @throws ToolFailure when the call failed; the signal's reason when it was aborted, as SDKs expect
  */
 export async function executeOrThrow(tool: Tool, input: unknown, context: ToolContext): Promise<ToolResult> {
   const result = await tool.execute(input, context)

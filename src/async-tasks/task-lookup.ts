@@ -19,11 +19,15 @@ export function lookUpTask(manager: TaskSource, idOrPrefix: string, owner?: stri
   const isVisible = (task: AsyncTaskInfo): boolean => owner === undefined || task.owner === owner
   const exact = manager.getTask(idOrPrefix)
   if (exact !== undefined && isVisible(exact)) return { type: 'found', task: exact }
-  if (idOrPrefix === '') return { type: 'unknown' }
-  const candidates = visibleTasks(manager, owner).filter((task) => task.id.startsWith(idOrPrefix))
+  const candidates = lookUpPrefix(visibleTasks(manager, owner), idOrPrefix)
   const [task] = candidates
   if (task === undefined) return { type: 'unknown' }
   return candidates.length === 1 ? { type: 'found', task } : { type: 'ambiguous', candidates }
+}
+
+/** The items whose id starts with a prefix. An empty prefix matches none. */
+export function lookUpPrefix<Item extends { readonly id: string }>(items: readonly Item[], prefix: string): Item[] {
+  return prefix === '' ? [] : items.filter(({ id }) => id.startsWith(prefix))
 }
 
 /** The retained tasks of one owner, or of all, in the order of registration. */

@@ -1,11 +1,11 @@
-/** The options of commands that ask a server, and the client that they make. */
+/** The options of commands that connect to a server, and their client. */
 import type { Command } from 'commander'
 import { createTaskClient, type TaskClient } from '../client/task-client.js'
 import { CommandEnd } from './failures.js'
 import { EXIT } from './exit-codes.js'
-import type { Surroundings } from './terminal.js'
+import type { ProgramIO } from './terminal.js'
 
-export const DEFAULT_URL = 'http://127.0.0.1:3300'
+const DEFAULT_URL = 'http://127.0.0.1:3300'
 
 export interface ClientOptions {
   readonly url?: string
@@ -14,14 +14,14 @@ export interface ClientOptions {
 
 export function addClientOptions(command: Command): Command {
   return command
-    .option('--url <url>', `the server (default: AGENT_TASKS_URL, or ${DEFAULT_URL})`)
+    .option('--url <url>', `the URL of the server (default: AGENT_TASKS_URL, or ${DEFAULT_URL})`)
     .option('--json', 'print JSON, one value a line')
 }
 
-/** A client for the time of one command; it is closed then. The token comes from AGENT_TASKS_TOKEN, never from the command line. */
+/** Runs a command with a client, and closes it. The token comes from AGENT_TASKS_TOKEN: other users can read a command line. */
 export async function withClient<T>(
   { url }: ClientOptions,
-  { env }: Surroundings,
+  { env }: ProgramIO,
   use: (client: TaskClient) => Promise<T>,
 ): Promise<T> {
   const token = env['AGENT_TASKS_TOKEN']
@@ -37,8 +37,8 @@ export async function withClient<T>(
 }
 
 /**
- * Lets Ctrl-C end what a command waits for. The second one ends the process.
- * @param onInterrupt what is to be done before the command ends
+ * Aborts the signal at Ctrl-C; a second one exits the process.
+ * @param onInterrupt runs before the command ends
  */
 export async function interruptible<T>(
   use: (signal: AbortSignal) => Promise<T>,

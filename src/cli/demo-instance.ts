@@ -1,4 +1,4 @@
-/** An instance to try the server with: it adds, echoes, and takes its time. */
+/** The instance of `serve --demo`. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import { localInstance, localTool } from '../instances/local-instance.js'
@@ -16,13 +16,13 @@ export function createDemoInstance(): Instance {
       }),
       localTool({
         name: 'echo',
-        description: 'Gives back what it is given.',
+        description: 'Returns its arguments.',
         inputSchema: z.looseObject({}),
         execute: (input) => input,
       }),
       localTool({
         name: 'slow',
-        description: 'Takes its time, and says how far it is.',
+        description: 'Waits, and reports progress.',
         inputSchema: z.object({
           seconds: z.number().min(0).max(3600).default(5),
           steps: z.number().int().min(1).max(1000).default(5),

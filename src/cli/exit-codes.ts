@@ -1,18 +1,18 @@
-/** What the exit code of `agent-tasks` means. Documented in docs/cli.md; scripts rely on it. */
+/** The exit codes of `agent-tasks`, which docs/cli.md documents. */
 export const EXIT = {
-  /** It was done; a task that was waited for has completed. */
+  /** Success; a followed task completed. */
   ok: 0,
-  /** A task that was waited for has failed. */
+  /** A followed task failed. */
   taskFailed: 1,
-  /** The command line, a file or a setting is wrong. Nothing was sent. */
+  /** The command line, a file or a setting is invalid. Nothing was sent. */
   usage: 2,
-  /** No server answers, or the connection was lost. */
+  /** There is no server, or the connection was lost. */
   connection: 3,
-  /** The server refused: the queue is full, the token is wrong, the task is not known. */
+  /** The server refused: the queue is full, the token is invalid, there is no such task. */
   refused: 4,
-  /** A task that was waited for was cancelled. */
+  /** A followed task was cancelled. */
   taskCancelled: 5,
-  /** Something is missing that `doctor` looked for. */
+  /** `doctor` found something missing. */
   unhealthy: 6,
   /** Stopped by Ctrl-C (128 + SIGINT). */
   interrupted: 130,

@@ -1,17 +1,17 @@
-/** What went wrong, in words for the person at the terminal: what, what to do next, and the exit code. */
+/** Errors as the command line prints them: the message, a hint, and the exit code. */
 import { AgentTasksError } from '../errors.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from '../client/client-errors.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 
 export interface Failure {
   readonly message: string
-  /** What to do about it. */
+  /** What the user can do. */
   readonly hint?: string
   readonly code?: string
   readonly exitCode: ExitCode
 }
 
-/** Ends a command with an exit code of its own, and says nothing more. */
+/** Ends a command with an exit code and prints nothing. */
 export class CommandEnd extends Error {
   readonly exitCode: ExitCode
 
@@ -22,20 +22,19 @@ export class CommandEnd extends Error {
 }
 
 const hints: Readonly<Record<string, string>> = {
-  CONNECTION_FAILED: 'Start a server with `agent-tasks serve --demo`, or name one with --url or AGENT_TASKS_URL.',
-  CONNECTION_LOST: 'See what became of it with `agent-tasks tasks list`.',
-  BAD_ANSWER: 'Something else listens there. Name the server with --url or AGENT_TASKS_URL.',
-  UNAUTHORIZED: 'Set AGENT_TASKS_TOKEN to one of the tokens of the server.',
-  QUEUE_FULL:
-    'Wait until a task has ended (`agent-tasks watch`), or start the server with a larger TASKS_MAX_QUEUE_SIZE.',
+  CONNECTION_FAILED: 'Start a server with `agent-tasks serve --demo`, or set its URL with --url or AGENT_TASKS_URL.',
+  CONNECTION_LOST: '`agent-tasks tasks list` shows the tasks of the server.',
+  BAD_ANSWER: 'Another program listens there. Set the URL of the server with --url or AGENT_TASKS_URL.',
+  UNAUTHORIZED: 'Set AGENT_TASKS_TOKEN to a token of the server.',
+  QUEUE_FULL: 'Wait until a task has ended (`agent-tasks watch`), or set a larger TASKS_MAX_QUEUE_SIZE for the server.',
   NO_INSTANCE: 'Connect one: `agent-tasks serve --instance name="command args"`.',
-  INVALID_INSTANCE: '`agent-tasks instances` lists what is there.',
-  NOT_CONNECTED: '`agent-tasks instances` lists what is connected.',
-  TASK_NOT_FOUND: '`agent-tasks tasks list` lists the tasks that the server knows.',
-  INSTANCE_START_FAILED: 'Run the command by itself to see what it wants.',
+  INVALID_INSTANCE: '`agent-tasks instances` lists the instances.',
+  NOT_CONNECTED: '`agent-tasks instances` lists the connected instances.',
+  TASK_NOT_FOUND: '`agent-tasks tasks list` lists the tasks of the server.',
+  INSTANCE_START_FAILED: 'Run the command on its own to see its error.',
 }
 
-/** An error of any kind as what is told of it. */
+/** Describes an error of any kind. */
 export function describeError(error: unknown): Failure {
   if (!(error instanceof AgentTasksError)) {
     return { message: error instanceof Error ? error.message : String(error), exitCode: EXIT.usage }

@@ -1,4 +1,4 @@
-/** Follows a task to its end: what is shown meanwhile, what is printed then, and the exit code. */
+/** Follows a task to its end: shows its progress, prints its results, and returns the exit code. */
 import type { TaskClient, TaskSubmission } from '../client/task-client.js'
 import type { Task, TaskCompleteMessage } from '../protocol/command-tasks.js'
 import { toolCallResultSchema } from '../protocol/tool-calls.js'
@@ -15,15 +15,15 @@ const exitCodes = {
 export interface FollowOptions {
   readonly terminal: Terminal
   readonly isJson: boolean
-  /** The task as it was submitted just now. */
+  /** The task, when it was just submitted. */
   readonly submitted?: TaskSubmission
-  /** Ends the following, not the task. */
+  /** Stops following; the task goes on. */
   readonly signal: AbortSignal
 }
 
 /**
- * As text: progress beside the result, and then what the commands returned. As JSON: every event as it came, a line each.
- * @throws what `TaskClient.watch` does
+ * As text: progress on standard error, then the results on standard output. As JSON: every event, one a line.
+ * @throws the errors of `TaskClient.watch`
  */
 export async function followTask(client: TaskClient, taskId: string, options: FollowOptions): Promise<ExitCode> {
   const { terminal, isJson, signal, submitted } = options
@@ -42,13 +42,13 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
   } finally {
     view.end()
   }
-  // A watch ends with the end of its task, or throws.
-  if (end === undefined) throw new Error(`The watch of ${taskId} ended without the end of the task.`)
+  // A watch ends with `task_complete`, or throws.
+  if (end === undefined) throw new Error(`The watch of ${taskId} ended before the task.`)
   if (!isJson) for (const line of resultLines(end)) terminal.print(line)
   return exitCodes[end.status]
 }
 
-/** The text that the commands returned, or their content as JSON where it is no text. */
+/** The text that the commands returned; other content as JSON. */
 function resultLines({ results }: TaskCompleteMessage): string[] {
   return results.flatMap(({ status, result }) => {
     if (status !== 'success' || result === undefined) return []

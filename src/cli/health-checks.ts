@@ -1,4 +1,4 @@
-/** What `agent-tasks doctor` looks at: what is installed, which ports are free, which subagents and instances start. */
+/** The checks of `agent-tasks doctor`. */
 import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
@@ -10,7 +10,7 @@ import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
 import { oneLine } from './table.js'
 
-/** What was looked at, and what was found. */
+/** The result of one check. */
 export interface Finding {
   readonly check: string
   /** `missing` makes the exit code 6; `note` does not. */
@@ -18,13 +18,13 @@ export interface Finding {
   readonly detail: string
 }
 
-/** How long a program may take to say its version, in ms. */
+/** The time limit of `--version`, in ms. */
 const VERSION_MS = 5000
-/** How long a server that is there may take to answer, in ms. */
+/** The time limit of a request, in ms. */
 const ANSWER_MS = 2000
 const LEAST_NODE = [20, 19] as const
 
-/** Packages that some parts of this one need, and what for. */
+/** Optional packages, and what needs them. */
 const optionalPackages = {
   '@statelyai/inspect': 'the inspector in a browser, and its relay',
   'fast-check': 'agent-tasks/testing',
@@ -40,7 +40,7 @@ export interface CheckupOptions {
   readonly cwd: string
 }
 
-/** Looks at everything, one thing after the other, and never throws. */
+/** Runs all checks in order. Never throws. */
 export async function* examine({ configPath, env, cwd }: CheckupOptions): AsyncGenerator<Finding> {
   yield checkNode(process.versions.node)
   for (const [name, use] of Object.entries(optionalPackages)) yield checkPackage(name, use, cwd)
@@ -56,7 +56,7 @@ export async function* examine({ configPath, env, cwd }: CheckupOptions): AsyncG
 }
 
 async function* checkConfigured({ config, file, folder }: LoadedConfig): AsyncGenerator<Finding> {
-  const detail = file ?? 'no agent-tasks.config.json here: the MCP server has no subagents'
+  const detail = file ?? 'there is no agent-tasks.config.json here: the MCP server has no subagents'
   yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
   for (const { name, command, cwd } of config.subagents) {
     yield checkProgram(`subagent ${name}`, command, cwd === undefined ? folder : resolve(folder, cwd))
@@ -85,8 +85,8 @@ export function checkPackage(name: string, use: string, cwd: string): Finding {
 }
 
 /**
- * Starts the program with `--version`: whether it starts is what counts, not what it says.
- * @param timeoutMs how long it may take to answer, in ms
+ * Starts the program with `--version` to see that it starts.
+ * @param timeoutMs the time limit, in ms
  */
 export function checkProgram(
   check: string,
@@ -100,10 +100,10 @@ export function checkProgram(
     execFile(command, ['--version'], { cwd, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, stdout) => {
       if (error === null) found('ok', `${command} ${stdout.split('\n')[0] ?? ''}`.trim())
       else if (typeof error.code === 'string') {
-        found('missing', `${command} does not start (${error.code}): install it, or name its path`)
+        found('missing', `${command} does not start (${error.code}): install it, or set its path`)
       } else if (error.killed === true) {
-        found('note', `${command} starts, and did not answer --version within ${timeoutMs} ms`)
-      } else found('note', `${command} starts, and does not know --version`)
+        found('note', `${command} starts, and did not exit within ${timeoutMs} ms after --version`)
+      } else found('note', `${command} starts, and does not support --version`)
     })
   })
 }
@@ -111,7 +111,7 @@ export function checkProgram(
 async function checkInstance(id: string, location: object): Promise<Finding> {
   const check = `instance ${id}`
   try {
-    // What was checked as a configuration is a location.
+    // The configuration was checked when it was loaded.
     const instance = await mcpInstance({ ...(location as { command: string }), id })
     try {
       const { length } = await instance.listTools()
@@ -127,14 +127,18 @@ async function checkInstance(id: string, location: object): Promise<Finding> {
 async function checkPort(host: string, port: number): Promise<Finding> {
   const check = `port ${port}`
   const code = await listenBriefly(host, port)
-  if (code === undefined) return { check, state: 'ok', detail: `free at ${host}` }
-  if (code !== 'EADDRINUSE') return { check, state: 'missing', detail: `cannot be listened to at ${host} (${code})` }
+  if (code === undefined) return { check, state: 'ok', detail: `free on ${host}` }
+  if (code !== 'EADDRINUSE') return { check, state: 'missing', detail: `cannot listen on ${host} (${code})` }
   const version = await serverVersionAt(host, port)
-  if (version !== undefined) return { check, state: 'ok', detail: `a task server ${version} listens there` }
-  return { check, state: 'note', detail: 'taken: name another with --port or --ws-port, or stop what listens there' }
+  if (version !== undefined) return { check, state: 'ok', detail: `used by a task server ${version}` }
+  return {
+    check,
+    state: 'note',
+    detail: 'in use: choose another with --port or --ws-port, or stop the program that uses it',
+  }
 }
 
-/** @returns why it cannot be listened to */
+/** @returns the error code when the port cannot be used */
 function listenBriefly(host: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
     const probe = createServer()

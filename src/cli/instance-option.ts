@@ -4,7 +4,7 @@ import { InvalidInputError } from '../errors.js'
 import type { MCPInstanceOptions } from '../instances/mcp-instance.js'
 
 /**
- * @param value `name=command args` or `name=http://...`; quotes in it work as in a shell, and nothing else of a shell does
+ * @param value `name=command args` or `name=http://...`; of a shell's syntax only quotes are supported
  * @throws InvalidInputError
  */
 export function parseInstanceOption(value: string): MCPInstanceOptions {
@@ -16,12 +16,12 @@ export function parseInstanceOption(value: string): MCPInstanceOptions {
   return { id, command, args }
 }
 
-/** @throws InvalidInputError when two have one name */
+/** @throws InvalidInputError when two have the same name */
 export function parseInstanceOptions(values: readonly string[]): MCPInstanceOptions[] {
   const parsed = values.map(parseInstanceOption)
   const names = new Set<string>()
   for (const { id } of parsed) {
-    if (names.has(id)) throw new InvalidInputError('--instance', id, 'a name that no other instance has')
+    if (names.has(id)) throw new InvalidInputError('--instance', id, 'a name that is not used twice')
     names.add(id)
   }
   return parsed

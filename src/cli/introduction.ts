@@ -1,8 +1,8 @@
-/** What a server says when it listens: where, and lines to paste. */
+/** What `serve` prints when it listens: the URLs, and examples to paste. */
 import { resolve } from 'node:path'
 import type { TaskServer } from '../server/start-task-server.js'
 
-/** @param instances the ids of what can run commands */
+/** @param instances the ids of the connected instances */
 export function introduce({ httpUrl, wsUrl, config }: TaskServer, instances: readonly string[]): string {
   const where = `REST at ${httpUrl} (try it at ${httpUrl}/docs), sockets at ${wsUrl}.`
   if (instances.includes('calc')) {
@@ -16,12 +16,12 @@ export function introduce({ httpUrl, wsUrl, config }: TaskServer, instances: rea
 
 function examples(httpUrl: string, config: TaskServer['config']): string[] {
   const needsToken = config.auth.tokens.length > 0
-  // The shell that is asked to paste has the variable, and the token is not printed.
+  // The user's shell has the variable, so the token is not printed.
   const header = needsToken ? ` -H "authorization: Bearer \${AUTH_TOKENS%%,*}"` : ''
   const token = needsToken ? `, token: process.env.AUTH_TOKENS.split(',')[0]` : ''
   const curl = `curl -s${httpUrl.startsWith('https') ? 'k' : ''} ${httpUrl}/tasks -H 'content-type: application/json'${header}`
   const add = { task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }
-  // A certificate that nobody else vouches for: Node refuses it, unless it is told of it.
+  // Node rejects a self-signed certificate unless it is in NODE_EXTRA_CA_CERTS.
   const { certPath } = config.tls
   const trust = certPath === undefined ? '' : `NODE_EXTRA_CA_CERTS='${resolve(certPath)}' `
   const program = [

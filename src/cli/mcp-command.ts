@@ -1,4 +1,4 @@
-/** `agent-tasks mcp`: background tasks for an agent that speaks MCP. */
+/** `agent-tasks mcp`: background tasks for agents, over MCP. */
 import type { Command } from 'commander'
 import { readInteger } from './numbers.js'
 import { serveMcp } from './serve-mcp.js'
@@ -14,14 +14,14 @@ export function addMcpCommand(program: Command): void {
   program
     .command('mcp')
     .description('serve background tasks to an agent over MCP (stdio, or streamable HTTP)')
-    .option('--config <file>', 'subagents and instances (default: agent-tasks.config.json, if it is there)')
+    .option('--config <file>', 'subagents and instances (default: agent-tasks.config.json, if it exists)')
     .option('--http', 'serve over streamable HTTP instead of stdio')
-    .option('--host <address>', 'with --http: the address to listen at (default: http.host of the file, or 127.0.0.1)')
+    .option('--host <address>', 'with --http: the address to listen on (default: http.host of the file, or 127.0.0.1)')
     .option('--port <port>', 'with --http: the port, 0 for a free one (default: http.port of the file, or 3500)')
     .addHelpText(
       'after',
       `
-Over stdio it ends when its client does, and everything that it has started ends with it. What it has to say goes to stderr.
+Over stdio it exits when the client disconnects, and ends all programs that it started. Messages go to stderr.
 
 Examples:
   $ claude mcp add agent-tasks -- npx agent-tasks mcp --config /path/to/agent-tasks.config.json

@@ -1,4 +1,4 @@
-/** Numbers of the command line. */
+/** Numbers on the command line. */
 import { InvalidInputError } from '../errors.js'
 
 /** @throws InvalidInputError that names the option */

@@ -1,4 +1,4 @@
-/** The command line `agent-tasks`: its commands, and how each of them ends. */
+/** The command line `agent-tasks`: its commands and exit codes. */
 import tab from '@bomb.sh/tab/commander'
 import { Command, CommanderError } from 'commander'
 import { addMcpCommand } from './mcp-command.js'
@@ -10,61 +10,57 @@ import { addTasksCommands } from './tasks-commands.js'
 import { addWatchCommand } from './watch-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
-import type { Surroundings } from './terminal.js'
+import type { ProgramIO } from './terminal.js'
 
-/** @param version what --version prints */
-export function createProgram(surroundings: Surroundings, version: string): Command {
+/** @param version the output of --version */
+export function createProgram(io: ProgramIO, version: string): Command {
   const program = new Command('agent-tasks')
     .description('Background work for AI agents: every result comes back exactly once.')
     .version(version)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void surroundings.stdout.write(text),
-      writeErr: (text) => void surroundings.stderr.write(text),
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
     })
-    .showHelpAfterError('Run it with --help to see what it takes.')
+    .showHelpAfterError('Run it with --help for usage.')
     .addHelpText(
       'after',
       `
-Exit codes: 0 done, 1 the task failed, 2 bad input, 3 no server, 4 refused, 5 the task was cancelled, 6 doctor found something,
-130 Ctrl-C. AGENT_TASKS_URL names the server, AGENT_TASKS_TOKEN is its token. --json prints JSON everywhere.
+Exit codes: 0 success, 1 the task failed, 2 invalid input, 3 no server, 4 refused, 5 the task was cancelled, 6 doctor found something
+missing, 130 Ctrl-C. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
 
 Examples:
   $ agent-tasks serve --demo
   $ agent-tasks submit task.json
   $ source <(agent-tasks completion bash)`,
     )
-  addServeCommand(program, surroundings)
+  addServeCommand(program, io)
   addMcpCommand(program)
-  addSubmitCommand(program, surroundings)
-  addWatchCommand(program, surroundings)
-  addTasksCommands(program, surroundings)
-  addConfigCommand(program, surroundings)
-  addDoctorCommand(program, surroundings)
+  addSubmitCommand(program, io)
+  addWatchCommand(program, io)
+  addTasksCommands(program, io)
+  addConfigCommand(program, io)
+  addDoctorCommand(program, io)
   tab(program, { completionCommandName: 'completion' })
   return program
 }
 
 /**
  * Runs one command line.
- * @param args what follows the program's name
+ * @param args the arguments after the program's name
  * @returns the exit code; never rejects
  */
-export async function runProgram(
-  args: readonly string[],
-  surroundings: Surroundings,
-  version: string,
-): Promise<ExitCode> {
+export async function runProgram(args: readonly string[], io: ProgramIO, version: string): Promise<ExitCode> {
   try {
-    await createProgram(surroundings, version).parseAsync(args, { from: 'user' })
+    await createProgram(io, version).parseAsync(args, { from: 'user' })
     return EXIT.ok
   } catch (error) {
     if (error instanceof CommandEnd) return error.exitCode
-    // It has said what is wrong; help and version end like this as well.
+    // commander has printed its message, help or version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     const { message, hint, code, exitCode } = describeError(error)
-    if (args.includes('--json')) surroundings.stderr.write(`${JSON.stringify({ error: message, code, hint })}\n`)
-    else surroundings.stderr.write(`agent-tasks: ${message}\n${hint === undefined ? '' : `${hint}\n`}`)
+    if (args.includes('--json')) io.stderr.write(`${JSON.stringify({ error: message, code, hint })}\n`)
+    else io.stderr.write(`agent-tasks: ${message}\n${hint === undefined ? '' : `${hint}\n`}`)
     return exitCode
   }
 }

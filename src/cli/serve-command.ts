@@ -2,13 +2,14 @@
 import type { Command } from 'commander'
 import type { Instance } from '../instances/instance.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
-import type { Inspector } from '../inspect/inspector.js'
+import type { Inspector } from '../inspect/inspector-types.js'
 import { startTaskServer, type TaskServerOptions } from '../server/start-task-server.js'
 import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'
 import { introduce } from './introduction.js'
 import { readInteger } from './numbers.js'
-import { createTerminal, type Surroundings } from './terminal.js'
+import { closeOnSignals } from './signals.js'
+import { createTerminal, type ProgramIO } from './terminal.js'
 
 interface ServeOptions {
   readonly host?: string
@@ -21,45 +22,45 @@ interface ServeOptions {
   readonly json?: boolean
 }
 
-export function addServeCommand(program: Command, surroundings: Surroundings): void {
+export function addServeCommand(program: Command, io: ProgramIO): void {
   program
     .command('serve')
     .description('start the task server')
     .option(
       '--instance <name=command>',
-      `an MCP server to run commands on, as name='command args' or name=http://...; may be repeated`,
+      `an MCP server as an instance: name='command args' or name=http://...; may be repeated`,
       (value: string, before: readonly string[]) => [...before, value],
       [] as readonly string[],
     )
-    .option('--demo', 'an instance "calc" with the tools add, echo and slow, to try the server with')
-    .option('--host <address>', 'the address to listen at (default: HOST, or 127.0.0.1)')
+    .option('--demo', 'an instance "calc" with the tools add, echo and slow')
+    .option('--host <address>', 'the address to listen on (default: HOST, or 127.0.0.1)')
     .option('--port <port>', 'the port of REST and /ws, 0 for a free one (default: PORT, or 3300)')
-    .option('--ws-port <port>', 'the port of the socket for clients (default: TASKS_WS_PORT, or 3400)')
-    .option('--config <file>', 'a JSON file with settings of the server (default: CONFIG_FILE)')
+    .option('--ws-port <port>', 'the port of the client socket (default: TASKS_WS_PORT, or 3400)')
+    .option('--config <file>', 'a JSON file with server settings (default: CONFIG_FILE)')
     .option(
       '--inspect [url]',
-      'show what runs in Stately’s viewer, through the relay at this ws:// URL (see docs/inspect.md)',
+      'show live actors in Stately’s viewer, through the relay at this ws:// URL (see docs/inspect.md)',
     )
-    .option('--json', 'print where it listens as JSON')
+    .option('--json', 'print the URLs as JSON')
     .addHelpText(
       'after',
       `
-SIGTERM and Ctrl-C let running tasks end for a while; a second one does not wait.
+SIGTERM and Ctrl-C stop the server after running tasks have ended, or after its drain time; a second one stops it at once.
 
 Examples:
   $ agent-tasks serve --demo
   $ agent-tasks serve --instance browser='npx @playwright/mcp --headless' --instance files='npx @modelcontextprotocol/server-filesystem .'`,
     )
-    .action((options: ServeOptions) => serve(options, surroundings))
+    .action((options: ServeOptions) => serve(options, io))
 }
 
-/** Returns when it listens; the sockets keep the process alive until a signal ends it. */
-async function serve(options: ServeOptions, surroundings: Surroundings): Promise<void> {
+/** Resolves when the server listens; its sockets keep the process alive until a signal. */
+async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const wanted = parseInstanceOptions(options.instance)
   const port = options.port === undefined ? undefined : readInteger('--port', options.port, 0, 65_535)
   const wsPort = options.wsPort === undefined ? undefined : readInteger('--ws-port', options.wsPort, 0, 65_535)
   const settings: TaskServerOptions = {
-    env: surroundings.env,
+    env: io.env,
     ...(options.host !== undefined && { host: options.host }),
     ...(port !== undefined && { port }),
     ...(wsPort !== undefined && { tasks: { wsPort } }),
@@ -70,47 +71,25 @@ async function serve(options: ServeOptions, surroundings: Surroundings): Promise
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
     const server = await startTaskServer({ ...settings, instances, ...(inspector && { inspect: inspector }) })
-    stopOnSignals(async () => {
+    closeOnSignals(async () => {
       await server.close()
       await inspector?.close()
     })
-    const terminal = createTerminal(surroundings, 'stdout')
+    const terminal = createTerminal(io, 'stdout')
     const { httpUrl, wsUrl } = server
-    if (options.json === true) terminal.printJson({ httpUrl, wsUrl, instances: instances.map(({ id }) => id) })
-    else {
-      terminal.print(
-        introduce(
-          server,
-          instances.map(({ id }) => id),
-        ),
-      )
-    }
+    const ids = instances.map(({ id }) => id)
+    if (options.json === true) terminal.printJson({ httpUrl, wsUrl, instances: ids })
+    else terminal.print(introduce(server, ids))
   } catch (error) {
     await Promise.all([...instances.map((instance) => instance.close()), inspector?.close()])
     throw error
   }
 }
 
-/** @param url as on the command line: true for the default relay */
+/** @param url `true` for the default relay */
 async function inspectorFor(url: string | true | undefined): Promise<Inspector | undefined> {
   if (url === undefined) return undefined
-  // Nobody else needs it.
+  // Loaded on demand.
   const { createInspector } = await import('../inspect/inspector.js')
   return createInspector(url === true ? {} : { url })
-}
-
-function stopOnSignals(close: () => Promise<void>): void {
-  let isStopping = false
-  const stop = (): void => {
-    if (isStopping) process.exit(1)
-    isStopping = true
-    close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
-  }
-  process.on('SIGTERM', stop).on('SIGINT', stop)
 }

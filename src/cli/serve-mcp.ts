@@ -1,29 +1,27 @@
-/**
- * Serves MCP until the client has gone or a signal comes: over stdio, or over streamable HTTP. Standard output belongs to the
- * protocol; what there is to say goes to standard error.
- */
+/** Serves MCP over stdio or streamable HTTP. Over stdio, standard output is the protocol's: messages go to standard error. */
 import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
 import { startMcpStdioServer } from '../mcp/stdio.js'
+import { closeOnSignals } from './signals.js'
 
-/** What the command line says. */
-export interface McpCommand {
-  /** The configuration file; default: `agent-tasks.config.json` in the working directory, if it is there. */
+/** Options of `serveMcp`. */
+export interface ServeMcpOptions {
+  /** The configuration file. Default: `agent-tasks.config.json` in the working directory, if it exists. */
   readonly config?: string | undefined
-  /** Serve over HTTP. */
+  /** Serve over HTTP instead of stdio. */
   readonly http?: boolean | undefined
   readonly host?: string | undefined
   readonly port?: number | undefined
 }
 
-/** How long everything may take to end, in ms; a program that is left then is killed with this process. */
-const END_MS = 10_000
+/** The time limit for all programs to end, in ms; then they are killed with this process. */
+const CLOSE_MS = 10_000
 
 /**
- * Serves until the client has gone or a signal comes, and ends this process.
- * @throws ConfigFileError, InvalidSettingError; nothing was started then
+ * Serves until a signal, or over stdio until the client disconnects; then it exits the process.
+ * @throws ConfigFileError, InvalidSettingError before anything is started
  */
-export async function serveMcp({ config: path, http = false, host, port }: McpCommand): Promise<void> {
+export async function serveMcp({ config: path, http = false, host, port }: ServeMcpOptions): Promise<void> {
   const { config, folder, file } = loadAgentConfig(path)
   const say = (line: string): void => console.error(`agent-tasks info: ${line}`)
   say(
@@ -35,29 +33,11 @@ export async function serveMcp({ config: path, http = false, host, port }: McpCo
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port }),
     })
-    endOnSignals(() => server.close())
+    closeOnSignals(() => server.close(), { limitMs: CLOSE_MS })
     say(`MCP at ${server.url}`)
     return
   }
   const server = startMcpStdioServer({ config, folder })
-  endOnSignals(() => server.close())
+  closeOnSignals(() => server.close(), { limitMs: CLOSE_MS })
   void server.closed.then(() => process.exit(0))
-}
-
-function endOnSignals(close: () => Promise<void>): void {
-  let isEnding = false
-  const end = (): void => {
-    // A second signal does not wait.
-    if (isEnding) process.exit(1)
-    isEnding = true
-    setTimeout(() => process.exit(1), END_MS).unref()
-    close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
-  }
-  process.on('SIGTERM', end).on('SIGINT', end).on('SIGHUP', end)
 }

@@ -1,48 +1,48 @@
-/** `agent-tasks submit FILE|-`: submits a task, follows it, and exits as it ended. */
+/** `agent-tasks submit FILE|-`: submits a task and follows it. */
 import type { Command } from 'commander'
 import { addClientOptions, interruptible, withClient, type ClientOptions } from './client-options.js'
 import { EXIT } from './exit-codes.js'
 import { CommandEnd } from './failures.js'
 import { followTask } from './follow.js'
 import { readTask } from './task-file.js'
-import { createTerminal, type Surroundings } from './terminal.js'
+import { createTerminal, type ProgramIO } from './terminal.js'
 
 interface SubmitOptions extends ClientOptions {
   readonly instance?: string
   readonly detach?: boolean
 }
 
-export function addSubmitCommand(program: Command, surroundings: Surroundings): void {
+export function addSubmitCommand(program: Command, io: ProgramIO): void {
   addClientOptions(
     program
       .command('submit')
       .description('submit a task and follow it to its end')
       .argument('<file>', 'a JSON file with the task, or - for standard input'),
   )
-    .option('--instance <id>', 'run it on this instance, whatever the file says')
-    .option('--detach', 'print the id of the task and do not wait')
+    .option('--instance <id>', 'run it on this instance instead of that of the file')
+    .option('--detach', 'print the id of the task and exit')
     .addHelpText(
       'after',
       `
-Progress goes to standard error, what the commands return to standard output. Ctrl-C cancels the task.
-Exit code: 0 completed, 1 failed, 5 cancelled; 2 bad input, 3 no server, 4 refused, 130 Ctrl-C.
+Progress goes to standard error, results of the commands to standard output. Ctrl-C cancels the task.
+Exit code: 0 completed, 1 failed, 5 cancelled; 2 invalid input, 3 no server, 4 refused, 130 Ctrl-C.
 
 Examples:
   $ agent-tasks submit task.json
   $ echo '{"task_name":"Add","commands":[{"tool_name":"add","args":{"a":2,"b":3}}]}' | agent-tasks submit -
   $ agent-tasks submit task.json --json | tail -n 1`,
     )
-    .action((file: string, options: SubmitOptions) => submit(file, options, surroundings))
+    .action((file: string, options: SubmitOptions) => submit(file, options, io))
 }
 
-async function submit(file: string, options: SubmitOptions, surroundings: Surroundings): Promise<void> {
+async function submit(file: string, options: SubmitOptions, io: ProgramIO): Promise<void> {
   const isJson = options.json === true
-  const read = await readTask(file, surroundings.readStdin)
+  const read = await readTask(file, io.readStdin)
   const task = options.instance === undefined ? read : { ...read, instanceId: options.instance }
-  const terminal = createTerminal(surroundings, 'stderr')
-  const exitCode = await withClient(options, surroundings, (client) => {
+  const terminal = createTerminal(io, 'stderr')
+  const exitCode = await withClient(options, io, (client) => {
     let taskId: string | undefined
-    // Ctrl-C is listened to before there is a task: it must not slip in between.
+    // Listens before the task is submitted, so that Ctrl-C always cancels it.
     return interruptible(
       async (signal) => {
         const submitted = await client.submit(task)

@@ -1,7 +1,7 @@
-/** Rows in columns, for people. */
+/** Text tables. */
 import { systemClock } from '../clock.js'
 
-/** @returns a line for the heads and one for each row; the last column is not padded */
+/** @returns a line of heads and a line for each row; the last column is not padded */
 export function formatTable(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const all = [heads, ...rows]
   const widths = heads.map((_head, column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
@@ -13,7 +13,7 @@ export function formatTable(heads: readonly string[], rows: readonly (readonly s
   )
 }
 
-/** How long ago that was, in a word: `12s`, `3m`, `2h`, `4d`. */
+/** The time since a timestamp: `12s`, `3m`, `2h`, `4d`. */
 export function formatAge(since: number, now: number = systemClock.now()): string {
   const seconds = Math.max(0, Math.round((now - since) / 1000))
   if (seconds < 120) return `${seconds}s`
@@ -21,7 +21,7 @@ export function formatAge(since: number, now: number = systemClock.now()): strin
   return seconds < 172_800 ? `${Math.round(seconds / 3600)}h` : `${Math.round(seconds / 86_400)}d`
 }
 
-/** A text as one line of at most so many characters. What could steer a terminal is taken out. */
+/** A text as one line of at most `most` characters, without control characters. */
 export function oneLine(text: string, most: number): string {
   // eslint-disable-next-line no-control-regex
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()

@@ -1,4 +1,4 @@
-/** The task that `submit` reads from a file or from standard input. */
+/** Reads the task for `submit` from a file or standard input. */
 import { readFile } from 'node:fs/promises'
 import { InvalidInputError } from '../errors.js'
 import type { TaskSubmission } from '../client/task-client.js'
@@ -6,13 +6,13 @@ import { parseInput } from '../protocol/parse.js'
 import { taskSubmitSchema } from '../protocol/task-submission.js'
 
 /**
- * @param path of a JSON file, or `-`
- * @throws InvalidInputError that names the file, and the field in it
+ * @param path the path of a JSON file, or `-` for standard input
+ * @throws InvalidInputError with the name of the file and the field
  */
 export async function readTask(path: string, readStdin: () => Promise<string>): Promise<TaskSubmission> {
   const name = path === '-' ? 'standard input' : path
   const text = await (path === '-' ? readStdin() : readFile(path, 'utf8')).catch((error: unknown) => {
-    throw new InvalidInputError('FILE', path, `a file that can be read (${(error as Error).message})`)
+    throw new InvalidInputError('FILE', path, `a readable file (${(error as Error).message})`)
   })
   let json: unknown
   try {

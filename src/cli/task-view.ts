@@ -1,18 +1,18 @@
-/** Shows a task while it runs: a bar for each command on a terminal, a line for each change elsewhere. */
+/** Shows the progress of a task: a bar for each command on a terminal, otherwise a line for each change. */
 import type { TaskEvent } from '../client/session.js'
 import type { CommandStatus } from '../protocol/command-tasks.js'
 import { oneLine } from './table.js'
 import type { Terminal } from './terminal.js'
 
 export interface TaskView {
-  /** How the task stands, at the start and after a reconnection. */
+  /** Shows the task at the start and after a reconnection. */
   snapshot(task: { readonly commands: readonly CommandLike[] }): void
   show(event: TaskEvent): void
-  /** Leaves the last picture where it is. */
+  /** Stops updating; what is drawn stays. */
   end(): void
 }
 
-/** A command as it was submitted, or as it is now. */
+/** A submitted command, or a command of a task. */
 interface CommandLike {
   readonly tool_name: string
   readonly intention?: string | undefined

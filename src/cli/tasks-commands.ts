@@ -1,15 +1,14 @@
 /** `agent-tasks tasks list`, `agent-tasks task end <id>` and `agent-tasks instances`. */
 import type { Command } from 'commander'
-import { TaskServerError } from '../client/client-errors.js'
-import type { TaskClient } from '../client/task-client.js'
 import { InvalidInputError } from '../errors.js'
-import { taskStatusSchema, type TaskSummary } from '../protocol/command-tasks.js'
+import { taskStatusSchema } from '../protocol/command-tasks.js'
 import { addClientOptions, withClient, type ClientOptions } from './client-options.js'
-import { CommandEnd } from './failures.js'
 import { EXIT } from './exit-codes.js'
+import { CommandEnd } from './failures.js'
 import { readInteger } from './numbers.js'
-import { formatAge, formatTable, oneLine } from './table.js'
-import { createTerminal, type Surroundings } from './terminal.js'
+import { formatTable, oneLine } from './table.js'
+import { findTaskId, listTasks, taskRows } from './task-list.js'
+import { createTerminal, type ProgramIO } from './terminal.js'
 
 interface ListOptions extends ClientOptions {
   readonly instance?: string
@@ -17,103 +16,65 @@ interface ListOptions extends ClientOptions {
   readonly limit: string
 }
 
-export function addTasksCommands(program: Command, surroundings: Surroundings): void {
-  const tasks = program.command('tasks').description('look at the tasks of a server')
+const STATUSES = taskStatusSchema.options.join(', ')
+
+export function addTasksCommands(program: Command, io: ProgramIO): void {
+  const tasks = program.command('tasks').description('commands for all tasks of a server')
   addClientOptions(tasks.command('list').description('list tasks, newest first'))
-    .option('--instance <id>', 'only those of this instance')
-    .option('--status <status>', `only those that are ${taskStatusSchema.options.join(', ')}`)
-    .option('--limit <count>', 'the most to list', '100')
+    .option('--instance <id>', 'only tasks of this instance')
+    .option('--status <status>', `only tasks with this status: ${STATUSES}`)
+    .option('--limit <count>', 'the most tasks to list', '100')
     .addHelpText(
       'after',
       '\nExamples:\n  $ agent-tasks tasks list --status running\n  $ agent-tasks tasks list --json | jq -r .id',
     )
-    .action((options: ListOptions) => list(options, surroundings))
+    .action((options: ListOptions) => list(options, io))
 
-  const task = program.command('task').description('do something about one task')
+  const task = program.command('task').description('commands for one task')
   addClientOptions(
-    task.command('end').description('cancel a task').argument('<id>', 'its id, or the start of it that no other has'),
+    task.command('end').description('cancel a task').argument('<id>', 'the id, or a unique prefix of it'),
   )
     .addHelpText(
       'after',
-      '\nExit code: 0 cancelled, 4 not known or not one, 5 it had ended.\n\nExamples:\n  $ agent-tasks task end task_1795307098820_1',
+      '\nExit code: 0 cancelled, 4 no such task or several, 5 it had ended.\n\nExamples:\n  $ agent-tasks task end task_1795307098820_1',
     )
-    .action((id: string, options: ClientOptions) => end(id, options, surroundings))
+    .action((id: string, options: ClientOptions) => end(id, options, io))
 
-  addClientOptions(program.command('instances').description('list what can run commands'))
+  addClientOptions(program.command('instances').description('list the instances of a server'))
     .addHelpText('after', '\nExamples:\n  $ agent-tasks instances\n  $ agent-tasks instances --json | jq .tools')
-    .action((options: ClientOptions) => listInstances(options, surroundings))
+    .action((options: ClientOptions) => listInstances(options, io))
 }
 
-/** Tasks as lines with a head. */
-export function taskRows(tasks: readonly TaskSummary[]): string[] {
-  const rows = tasks.map(({ id, status, currentCommandIndex, totalCommands, instanceId, createdAt, name }) => [
-    id,
-    status,
-    `${status === 'completed' ? totalCommands : Math.min(currentCommandIndex, totalCommands)}/${totalCommands}`,
-    instanceId,
-    formatAge(createdAt),
-    oneLine(name, 60),
-  ])
-  return formatTable(['ID', 'STATUS', 'DONE', 'INSTANCE', 'AGE', 'NAME'], rows)
-}
-
-async function list(options: ListOptions, surroundings: Surroundings): Promise<void> {
+async function list(options: ListOptions, io: ProgramIO): Promise<void> {
   const { instance, json } = options
   const limit = readInteger('--limit', options.limit, 1, 100_000)
   const status = options.status === undefined ? undefined : taskStatusSchema.safeParse(options.status)
-  if (status?.success === false) {
-    throw new InvalidInputError('--status', options.status, `one of ${taskStatusSchema.options.join(', ')}`)
+  if (status?.success === false) throw new InvalidInputError('--status', options.status, `one of ${STATUSES}`)
+  const filter = {
+    ...(instance !== undefined && { instanceId: instance }),
+    ...(status !== undefined && { status: status.data }),
   }
-  const terminal = createTerminal(surroundings, 'stdout')
-  const tasks: TaskSummary[] = []
-  await withClient(options, surroundings, async (client) => {
-    let cursor: string | undefined
-    do {
-      const page = await client.list({
-        limit: Math.min(1000, limit - tasks.length),
-        ...(instance !== undefined && { instanceId: instance }),
-        ...(status !== undefined && { status: status.data }),
-        ...(cursor !== undefined && { cursor }),
-      })
-      tasks.push(...page.tasks)
-      cursor = page.nextCursor
-    } while (cursor !== undefined && tasks.length < limit)
-  })
+  const terminal = createTerminal(io, 'stdout')
+  const tasks = await withClient(options, io, (client) => listTasks(client, limit, filter))
   if (json === true) tasks.forEach(terminal.printJson)
-  else if (tasks.length === 0) terminal.say('There is no such task.')
+  else if (tasks.length === 0) terminal.say('There are no such tasks.')
   else taskRows(tasks).forEach(terminal.print)
 }
 
-async function end(idOrPrefix: string, options: ClientOptions, surroundings: Surroundings): Promise<void> {
-  const terminal = createTerminal(surroundings, 'stdout')
-  const [id, wasRunning] = await withClient(options, surroundings, async (client) => {
-    const found = await findTask(client, idOrPrefix)
+async function end(idOrPrefix: string, options: ClientOptions, io: ProgramIO): Promise<void> {
+  const terminal = createTerminal(io, 'stdout')
+  const [id, wasCancelled] = await withClient(options, io, async (client) => {
+    const found = await findTaskId(client, idOrPrefix)
     return [found, await client.cancel(found)] as const
   })
-  if (options.json === true) terminal.printJson({ taskId: id, cancelled: wasRunning })
-  else terminal.print(wasRunning ? `${id} was cancelled.` : `${id} had ended already.`)
-  if (!wasRunning) throw new CommandEnd(EXIT.taskCancelled)
+  if (options.json === true) terminal.printJson({ taskId: id, cancelled: wasCancelled })
+  else terminal.print(wasCancelled ? `${id} was cancelled.` : `${id} had already ended.`)
+  if (!wasCancelled) throw new CommandEnd(EXIT.taskCancelled)
 }
 
-/** @throws TaskServerError when no task or several have such an id */
-async function findTask(client: TaskClient, idOrPrefix: string): Promise<string> {
-  if ((await client.get(idOrPrefix)) !== undefined) return idOrPrefix
-  const { tasks } = await client.list({ limit: 1000 })
-  const ids = tasks.map(({ id }) => id).filter((id) => id.startsWith(idOrPrefix))
-  const [id] = ids
-  if (id === undefined) throw new TaskServerError('TASK_NOT_FOUND', `There is no task ${idOrPrefix}.`)
-  if (ids.length > 1) {
-    throw new TaskServerError(
-      'TASK_AMBIGUOUS',
-      `${idOrPrefix} could be ${ids.slice(0, 5).join(', ')}. Write more of the id.`,
-    )
-  }
-  return id
-}
-
-async function listInstances(options: ClientOptions, surroundings: Surroundings): Promise<void> {
-  const terminal = createTerminal(surroundings, 'stdout')
-  const instances = await withClient(options, surroundings, (client) => client.instances())
+async function listInstances(options: ClientOptions, io: ProgramIO): Promise<void> {
+  const terminal = createTerminal(io, 'stdout')
+  const instances = await withClient(options, io, (client) => client.instances())
   if (options.json === true) {
     instances.forEach(terminal.printJson)
     return

@@ -1,46 +1,44 @@
-/** Where a command writes, and how: text for people, JSON for programs, no colour where nobody sees it. */
+/** The output of a command: text or JSON, with colour only on a terminal. */
 import { Chalk, type ChalkInstance } from 'chalk'
 import { createLogUpdate } from 'log-update'
 
-/** A stream that a command writes to. */
+/** An output stream. */
 export interface Output {
   readonly isTTY?: boolean
   readonly columns?: number
   write(text: string): unknown
 }
 
-/** What a command finds around it. */
-export interface Surroundings {
+/** What the program uses of its process. */
+export interface ProgramIO {
   readonly stdout: Output
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Reads all of standard input. */
+  /** Reads standard input to its end. */
   readonly readStdin: () => Promise<string>
 }
 
 export interface Terminal {
-  /** A line of the result. */
+  /** Prints a line of the result to standard output. */
   readonly print: (line: string) => void
-  /** One value of the result, as one line of JSON. */
+  /** Prints a value of the result as a line of JSON. */
   readonly printJson: (value: unknown) => void
-  /** A line beside the result. */
+  /** Prints a message to standard error. */
   readonly say: (line: string) => void
   readonly colours: ChalkInstance
-  /** Lines that are drawn over; undefined where lines cannot be. */
+  /** Lines that can be redrawn; undefined when the stream is not a terminal. */
   readonly live: LiveLines | undefined
 }
 
-/** A part of the screen that is drawn again and again. */
+/** A part of the screen that is redrawn. */
 export interface LiveLines {
   draw(lines: readonly string[]): void
-  /** Leaves what was drawn last. */
+  /** Stops redrawing; the last lines stay. */
   done(): void
 }
 
-/**
- * @param liveOn which stream the lines that change go to: beside the result, or as the result
- */
-export function createTerminal({ stdout, stderr, env }: Surroundings, liveOn: 'stdout' | 'stderr'): Terminal {
+/** @param liveOn the stream of the lines that are redrawn: stderr for progress, stdout when they are the result */
+export function createTerminal({ stdout, stderr, env }: ProgramIO, liveOn: 'stdout' | 'stderr'): Terminal {
   const stream = liveOn === 'stdout' ? stdout : stderr
   return {
     print: (line) => void stdout.write(`${line}\n`),
@@ -51,8 +49,8 @@ export function createTerminal({ stdout, stderr, env }: Surroundings, liveOn: 's
   }
 }
 
-/** `NO_COLOR` and `FORCE_COLOR` as https://no-color.org and https://force-color.org say. */
-function hasColour(stream: Output, env: Surroundings['env']): boolean {
+/** `NO_COLOR` (https://no-color.org) and `FORCE_COLOR` (https://force-color.org) take precedence. */
+function hasColour(stream: Output, env: ProgramIO['env']): boolean {
   const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== ''
   if (isSet('NO_COLOR')) return false
   if (isSet('FORCE_COLOR')) return env['FORCE_COLOR'] !== '0'
@@ -60,7 +58,7 @@ function hasColour(stream: Output, env: Surroundings['env']): boolean {
 }
 
 function createLive(stream: Output): LiveLines {
-  // log-update only writes and asks for the width, which is what an Output can do.
+  // log-update only writes to the stream, and reads its size.
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment
   const update = createLogUpdate(stream as NodeJS.WriteStream)
   const fit = (line: string): string => line.slice(0, Math.max(10, (stream.columns ?? 80) - 1))

@@ -1,4 +1,4 @@
-/** `agent-tasks watch [id]`: one task to its end, or all tasks until Ctrl-C. */
+/** `agent-tasks watch [id]`: follows one task to its end, or all tasks until Ctrl-C. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { TaskClient } from '../client/task-client.js'
@@ -7,42 +7,45 @@ import { addClientOptions, interruptible, withClient, type ClientOptions } from 
 import { CommandEnd } from './failures.js'
 import { followTask } from './follow.js'
 import { readInteger } from './numbers.js'
-import { taskRows } from './tasks-commands.js'
-import { createTerminal, type Surroundings, type Terminal } from './terminal.js'
+import { listTasks, taskRows } from './task-list.js'
+import { createTerminal, type ProgramIO, type Terminal } from './terminal.js'
 
 interface WatchCommandOptions extends ClientOptions {
   readonly interval: string
 }
 
-/** How many tasks a screen shows. */
+/** How many tasks the table on a terminal has. */
 const SHOWN = 20
 
-export function addWatchCommand(program: Command, surroundings: Surroundings): void {
+/** How many tasks are compared at each interval otherwise. */
+const LISTED = 1000
+
+export function addWatchCommand(program: Command, io: ProgramIO): void {
   addClientOptions(
     program
       .command('watch')
-      .description('watch one task to its end, or all tasks until Ctrl-C')
+      .description('follow one task to its end, or all tasks until Ctrl-C')
       .argument('[id]', 'the id of a task'),
   )
-    .option('--interval <ms>', 'how often all tasks are asked for, in ms', '1000')
+    .option('--interval <ms>', 'the polling interval for all tasks, in ms', '1000')
     .addHelpText(
       'after',
       `
-With an id the exit code is that of submit. Without one it shows a table on a terminal, and a line for each change when piped.
+With an id, the exit codes are those of submit. Without one, it shows a table on a terminal, or prints a line for each change when piped.
 
 Examples:
   $ agent-tasks watch
   $ agent-tasks watch task_1795307098820_1
   $ agent-tasks watch --json | jq .status`,
     )
-    .action((id: string | undefined, options: WatchCommandOptions) => watch(id, options, surroundings))
+    .action((id: string | undefined, options: WatchCommandOptions) => watch(id, options, io))
 }
 
-async function watch(id: string | undefined, options: WatchCommandOptions, surroundings: Surroundings): Promise<void> {
+async function watch(id: string | undefined, options: WatchCommandOptions, io: ProgramIO): Promise<void> {
   const isJson = options.json === true
-  const terminal = createTerminal(surroundings, 'stdout')
+  const terminal = createTerminal(io, 'stdout')
   const intervalMs = readInteger('--interval', options.interval, 50, 3_600_000)
-  const exitCode = await withClient(options, surroundings, (client) =>
+  const exitCode = await withClient(options, io, (client) =>
     interruptible(async (signal) => {
       if (id !== undefined) return followTask(client, id, { terminal, isJson, signal })
       return watchAll(client, { terminal, isJson, intervalMs, signal })
@@ -64,8 +67,8 @@ async function watchAll(client: TaskClient, options: WatchAllOptions): Promise<n
   let known = new Map<string, string>()
   try {
     for (;;) {
-      const { tasks } = await client.list({ limit: live === undefined ? 1000 : SHOWN })
-      if (live === undefined) known = tellChanges(tasks, known, options)
+      const tasks = await listTasks(client, live === undefined ? LISTED : SHOWN)
+      if (live === undefined) known = printChanges(tasks, known, options)
       else live.draw(taskRows(tasks))
       await wait(intervalMs, undefined, { signal })
     }
@@ -74,8 +77,8 @@ async function watchAll(client: TaskClient, options: WatchAllOptions): Promise<n
   }
 }
 
-/** A line for each task that is not what it was; the oldest first. */
-function tellChanges(
+/** Prints a line for each changed task, oldest first. */
+function printChanges(
   tasks: readonly TaskSummary[],
   known: ReadonlyMap<string, string>,
   { terminal, isJson }: WatchAllOptions,

@@ -1,10 +1,10 @@
-/** The errors of the client: what the server refused, what happened to the connection, and tasks that are forgotten. */
+/** The errors of the client. */
 import { AgentTasksError } from '../errors.js'
 
-/** The server refused or could not do what was asked; `code` is the server's own. */
+/** The server answered with an error. `code` is the server's; docs/protocol.md lists the codes. */
 export class TaskServerError extends AgentTasksError {
   override readonly name = 'TaskServerError'
-  /** The HTTP status, when the answer came over REST. */
+  /** The HTTP status; undefined when the answer came over a WebSocket. */
   readonly status: number | undefined
 
   constructor(code: string, message: string, status?: number) {
@@ -14,27 +14,31 @@ export class TaskServerError extends AgentTasksError {
 }
 
 /**
- * `CONNECTION_FAILED`: no connection could be made. `CONNECTION_LOST`: it ended before the answer, so what was asked may
- * or may not have happened. `REQUEST_TIMEOUT`: no answer came in time, likewise. `CLIENT_CLOSED`: `close()` was called.
- * `BAD_ANSWER`: what answers is no such server.
+ * - `CONNECTION_FAILED`: there is no connection.
+ * - `CONNECTION_LOST`: the connection ended before the answer. The server may have processed the request.
+ * - `REQUEST_TIMEOUT`: no answer within `requestTimeoutMs`. The server may have processed the request.
+ * - `CLIENT_CLOSED`: `close()` was called.
+ * - `BAD_ANSWER`: the answer does not follow the protocol; the URL may be that of another server.
  */
 export type ConnectionErrorCode =
   'CONNECTION_FAILED' | 'CONNECTION_LOST' | 'REQUEST_TIMEOUT' | 'CLIENT_CLOSED' | 'BAD_ANSWER'
 
-/** The connection failed, or ended before an answer. */
+/** There is no connection, or no valid answer. `code` says which. */
 export class ConnectionError extends AgentTasksError {
   override readonly name = 'ConnectionError'
   declare readonly code: ConnectionErrorCode
 }
 
-/** The server knew the task and knows it no longer: it was restarted, or the task ended too long ago (S9). */
+/** The server no longer has the task: it was restarted, or the task ended too long ago. */
 export class TaskExpiredError extends AgentTasksError {
   override readonly name = 'TaskExpiredError'
-  /** The task that the server forgot. */
+  /** The id of the task. */
   readonly taskId: string
 
   constructor(taskId: string) {
-    super('TASK_EXPIRED', `Task ${taskId} is not known to the server any more: how it ended cannot be told.`)
+    super('TASK_EXPIRED', `The server no longer has task ${taskId}: its outcome is unknown.`)
     this.taskId = taskId
   }
 }
+
+export const closedError = (): ConnectionError => new ConnectionError('CLIENT_CLOSED', 'The client was closed.')

@@ -1,11 +1,11 @@
 /**
- * The worker's side of a WebSocket instance: registers, says hello, runs the tools that it is asked for, and comes back
- * with the same id and secret when the connection is lost.
+ * The worker's side of a WebSocket instance: registers, runs tool calls, and reconnects with the same id and secret.
  *
- * W1  Every call is answered once, on the socket that asked; a lost connection aborts its calls.
- * W2  Whoever is taken over, or disconnected on purpose, stays away; whoever is no longer known registers again.
+ * W1  Every call is answered once, on the socket that it came from; a lost connection aborts its calls.
+ * W2  A worker that was taken over or disconnected on purpose does not reconnect; one that the server no longer knows registers
+ *     again.
  */
-import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
+import { systemClock, type Clock } from '../clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import {
@@ -16,62 +16,63 @@ import {
   type WorkerMessage,
 } from '../protocol/instance-messages.js'
 import { CLIENT_CLOSE } from '../protocol/client-messages.js'
-import { TaskServerError } from './client-errors.js'
+import { closedError, TaskServerError } from './client-errors.js'
 import { parseEndpoints } from './endpoints.js'
 import { createLink, type LinkEnd } from './link.js'
-import type { FetchLike, SocketConstructor } from './platform.js'
+import { findSocketConstructor, type FetchLike, type SocketConstructor } from './platform.js'
 import { createReconnection, type ReconnectOptions } from './reconnection.js'
 import { callRest } from './rest.js'
-import { closedError } from './session.js'
 import { createWorkerCalls } from './worker-calls.js'
 import { describeTool, type WorkerTool } from './worker-tools.js'
 
 /** Options of `connectInstance`. */
 export interface ConnectInstanceOptions {
-  /** What the worker can do. */
+  /** The tools that commands can call. */
   readonly tools: readonly WorkerTool[]
-  /** The id that the instance wants: letters, digits, `.`, `:`, `-`, `_`. Default: one that the server makes. */
+  /** The id of the instance: letters, digits, `.`, `:`, `-`, `_`. Default: an id from the server. */
   readonly name?: string
-  /** The server's bearer token, if it asks for one. */
+  /** The bearer token, for a server that requires one. */
   readonly token?: string
   /** Default: the platform's. */
   readonly fetch?: FetchLike
-  /** Default: the platform's, or that of `ws` where there is none. */
+  /** Default: the platform's, or that of `ws` in Node 20. */
   readonly WebSocket?: SocketConstructor
   /** Default: the platform's. */
   readonly clock?: Clock
-  /** How a lost connection is made again; false: it is not. */
+  /** The back-off of reconnections; `false` turns reconnection off. */
   readonly reconnect?: ReconnectOptions | false
-  /** After how long a silence, in ms, the server is pinged; after as long again the connection counts as lost. Default 30000. */
+  /** The silence after which the server is pinged, in ms; after twice as long the connection counts as lost. Default 30000. */
   readonly heartbeatMs?: number
-  /** The largest frame that the server takes, in bytes; a result that is larger is an error. Default 1 MiB. */
+  /** The largest frame that the server accepts, in bytes; a larger result becomes an error. Default 1 MiB. */
   readonly maxFrameBytes?: number
-  /** Told of each lost connection, of what the server complains about, and of exceptions in a tool's abort listeners. Default: nobody. */
+  /** Called with each lost connection, each error message of the server, and exceptions of a tool's abort listeners. */
   readonly onError?: (error: unknown) => void
 }
 
-/** A worker that is registered. */
+/** A registered worker. */
 export interface ConnectedInstance {
-  /** The id under which tasks name it. */
+  /** The id of the instance, for `instanceId` of tasks. */
   readonly instanceId: string
-  /** Whether its connection is open just now. */
+  /** Whether it is connected now. */
   readonly isConnected: boolean
-  /** How many calls are running. */
+  /** The number of running calls. */
   readonly runningCalls: number
   /**
-   * Resolves when the instance has ended for good: with nothing after `close()`, else with why: `TAKEN_OVER`,
-   * `INSTANCE_DISCONNECTED` (on purpose), `UNAUTHORIZED`, or the last failed attempt. Never rejects.
+   * Resolves when the worker will not reconnect: with undefined after `close()`, otherwise with the reason: `TAKEN_OVER`,
+   * `INSTANCE_DISCONNECTED` (on purpose), `UNAUTHORIZED`, or the error of the last attempt. Never rejects.
    */
   readonly closed: Promise<AgentTasksError | undefined>
-  /** Aborts what runs and disconnects; resolves when the connection is gone. */
+  /** Aborts running calls and disconnects; resolves when the connection is closed. */
   close(): Promise<void>
+  /** The same as `close()`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * Registers functions of this process as an instance of a server, and resolves when commands may come.
- * @param url the HTTP port of the server, such as `http://127.0.0.1:3300`
- * @throws InvalidInputError for a URL that is none or two tools of one name; TaskServerError with the server's code, such as
- *   `UNAUTHORIZED`; ConnectionError when there is no connection: the first is not tried twice
+ * Registers functions of this process as an instance of a server; resolves when it can take calls.
+ * @param url the HTTP URL of the server, such as `http://127.0.0.1:3300`
+ * @throws InvalidInputError for an invalid URL, or for tools with the same name; TaskServerError with the server's code, such as
+ *   `UNAUTHORIZED`; ConnectionError when the first connection fails: it is not retried
  */
 export async function connectInstance(url: string, options: ConnectInstanceOptions): Promise<ConnectedInstance> {
   const { clock = systemClock, heartbeatMs = 30_000, maxFrameBytes = 1024 * 1024, onError } = options
@@ -100,9 +101,8 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
 
   let registration = await register(options.name)
   let isRefused = false
-  /** What the server said before it closed a connection that was not ready. */
+  /** The error message before the server closed a connection that was not ready. */
   let complaint: TaskServerError | undefined
-  let heartbeat: LongTimer | undefined
   const first = defer<undefined>()
   const closed = defer<AgentTasksError | undefined>()
   let hasBeenReady = false
@@ -111,7 +111,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   const calls = createWorkerCalls({ tools, maxFrameBytes, send, report })
   const link = createLink({
     url: () => registration.websocketUrl,
-    WebSocket: options.WebSocket,
+    loadSocket: () => findSocketConstructor(options.WebSocket),
     clock,
     reconnection: createReconnection(options.reconnect),
     beforeConnect: async () => {
@@ -121,12 +121,19 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     },
     onOpen: () => {
       const { instanceId, secret } = registration
-      // A server that asks for no token answers with an error, and goes on to the hello.
+      // A server that requires no token answers with an error, and goes on.
       if (options.token !== undefined) link.send({ type: 'authenticate', token: options.token })
       send({ type: 'hello', instanceId, secret, tools: descriptions })
     },
     onMessage: handle,
     onDown: goDown,
+    heartbeat: {
+      everyMs: heartbeatMs,
+      onSilence: (silentMs) => {
+        if (silentMs >= 2 * heartbeatMs) link.drop('the server does not answer')
+        else send({ type: 'ping' })
+      },
+    },
   })
 
   function handle(raw: unknown): void {
@@ -149,27 +156,14 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     link.ready()
     hasBeenReady = true
     first.resolve(undefined)
-    watchSilence()
-  }
-
-  function watchSilence(): void {
-    const silentMs = clock.now() - link.heardAt
-    if (silentMs >= 2 * heartbeatMs) {
-      link.drop('the server fell silent')
-      return
-    }
-    if (silentMs >= heartbeatMs) send({ type: 'ping' })
-    heartbeat = setLongTimeout(clock, watchSilence, silentMs < heartbeatMs ? heartbeatMs - silentMs : heartbeatMs)
   }
 
   function goDown({ error, code, isFinal }: LinkEnd): boolean {
-    clearLongTimeout(clock, heartbeat)
     calls.abandon('The connection to the server was lost.')
     const reason = reasonOf(code, complaint) ?? error
     complaint = undefined
     isRefused ||= code === WORKER_CLOSE.refused
-    const staysAway = farewells.includes(code)
-    if (isFinal || !hasBeenReady || staysAway) {
+    if (isFinal || !hasBeenReady || FINAL_CODES.includes(code)) {
       end(reason)
       return false
     }
@@ -180,6 +174,13 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   function end(error: AgentTasksError | undefined): void {
     closed.resolve(error)
     first.reject(error ?? closedError())
+  }
+
+  async function close(): Promise<void> {
+    closing.abort(closedError())
+    calls.abandon('The worker was closed.')
+    await link.close()
+    end(undefined)
   }
 
   link.wake()
@@ -195,27 +196,22 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
       return calls.size
     },
     closed: closed.promise,
-    close: async () => {
-      clearLongTimeout(clock, heartbeat)
-      closing.abort(closedError())
-      calls.abandon('The worker was closed.')
-      await link.close()
-      end(undefined)
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
-/** The worker is not to come back. */
-const farewells: readonly (number | undefined)[] = [
+/** The close codes after which a worker does not reconnect. */
+const FINAL_CODES: readonly (number | undefined)[] = [
   WORKER_CLOSE.takenOver,
   WORKER_CLOSE.disconnected,
   CLIENT_CLOSE.refused,
 ]
 
-/** What the server meant by closing; undefined when the connection just ended. */
+/** The error that a close code stands for; undefined for other codes. */
 function reasonOf(code: number | undefined, complaint: TaskServerError | undefined): TaskServerError | undefined {
   if (code === WORKER_CLOSE.takenOver) {
-    return new TaskServerError('TAKEN_OVER', 'Another worker took this instance over.')
+    return new TaskServerError('TAKEN_OVER', 'Another worker took over this instance.')
   }
   if (code === WORKER_CLOSE.disconnected) {
     return new TaskServerError('INSTANCE_DISCONNECTED', 'The server disconnected this instance.')
@@ -231,7 +227,7 @@ function defer<T>() {
     resolve = onResolve
     reject = onReject
   })
-  // Whoever waits hears of it; nobody may be waiting.
+  // A rejection without a listener would end the process.
   promise.catch(() => undefined)
   return { promise, resolve, reject }
 }

@@ -1,9 +1,9 @@
-/** Where a server's REST routes and its client socket are, by the one URL that a caller gives. */
+/** The URLs of a server's REST routes and its client socket, from the one URL that the caller gives. */
 import { InvalidInputError } from '../errors.js'
 
-/** Without a slash at the end. */
+/** URLs without a trailing slash. */
 export interface Endpoints {
-  /** Base of the REST routes. */
+  /** The base of the REST routes. */
   readonly http: string
   /** The client socket. */
   readonly socket: string
@@ -12,8 +12,8 @@ export interface Endpoints {
 const SOCKET_PATH = '/ws'
 
 /**
- * Reads the URL of a server: of its HTTP port (its socket is at `/ws`), or of its client socket.
- * @throws InvalidInputError when it is no http, https, ws or wss URL
+ * @param url the HTTP URL of a server, whose socket is at `/ws`, or the URL of its client socket
+ * @throws InvalidInputError for anything but an http, https, ws or wss URL
  */
 export function parseEndpoints(url: string): Endpoints {
   const parsed = parseUrl(url)

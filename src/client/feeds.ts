@@ -1,9 +1,9 @@
 /**
- * The tasks that are being watched: each is subscribed to once on every connection, however many watch it, until it is
- * over, forgotten by the server, or left by the last who watched (S7, S9).
+ * The watched tasks. Each has one subscription per connection, however many watchers it has, until it has ended, expired on the
+ * server, or lost its last watcher (S7, S9).
  *
- * A task that was just submitted is subscribed already: its events are kept for a moment, so that a watch that begins
- * soon after misses none.
+ * The server subscribes the submitter of a task at once. Its first events are buffered for a moment, so that a watch that starts
+ * right after `submit` gets them.
  */
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { AgentTasksError } from '../errors.js'
@@ -12,13 +12,12 @@ import type { Task } from '../protocol/command-tasks.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from './client-errors.js'
 import type { Session, TaskEvent } from './session.js'
 
-/** How long the events of a submitted task that nobody watches are kept, in ms. */
+/** How long the events of a submitted task are buffered without a watcher, in ms. */
 const UNWATCHED_MS = 1000
 
-/** How long to wait when the server asks for patience, in ms. */
-const PATIENCE_MS = 1000
+/** The delay before a subscription is retried, in ms. */
+const RETRY_MS = 1000
 
-/** Who watches a task. */
 export interface Watcher {
   readonly onEvent: (event: TaskEvent) => void
   readonly onSnapshot: ((task: Task) => void) | undefined
@@ -28,9 +27,9 @@ export interface Watcher {
 interface Feed {
   readonly taskId: string
   readonly watchers: Set<Watcher>
-  /** What came before anybody watched; only of a task that was just submitted. */
+  /** The events before the first watcher; only of a task that was just submitted. */
   early: TaskEvent[] | undefined
-  /** The server knew it. */
+  /** Whether the server had it. */
   isKnown: boolean
   isOver: boolean
   timer: LongTimer | undefined
@@ -39,7 +38,7 @@ interface Feed {
 export interface FeedsOptions {
   readonly clock: Clock
   readonly session: () => Session
-  /** How many early events of one task are kept. */
+  /** The most events that are buffered for a task. */
   readonly maxBuffered: number
 }
 
@@ -74,7 +73,7 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
   }
 
   function subscribe(feed: Feed): void {
-    // Without a connection there is nothing to do: every new one subscribes to all.
+    // `resume` subscribes to all tasks on the next connection.
     if (!session().isReady) {
       session().wake()
       return
@@ -88,7 +87,6 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
     })
   }
 
-  /** Nobody watches what is over or closed any more, so there is nobody to tell of an answer that came too late. */
   function acknowledge(feed: Feed, ack: SubscribeAckMessage): void {
     const { task } = ack
     if (task === undefined || task === null) {
@@ -103,7 +101,7 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
 
   function refuse(feed: Feed, error: AgentTasksError): void {
     if (!isOpen(feed) || feed.isOver) return
-    // A lost connection is followed by another, or by the end of all feeds.
+    // `resume` or `fail` follows.
     if (error instanceof ConnectionError && error.code === 'CONNECTION_LOST') return
     const isTransient = error.code === 'RATE_LIMITED' || error.code === 'REQUEST_TIMEOUT'
     if (!isTransient) {
@@ -111,7 +109,7 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
       return
     }
     clearLongTimeout(clock, feed.timer)
-    feed.timer = setLongTimeout(clock, () => subscribe(feed), PATIENCE_MS)
+    feed.timer = setLongTimeout(clock, () => subscribe(feed), RETRY_MS)
   }
 
   function unsubscribe({ taskId }: Feed): void {
@@ -126,26 +124,25 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
     })
   }
 
-  /** Nobody watches: the server need not tell of it. */
   function abandon(feed: Feed): void {
     closeFeed(feed)
     if (!feed.isOver) unsubscribe(feed)
   }
 
   return {
-    /** A task that is not over and is watched, or may be in a moment. */
+    /** The id of a task that has not ended and is watched or buffered. */
     watchedTask(): string | undefined {
       for (const { taskId, isOver } of feeds.values()) if (!isOver) return taskId
       return undefined
     },
-    /** A task was submitted on the present connection, which is subscribed to it. */
+    /** Buffers the events of a task that was submitted on this connection, which is subscribed to it. */
     adopt(taskId: string): void {
       const feed = openFeed(taskId)
       feed.isKnown = true
       feed.early = []
       feed.timer = setLongTimeout(clock, () => abandon(feed), UNWATCHED_MS)
     },
-    /** @returns what ends the watch; it does nothing once the task is over */
+    /** @returns an unsubscribe function */
     watch(taskId: string, watcher: Watcher): () => void {
       const known = feeds.get(taskId)
       const feed = known ?? openFeed(taskId)
@@ -157,14 +154,14 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
         if (feed.isOver) closeFeed(feed)
         for (const event of early) watcher.onEvent(event)
       }
-      // The server answers every subscription with a snapshot, and subscribes only once.
+      // A second subscription has no effect but its answer, which has the snapshot.
       if (known === undefined || (watcher.onSnapshot !== undefined && !feed.isOver)) subscribe(feed)
       return () => {
         feed.watchers.delete(watcher)
         if (feed.watchers.size === 0 && isOpen(feed)) abandon(feed)
       }
     },
-    tell(event: TaskEvent): void {
+    push(event: TaskEvent): void {
       const feed = feeds.get(event.taskId)
       if (feed === undefined || feed.isOver) return
       if (event.type === 'task_complete') feed.isOver = true
@@ -176,15 +173,15 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
       if (feed.isOver) closeFeed(feed)
       for (const watcher of [...feed.watchers]) watcher.onEvent(event)
     },
-    /** There is a new connection. */
+    /** Subscribes to all tasks on a new connection. */
     resume(): void {
       for (const feed of [...feeds.values()]) if (!feed.isOver) subscribe(feed)
     },
-    /** There will be no connection. What is over already can still be read. */
+    /** Fails the tasks that have not ended. Buffered events of the others can still be read. */
     fail(error: AgentTasksError): void {
       for (const feed of [...feeds.values()]) if (!feed.isOver) failFeed(feed, error)
     },
-    /** Nobody will watch any more. */
+    /** Fails all tasks. */
     close(error: AgentTasksError): void {
       for (const feed of [...feeds.values()]) failFeed(feed, error)
     },

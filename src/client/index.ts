@@ -18,9 +18,10 @@ export type { ConnectedInstance, ConnectInstanceOptions } from './connect-instan
 export { workerTool } from './worker-tools.js'
 export type { WorkerProgress, WorkerTool, WorkerToolContext } from './worker-tools.js'
 
-// What both need and throw
+// Used by both
 export type { FetchLike, SocketConstructor, SocketLike } from './platform.js'
 export type { ReconnectOptions } from './reconnection.js'
+export { AgentTasksError } from '../errors.js'
 export { ConnectionError, TaskExpiredError, TaskServerError } from './client-errors.js'
 export type { ConnectionErrorCode } from './client-errors.js'
 export type {

@@ -1,72 +1,76 @@
 /**
- * One JSON connection that comes back: it opens a socket, hands over what arrives, and opens another when that one is lost.
- * The client and the worker put their handshakes on top of it.
+ * One JSON connection that reconnects. The client, the worker and the inspector's relay build their protocols on it.
  *
- * K1  At most one socket is in use; what an earlier one still says or does is ignored.
- * K2  After `close()` nothing is handed over, and no timer and no socket is left when its promise resolves.
- * K3  Every connection that was opened, or tried, and not closed by the owner is reported down exactly once.
+ * K1  At most one socket is in use; events of earlier ones are ignored.
+ * K2  After `close()` no callback runs; when its promise resolves, no timer and no socket is left.
+ * K3  Every connection or attempt that the owner did not close is reported to `onDown` exactly once.
  */
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { ConnectionError } from './client-errors.js'
-import { findSocketConstructor, type SocketConstructor, type SocketLike } from './platform.js'
+import type { SocketConstructor, SocketLike } from './platform.js'
 import type { Reconnection } from './reconnection.js'
 
-/** How long an attempt may take until it is ready, in ms. */
+/** The time limit of an attempt, until `ready()`, in ms. */
 const READY_TIMEOUT_MS = 10_000
 
-/** How long a peer may take to answer a close, in ms, before the socket is dropped. */
+/** The time limit for the peer to answer a close, in ms; then the socket is destroyed. */
 const CLOSE_TIMEOUT_MS = 1000
 
-/** How a connection, or an attempt, ended. */
+/** The end of a connection or an attempt. */
 export interface LinkEnd {
   readonly error: ConnectionError
-  /** The close code, when the socket was closed properly. */
+  /** The close code; undefined when the socket was not closed by the peer. */
   readonly code: number | undefined
-  /** The handshake had been done. */
+  /** Whether the handshake was complete. */
   readonly wasReady: boolean
-  /** No more attempt is left: it ends here, whatever the owner wants. */
+  /** Whether the reconnection policy allows no further attempt. */
   readonly isFinal: boolean
 }
 
 export interface LinkOptions {
   readonly url: () => string
-  readonly WebSocket: SocketConstructor | undefined
+  /** Loads the WebSocket class at each attempt. */
+  readonly loadSocket: () => Promise<SocketConstructor>
   readonly clock: Clock
   readonly reconnection: Reconnection
-  /** Part of every attempt: what must be done before the URL is asked for. */
+  /** Runs at the start of each attempt, before `url` is called. */
   readonly beforeConnect?: () => Promise<void>
-  /** The socket is open: shake hands, then call `ready`. */
+  /** The socket is open: do the handshake, then call `ready`. */
   readonly onOpen: () => void
-  /** A frame, parsed. Frames that are no JSON are dropped. */
+  /** Called with each parsed frame. Frames that are not JSON are dropped. */
   readonly onMessage: (message: unknown) => void
-  /** @returns whether to connect again, which the link does unless the end is final */
+  /** @returns whether to reconnect; ignored when the end is final */
   readonly onDown: (end: LinkEnd) => boolean
+  /** Called after each `everyMs` in which a ready connection received nothing. */
+  readonly heartbeat?: { readonly everyMs: number; readonly onSilence: (silentMs: number) => void }
 }
 
 export interface Link {
-  /** Whether the handshake is done. */
+  /** Whether the handshake is complete. */
   readonly isReady: boolean
-  /** Milliseconds since the epoch: when the peer was last heard. */
+  /** When the last frame was received, in ms since the epoch. */
   readonly heardAt: number
-  /** Connects, unless it is connected or is going to. */
+  /** Bytes that were sent and have not left this process; 0 without a socket. */
+  readonly bufferedAmount: number
+  /** Connects, unless it is connected, connecting or waiting to reconnect. */
   wake(): void
-  /** The handshake is done. */
+  /** The handshake is complete. */
   ready(): void
-  /** False when there is no open socket. */
-  send(message: object): boolean
-  /** Gives the present connection up: it is down now, whatever its peer does. */
+  /** @param frame an object, or JSON text. @returns false when there is no open socket */
+  send(frame: object | string): boolean
+  /** Ends the current connection as lost, without waiting for the peer. */
   drop(reason: string): void
-  /** Ends the connection for good. */
+  /** Closes the link for good. */
   close(): Promise<void>
 }
 
 type Stage = 'idle' | 'connecting' | 'open' | 'ready' | 'waiting' | 'closed'
 
 export function createLink(options: LinkOptions): Link {
-  const { clock } = options
+  const { clock, heartbeat } = options
   let stage: Stage = 'idle'
   let socket: SocketLike | undefined
-  /** Names the socket in use. */
+  /** Identifies the socket in use. */
   let generation = 0
   let timer: LongTimer | undefined
   let failures = 0
@@ -82,13 +86,14 @@ export function createLink(options: LinkOptions): Link {
     const mine = generation
     const isMine = (): boolean => generation === mine
     stage = 'connecting'
-    setTimer(() => drop(`It was not ready within ${READY_TIMEOUT_MS} ms.`), READY_TIMEOUT_MS)
+    setTimer(() => drop(`not ready within ${READY_TIMEOUT_MS} ms`), READY_TIMEOUT_MS)
     try {
       await options.beforeConnect?.()
-      const Socket = await findSocketConstructor(options.WebSocket)
+      const Socket = await options.loadSocket()
       if (!isMine()) return
       const opened = new Socket(options.url())
       socket = opened
+      let cause: unknown
       opened.onopen = () => {
         if (!isMine()) return
         stage = 'open'
@@ -102,12 +107,14 @@ export function createLink(options: LinkOptions): Link {
         if (message !== undefined) options.onMessage(message)
       }
       opened.onclose = ({ code, reason }: { code: number; reason: string }) => {
-        if (isMine()) down(`${code}${reason === '' ? '' : `: ${reason}`}`, code)
+        if (isMine()) down(messageOf(cause) ?? `${code}${reason === '' ? '' : `: ${reason}`}`, code, cause)
       }
-      // What it says is no more than the close that follows.
-      opened.onerror = () => undefined
+      // A close event follows. `ws` says why; a browser does not.
+      opened.onerror = ({ error }: { error?: unknown }) => {
+        cause = error
+      }
     } catch (error) {
-      if (isMine()) down(error instanceof Error ? error.message : String(error), undefined, error)
+      if (isMine()) down(messageOf(error) ?? String(error), undefined, error)
     }
   }
 
@@ -127,7 +134,7 @@ export function createLink(options: LinkOptions): Link {
       { cause },
     )
     const isWanted = options.onDown({ error, code, wasReady, isFinal: waitMs === undefined })
-    // The owner may have closed the link, or woken it, when it was told.
+    // `onDown` may have closed or woken the link.
     if (stage !== ('idle' as Stage)) return
     if (waitMs === undefined || !isWanted) {
       failures = 0
@@ -144,12 +151,23 @@ export function createLink(options: LinkOptions): Link {
     if (dropped !== undefined) destroy(dropped)
   }
 
+  function watchSilence(): void {
+    if (heartbeat === undefined) return
+    const { everyMs, onSilence } = heartbeat
+    const silentMs = clock.now() - heardAt
+    if (silentMs >= everyMs) onSilence(silentMs)
+    if (stage === 'ready') setTimer(watchSilence, silentMs < everyMs ? everyMs - silentMs : everyMs)
+  }
+
   return {
     get isReady() {
       return stage === 'ready'
     },
     get heardAt() {
       return heardAt
+    },
+    get bufferedAmount() {
+      return socket?.bufferedAmount ?? 0
     },
     wake: () => {
       if (stage === 'idle') void connect()
@@ -159,10 +177,11 @@ export function createLink(options: LinkOptions): Link {
       stage = 'ready'
       failures = 0
       clearLongTimeout(clock, timer)
+      watchSilence()
     },
-    send: (message) => {
+    send: (frame) => {
       if (socket === undefined || (stage !== 'open' && stage !== 'ready')) return false
-      socket.send(JSON.stringify(message))
+      socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
       return true
     },
     drop,
@@ -196,11 +215,15 @@ function closeSocket(socket: SocketLike, clock: Clock): Promise<void> {
   })
 }
 
-/** A browser can only ask for a close; `ws` can do without the peer. */
+/** `ws` can end a socket without waiting for the peer; a browser can only start the closing handshake. */
 function destroy(socket: SocketLike): void {
   const { terminate } = socket as { terminate?: unknown }
   if (typeof terminate === 'function') terminate.call(socket)
   else socket.close()
+}
+
+function messageOf(error: unknown): string | undefined {
+  return error instanceof Error && error.message !== '' ? error.message : undefined
 }
 
 function parseFrame(data: unknown): unknown {

@@ -1,24 +1,24 @@
-/** How long to wait before the next attempt to connect: exponential, bounded, and spread so that clients do not come all at once. */
+/** The delays between attempts to connect: exponential, bounded, with jitter so that clients do not reconnect at the same time. */
 import { InvalidSettingError } from '../errors.js'
 
-/** How a lost connection is made again. */
+/** The back-off of reconnections. */
 export interface ReconnectOptions {
-  /** The first wait, in ms. Default 250. */
+  /** The first delay, in ms. Default 250. */
   readonly initialMs?: number
-  /** The longest wait, in ms. Default 15000. */
+  /** The longest delay, in ms. Default 15000. */
   readonly maxMs?: number
-  /** The part of each wait that is left to chance, 0 to 1. Default 0.5. */
+  /** The random part of each delay, 0 to 1. Default 0.5. */
   readonly jitter?: number
-  /** How many attempts in a row may fail before it is given up. Default: any number. */
+  /** The most failed attempts in a row. Default: no limit. */
   readonly maxAttempts?: number
 }
 
-/** @returns the wait before attempt `n` (from 1) in ms; undefined when it is to be given up */
+/** @returns the delay before an attempt (from 1) in ms; undefined after the last */
 export type Reconnection = (attempt: number) => number | undefined
 
 /**
- * @param options false: a lost connection is not made again
- * @throws InvalidSettingError for a value out of its range
+ * @param options `false` turns reconnection off
+ * @throws InvalidSettingError for a value out of range
  */
 export function createReconnection(options: ReconnectOptions | false = {}): Reconnection {
   if (options === false) return () => undefined

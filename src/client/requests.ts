@@ -1,6 +1,6 @@
 /**
- * Requests over the client socket and their answers, told apart by `requestId`. What can be asked twice is asked again
- * on the next connection; what cannot fails with the connection that it was sent on.
+ * Requests over the client socket, matched with their answers by `requestId`. When the connection is lost, a repeatable request is
+ * sent again on the next one; any other fails.
  */
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
@@ -10,11 +10,11 @@ import { ConnectionError, TaskServerError } from './client-errors.js'
 type AnswerType = Exclude<ServerMessage['type'], 'welcome' | 'error' | 'task_progress' | 'task_complete'>
 export type AnswerOf<T extends AnswerType> = Extract<ServerMessage, { type: T }>
 
-/** What is asked, and who hears of the answer: exactly one of the callbacks is called, once. */
+/** A request. Exactly one of its callbacks is called, once. */
 export interface Request<T extends AnswerType = AnswerType> {
   readonly message: ClientMessageInput
   readonly answer: T
-  /** Asking again changes nothing: it waits for a connection, and is sent again on the next one. */
+  /** Whether it can be sent twice. */
   readonly isRepeatable: boolean
   readonly onAnswer: (answer: AnswerOf<T>) => void
   readonly onError: (error: AgentTasksError) => void
@@ -23,16 +23,16 @@ export interface Request<T extends AnswerType = AnswerType> {
 interface Pending {
   readonly request: Request
   readonly timer: LongTimer
-  /** When it was sent on the present connection; undefined while it waits for one. */
+  /** When it was sent on the current connection; undefined while it waits for one. */
   sentAt: number | undefined
 }
 
 export interface RequestsOptions {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** False when there is no connection to send on. */
+  /** @returns false when there is no connection */
   readonly send: (message: ClientMessageInput) => boolean
-  /** A request that was sent then got no answer. */
+  /** A request that was sent at this time has timed out. */
   readonly onTimeout: (sentAt: number) => void
 }
 
@@ -57,13 +57,13 @@ export function createRequests(options: RequestsOptions) {
 
   function expire(requestId: string): void {
     const sentAt = pending.get(requestId)?.sentAt
-    const why = sentAt === undefined ? 'there was no connection' : 'the server did not answer'
-    take(requestId)?.onError(new ConnectionError('REQUEST_TIMEOUT', `For ${timeoutMs} ms ${why}.`))
+    const why = sentAt === undefined ? 'No connection' : 'No answer'
+    take(requestId)?.onError(new ConnectionError('REQUEST_TIMEOUT', `${why} within ${timeoutMs} ms.`))
     if (sentAt !== undefined) options.onTimeout(sentAt)
   }
 
   return {
-    /** How many wait for an answer or a connection. */
+    /** The number of requests that wait for an answer or a connection. */
     get size(): number {
       return pending.size
     },
@@ -79,7 +79,7 @@ export function createRequests(options: RequestsOptions) {
       pending.set(requestId, entry)
       transmit(requestId, entry)
     },
-    /** Hands an answer to whoever asked. */
+    /** Passes an answer to its request. */
     settle(message: ServerMessage): void {
       if (!('requestId' in message)) return
       const request = take(message.requestId)
@@ -88,26 +88,24 @@ export function createRequests(options: RequestsOptions) {
       else if (message.type === request.answer) request.onAnswer(message)
       else request.onError(badAnswer(`a ${message.type}`))
     },
-    /** An answer came that is not as agreed. A refusal can still be told from its code. */
+    /** Fails the request of an invalid answer. An error can still be read from its `code`. */
     reject(answer: unknown): void {
       const { requestId, code, error } = Object(answer) as { requestId?: unknown; code?: unknown; error?: unknown }
       const isRefusal = typeof code === 'string' && typeof error === 'string'
-      take(requestId)?.onError(
-        isRefusal ? new TaskServerError(code, error) : badAnswer('what the protocol does not know'),
-      )
+      take(requestId)?.onError(isRefusal ? new TaskServerError(code, error) : badAnswer('an invalid message'))
     },
-    /** There is a connection: sends what waits. */
+    /** Sends the waiting requests on a new connection. */
     resume(): void {
       for (const [requestId, entry] of pending) if (entry.sentAt === undefined) transmit(requestId, entry)
     },
-    /** The connection is lost: what was sent and cannot be asked again fails, the rest waits for the next. */
+    /** The connection is lost: fails the requests that were sent and cannot be sent twice. */
     interrupt(error: AgentTasksError): void {
       for (const [requestId, entry] of [...pending]) {
         if (entry.sentAt !== undefined && !entry.request.isRepeatable) take(requestId)?.onError(error)
         else entry.sentAt = undefined
       }
     },
-    /** There will be no connection: everything fails. */
+    /** Fails all requests. */
     fail(error: AgentTasksError): void {
       for (const requestId of [...pending.keys()]) take(requestId)?.onError(error)
     },
@@ -121,6 +119,6 @@ function checkJson(message: ClientMessageInput): void {
   try {
     JSON.stringify(message)
   } catch (error) {
-    throw new InvalidInputError('message', error, 'something that can be written as JSON')
+    throw new InvalidInputError('message', error, 'a value that JSON can represent')
   }
 }

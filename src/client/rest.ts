@@ -1,4 +1,4 @@
-/** Calls of the server's REST routes: answers are checked, errors carry the server's code. */
+/** Requests to the server's REST routes, with checked answers. */
 import type { z } from 'zod'
 import { restErrorSchema } from '../protocol/rest.js'
 import { ConnectionError, TaskServerError } from './client-errors.js'
@@ -13,8 +13,8 @@ export interface RestOptions {
 }
 
 /**
- * Asks a route, with a body by POST and without one by GET.
- * @throws TaskServerError with the server's code; ConnectionError when there is no answer, or not one as agreed
+ * Sends a POST with a body, or a GET without one.
+ * @throws TaskServerError with the server's code; ConnectionError when there is no valid answer
  */
 export async function callRest<T extends z.ZodType>(
   options: RestOptions,
@@ -32,7 +32,7 @@ export async function callRest<T extends z.ZodType>(
   }
   const answer = schema.safeParse(json)
   if (answer.success) return answer.data
-  throw new ConnectionError('BAD_ANSWER', `${url} answered with something else: is it an agent-tasks server?`)
+  throw new ConnectionError('BAD_ANSWER', `${url} sent an invalid answer: is it an agent-tasks server?`)
 }
 
 async function send({ token, fetch, signal }: RestOptions, url: string, body: object | undefined) {
@@ -54,7 +54,7 @@ async function send({ token, fetch, signal }: RestOptions, url: string, body: ob
   }
 }
 
-/** Node's fetch says no more than "fetch failed"; the reason is beneath. */
+/** The message of Node's fetch is only "fetch failed"; its cause has the reason. */
 function causeOf({ cause }: Error): string {
   return cause instanceof Error && cause.message !== '' ? `: ${cause.message}` : ''
 }

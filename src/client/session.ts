@@ -1,20 +1,20 @@
 /**
- * The client's side of the client socket: greeting, authentication, requests, pushed events, and signs of life.
+ * The client's side of the client socket: handshake, authentication, requests, events and heartbeat.
  *
- * It connects when there is something to do, and connects again while there is. The first connection is not tried
- * twice: a wrong URL or token is told at once.
+ * It connects on demand, and reconnects while a request or a watched task needs it. The first connection is not retried, so
+ * that a wrong URL or token is reported at once.
  */
-import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import type { Clock } from '../clock.js'
 import type { AgentTasksError } from '../errors.js'
 import { CLIENT_CLOSE, serverMessageSchema, type ServerMessage } from '../protocol/client-messages.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import { ConnectionError, TaskServerError } from './client-errors.js'
+import { closedError, TaskServerError } from './client-errors.js'
 import { createLink, type LinkEnd } from './link.js'
-import type { SocketConstructor } from './platform.js'
+import { findSocketConstructor, type SocketConstructor } from './platform.js'
 import type { Reconnection } from './reconnection.js'
 import { createRequests, type Requests } from './requests.js'
 
-/** The events of a task. */
+/** An event of a task. */
 export type TaskEvent = TaskProgressMessage | TaskCompleteMessage
 
 export interface SessionOptions {
@@ -24,21 +24,21 @@ export interface SessionOptions {
   readonly clock: Clock
   readonly reconnection: Reconnection
   readonly requestTimeoutMs: number
-  /** After how many ms of silence the server is asked for a sign of life. */
+  /** After this much silence a request checks that the server is there, in ms. */
   readonly heartbeatMs: number
   readonly onEvent: (event: TaskEvent) => void
-  /** There is a new connection: nothing is subscribed on it. */
+  /** A new connection is ready; it has no subscriptions. */
   readonly onReady: () => void
-  /** There will be no connection until something is asked again. */
+  /** The connection failed; the next request starts a new attempt. */
   readonly onGivenUp: (error: AgentTasksError) => void
-  /** A task that is being watched, if any: it keeps the connection. */
+  /** A watched task, if there is one: it keeps the connection. */
   readonly watchedTask: () => string | undefined
 }
 
 export interface Session {
   readonly isReady: boolean
   readonly request: Requests['add']
-  /** Connects, unless it is connected or is going to. */
+  /** Connects, unless it is connected or connecting. */
   wake(): void
   close(): Promise<void>
 }
@@ -47,30 +47,32 @@ export function createSession(options: SessionOptions): Session {
   const { clock } = options
   let hasBeenReady = false
   let isClosed = false
-  let heartbeat: LongTimer | undefined
+  /** Why the server refused the handshake. */
+  let refusal: AgentTasksError | undefined
   const requests = createRequests({
     clock,
     timeoutMs: options.requestTimeoutMs,
     send: (message) => link.isReady && link.send(message),
     onTimeout: (sentAt) => {
-      // Nothing at all has come since: the connection is dead, though nobody closed it.
-      if (link.isReady && link.heardAt <= sentAt) link.drop('the server fell silent')
+      // No frame since then: the connection is dead, although it was not closed.
+      if (link.isReady && link.heardAt <= sentAt) link.drop('the server does not answer')
     },
   })
   const link = createLink({
     url: () => options.url,
-    WebSocket: options.WebSocket,
+    loadSocket: () => findSocketConstructor(options.WebSocket),
     clock,
     reconnection: options.reconnection,
     onOpen: () => undefined,
     onMessage: handle,
     onDown: goDown,
+    heartbeat: { everyMs: options.heartbeatMs, onSilence: checkServer },
   })
 
   function handle(raw: unknown): void {
     const parsed = serverMessageSchema.safeParse(raw)
     if (!parsed.success) {
-      // A type of a later version is no harm, unless somebody waits for it.
+      // An unknown type is ignored, unless it answers a request.
       requests.reject(raw)
       return
     }
@@ -85,9 +87,7 @@ export function createSession(options: SessionOptions): Session {
       if (!message.authenticationRequired) becomeReady()
       else if (options.token !== undefined) link.send({ type: 'authenticate', token: options.token })
       else {
-        giveUp(
-          new TaskServerError('UNAUTHORIZED', `The server at ${options.url} asks for a token, and none was given.`),
-        )
+        giveUp(new TaskServerError('UNAUTHORIZED', `The server at ${options.url} requires a token.`))
       }
     } else if (message.type === 'authenticate_response') {
       const { success, code = 'UNAUTHORIZED', error = 'The server refused the token.' } = message
@@ -101,18 +101,15 @@ export function createSession(options: SessionOptions): Session {
     link.ready()
     options.onReady()
     requests.resume()
-    watchSilence()
   }
 
-  /** What the server said is no reason to ask again. */
+  /** Ends the attempt without a retry. */
   function giveUp(error: AgentTasksError): void {
     refusal = error
     link.drop(error.message)
   }
-  let refusal: AgentTasksError | undefined
 
   function goDown(end: LinkEnd): boolean {
-    clearLongTimeout(clock, heartbeat)
     const refused = refusal ?? (end.code === CLIENT_CLOSE.refused ? refusedBy(end) : undefined)
     refusal = undefined
     if (refused !== undefined || end.isFinal || !hasBeenReady) {
@@ -125,22 +122,18 @@ export function createSession(options: SessionOptions): Session {
     return requests.size > 0 || options.watchedTask() !== undefined
   }
 
-  function watchSilence(): void {
-    clearLongTimeout(clock, heartbeat)
-    const silentMs = clock.now() - link.heardAt
+  /** Sends a request whose timeout ends a dead connection. */
+  function checkServer(): void {
     const taskId = options.watchedTask()
-    if (silentMs >= options.heartbeatMs && taskId !== undefined) {
-      const ignore = (): void => undefined
-      requests.add({
-        message: { type: 'task_status', taskId },
-        answer: 'task_status_response',
-        isRepeatable: false,
-        onAnswer: ignore,
-        onError: ignore,
-      })
-    }
-    const waitMs = silentMs < options.heartbeatMs ? options.heartbeatMs - silentMs : options.heartbeatMs
-    heartbeat = setLongTimeout(clock, watchSilence, waitMs)
+    if (taskId === undefined) return
+    const ignore = (): void => undefined
+    requests.add({
+      message: { type: 'task_status', taskId },
+      answer: 'task_status_response',
+      isRepeatable: false,
+      onAnswer: ignore,
+      onError: ignore,
+    })
   }
 
   return {
@@ -158,14 +151,11 @@ export function createSession(options: SessionOptions): Session {
     wake: () => link.wake(),
     close: async () => {
       isClosed = true
-      clearLongTimeout(clock, heartbeat)
       requests.fail(closedError())
       await link.close()
     },
   }
 }
-
-export const closedError = (): ConnectionError => new ConnectionError('CLIENT_CLOSED', 'The client was closed.')
 
 function refusedBy({ error }: LinkEnd): TaskServerError {
   return new TaskServerError('UNAUTHORIZED', `The server refused the connection. ${error.message}`)

@@ -1,59 +1,59 @@
-/** The typed client of a task server: submits command tasks, watches them to their end, lists and cancels them. */
+/** The typed client of a task server: submits, watches, lists and cancels command tasks. */
 import { systemClock, type Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
 import type { ClientMessageInput } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
 import { instanceListSchema, type InstanceSummary } from '../protocol/rest.js'
-import { TaskServerError } from './client-errors.js'
+import { closedError, TaskServerError } from './client-errors.js'
 import { parseEndpoints } from './endpoints.js'
 import { createFeeds } from './feeds.js'
 import type { FetchLike, SocketConstructor } from './platform.js'
 import { createReconnection, type ReconnectOptions } from './reconnection.js'
 import type { AnswerOf, Request } from './requests.js'
 import { callRest } from './rest.js'
-import { closedError, createSession, type TaskEvent } from './session.js'
+import { createSession, type TaskEvent } from './session.js'
 import { createWatchQueue } from './watch-queue.js'
 
-/** Options of `createTaskClient`. All durations in ms. */
+/** Options of `createTaskClient`. */
 export interface TaskClientOptions {
-  /** The server: its HTTP port (`http://127.0.0.1:3300`), or its client socket (`ws://127.0.0.1:3400`). */
+  /** The HTTP URL of the server (`http://127.0.0.1:3300`), or the URL of its client socket (`ws://127.0.0.1:3400`). */
   readonly url: string
-  /** Sent as the bearer token, and as the first message of a socket that asks for one. */
+  /** The bearer token; on a socket it is sent in an `authenticate` message. */
   readonly token?: string
   /** Default: the platform's. */
   readonly fetch?: FetchLike
-  /** Default: the platform's, or that of `ws` where there is none. */
+  /** Default: the platform's, or that of `ws` in Node 20. */
   readonly WebSocket?: SocketConstructor
   /** Default: the platform's. */
   readonly clock?: Clock
-  /** How a lost connection is made again; false: it is not. */
+  /** The back-off of reconnections; `false` turns reconnection off. */
   readonly reconnect?: ReconnectOptions | false
-  /** How long a request may wait for a connection and an answer, in ms. Default 30000. */
+  /** The time limit of a request, including the wait for a connection, in ms. Default 30000. */
   readonly requestTimeoutMs?: number
-  /** After how long a silence, in ms, a server is asked for a sign of life while a task is watched. Default 30000. */
+  /** While a task is watched, the silence after which the client checks that the server answers, in ms. Default 30000. */
   readonly heartbeatMs?: number
-  /** How many unread events a watch keeps; then the oldest progress messages go. Default 1000. */
+  /** The most unread events of a watch; then the oldest progress messages are dropped. Default 1000. */
   readonly maxBuffered?: number
 }
 
-/** A task as it is submitted. */
+/** A task to submit. */
 export type TaskSubmission = Omit<TaskSubmitMessage, 'type'>
 
-/** Which tasks to list. */
+/** Options of `TaskClient.list`. */
 export interface TaskListOptions {
   /** Only tasks of this instance. */
   readonly instanceId?: string
-  /** Only tasks that stand so. */
+  /** Only tasks with this status. */
   readonly status?: TaskStatus
-  /** The most tasks of a page. */
+  /** The page size. Default: the server's. */
   readonly limit?: number
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string
 }
 
 /** One page of tasks, newest first. */
 export interface TaskPage {
-  /** At most `limit` of them. */
+  /** At most `limit` tasks. */
   readonly tasks: readonly TaskSummary[]
   /** Absent on the last page. */
   readonly nextCursor?: string
@@ -61,40 +61,42 @@ export interface TaskPage {
 
 /** Options of `TaskClient.watch`. */
 export interface WatchOptions {
-  /** Ends the watch: the iteration throws the signal's reason. */
+  /** Aborts the watch: the iteration throws the signal's reason. */
   readonly signal?: AbortSignal
-  /** Told how the task stands when the watch begins, and after each reconnection: progress may have been missed by then. */
+  /** Called with the task at the start and after each reconnection, when progress may have been missed. */
   readonly onSnapshot?: (task: Task) => void
 }
 
-/** Every method rejects with an `AgentTasksError`: `TaskServerError` with the server's code, or `ConnectionError`. */
+/** A client of a task server. Methods reject with `TaskServerError`, which has the server's code, or with `ConnectionError`. */
 export interface TaskClient {
-  /** Queues a task. `queuePosition` counts from 1 among the tasks of its instance that have not ended. */
+  /** Submits a task. `queuePosition` counts from 1 among the tasks of its instance that have not ended. */
   submit(task: TaskSubmission): Promise<{ taskId: string; queuePosition: number }>
   /**
-   * The events of a task, up to and with its `task_complete`, across reconnections. The watch begins with the iteration,
-   * and leaving the iteration ends it. Begun right after `submit`, it misses nothing.
+   * Iterates over the events of a task, across reconnections, up to and including its `task_complete`. The watch starts with the
+   * iteration and ends when the loop is left. Started right after `submit`, it gets all events.
    *
-   * A consumer that falls behind, and a lost connection, may cost progress messages, never the `task_complete`.
-   * @throws while iterating: TaskExpiredError (`TASK_EXPIRED`) when the server knew the task and no longer does,
-   *   TaskServerError (`TASK_NOT_FOUND`) when it never did, ConnectionError
+   * A slow consumer or a lost connection may miss progress messages, never the `task_complete`.
+   * @throws while iterating: TaskExpiredError when the server no longer has the task, TaskServerError (`TASK_NOT_FOUND`) when it
+   *   never had it, ConnectionError
    */
   watch(taskId: string, options?: WatchOptions): AsyncIterable<TaskEvent, undefined>
   /** One page of tasks, newest first. */
   list(options?: TaskListOptions): Promise<TaskPage>
-  /** A task, whole; undefined when the server does not know it. */
+  /** A task with its commands; undefined when the server does not have it. */
   get(taskId: string): Promise<Task | undefined>
-  /** Ends a task. False when it had ended; rejects with `TASK_NOT_FOUND` when the server does not know it. */
+  /** Cancels a task. Resolves with false when it had ended; rejects with `TASK_NOT_FOUND` when the server does not have it. */
   cancel(taskId: string): Promise<boolean>
-  /** What can run commands. */
+  /** The instances that can run commands. */
   instances(): Promise<readonly InstanceSummary[]>
-  /** Ends every watch and request (`CLIENT_CLOSED`) and resolves when the connection is gone. */
+  /** Fails all watches and requests with `CLIENT_CLOSED`; resolves when the connection is closed. */
   close(): Promise<void>
+  /** The same as `close()`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * Makes a client. It connects when it is first used, and connects again while something waits for an answer or an event.
- * @throws InvalidInputError for a URL that is none; InvalidSettingError for another option out of its range
+ * Creates a client. It connects on first use, and reconnects while a request or a watch needs it.
+ * @throws InvalidInputError for an invalid URL; InvalidSettingError for an option out of range
  */
 export function createTaskClient(options: TaskClientOptions): TaskClient {
   const { token, fetch, clock = systemClock } = options
@@ -110,7 +112,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     reconnection: createReconnection(options.reconnect),
     requestTimeoutMs: atLeastOne('requestTimeoutMs', options.requestTimeoutMs ?? 30_000),
     heartbeatMs: atLeastOne('heartbeatMs', options.heartbeatMs ?? 30_000),
-    onEvent: (event) => feeds.tell(event),
+    onEvent: (event) => feeds.push(event),
     onReady: () => feeds.resume(),
     onGivenUp: (error) => feeds.fail(error),
     watchedTask: () => feeds.watchedTask(),
@@ -132,13 +134,19 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     })
   }
 
+  async function close(): Promise<void> {
+    if (!closing.signal.aborted) closing.abort(closedError())
+    feeds.close(closedError())
+    await session.close()
+  }
+
   return {
     submit: (task) =>
       ask(
         { message: { ...task, type: 'task_submit' }, answer: 'task_submit_response', isRepeatable: false },
-        ({ taskId, queuePosition, code = 'REJECTED', error = 'The server took no task.' }) => {
+        ({ taskId, queuePosition, code = 'REJECTED', error = 'The server rejected the task.' }) => {
           if (taskId === undefined || queuePosition === undefined) throw new TaskServerError(code, error)
-          // In the step that reads the answer: the first event may be in the very next frame.
+          // Before the next frame is read: it may have the first event.
           feeds.adopt(taskId)
           return { taskId, queuePosition }
         },
@@ -193,15 +201,12 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       return (await callRest(rest, '/instances', instanceListSchema)).instances
     },
 
-    close: async () => {
-      if (!closing.signal.aborted) closing.abort(closedError())
-      feeds.close(closedError())
-      await session.close()
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
-/** A callback of the caller whose exception ends its own watch and harms nobody else. */
+/** `onSnapshot` whose exception fails its own watch alone. */
 function isolated(onSnapshot: (task: Task) => void, onError: (error: unknown) => void) {
   return (task: Task): void => {
     try {

@@ -1,6 +1,6 @@
 /**
- * What a watch has been told and its consumer has not read: an async iterator that never makes its source wait. A consumer
- * that falls behind loses the oldest progress messages, never the `task_complete` (S7).
+ * The unread events of a watch, as an async iterator without back-pressure. A consumer that falls behind loses the oldest progress
+ * messages, never the `task_complete` (S7).
  */
 import type { TaskEvent } from './session.js'
 
@@ -8,7 +8,7 @@ export interface WatchQueue {
   readonly iterator: AsyncIterableIterator<TaskEvent, undefined>
   /** Adds an event; after `task_complete` the iteration ends. */
   push(event: TaskEvent): void
-  /** Ends the iteration with an error: after what was pushed, or at once. */
+  /** Ends the iteration with an error: after the pushed events, or at once. */
   fail(error: unknown, isAtOnce?: boolean): void
 }
 
@@ -20,8 +20,8 @@ interface Reader {
 const DONE: IteratorResult<TaskEvent, undefined> = { done: true, value: undefined }
 
 /**
- * @param maxBuffered how many unread events are kept
- * @param ends `onEnd` is called once, when nothing more will be taken from the source; `onRead` when nothing is left to read
+ * @param maxBuffered the most unread events
+ * @param ends `onEnd` is called once, when no more events are accepted; `onRead` when all have been read
  */
 export function createWatchQueue(
   maxBuffered: number,
@@ -38,7 +38,7 @@ export function createWatchQueue(
     onEnd()
   }
 
-  /** Answers those who wait, as far as there is an answer. */
+  /** Settles waiting readers. */
   function serve(): void {
     for (let reader = readers[0]; reader !== undefined; reader = readers[0]) {
       const event = events.shift()
@@ -52,7 +52,7 @@ export function createWatchQueue(
       if (failure === undefined) reader.resolve(DONE)
       else {
         reader.reject(failure.error)
-        // An iteration fails once; after that it is over.
+        // An async iterator rejects once, then it is done.
         failure = undefined
       }
     }
@@ -80,7 +80,7 @@ export function createWatchQueue(
     push: (event) => {
       if (isEnded) return
       if (event.type === 'task_complete') end()
-      // The complete is the last: what is dropped here is progress.
+      // `task_complete` is always the last event, so this one is progress.
       else if (events.length >= maxBuffered) events.shift()
       events.push(event)
       serve()

@@ -1,6 +1,6 @@
 /**
- * The calls that a remote worker is running. Each is answered once, with a result or an error, when its tool has really
- * ended; a call whose connection is gone is aborted, and its answer is nobody's.
+ * The running calls of a worker. Each is answered once, with a result or an error, when its tool has settled. When the connection
+ * is lost its calls are aborted, and not answered.
  */
 import { describeFailure } from '../protocol/outcomes.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
@@ -13,10 +13,10 @@ type ToolCancelMessage = Extract<ServerToWorkerMessage, { type: 'tool_cancel' }>
 
 export interface WorkerCallsOptions {
   readonly tools: ReadonlyMap<string, WorkerTool>
-  /** The largest frame that the server takes, in bytes. */
+  /** The largest frame that the server accepts, in bytes. */
   readonly maxFrameBytes: number
   readonly send: (message: WorkerMessage) => void
-  /** Told of exceptions in abort listeners. Does not throw. */
+  /** Called with exceptions of abort listeners. Must not throw. */
   readonly report: (error: unknown) => void
 }
 
@@ -27,8 +27,8 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
     const { length } = new TextEncoder().encode(JSON.stringify(message))
     if (length <= maxFrameBytes) send(message)
     else if (message.type === 'tool_result') {
-      // The server would end the whole connection for a frame that is too large.
-      const text = `The result has ${length} bytes, more than the ${maxFrameBytes} that a frame may have.`
+      // The server closes the connection when a frame is too large.
+      const text = `The result has ${length} bytes; a frame may have ${maxFrameBytes}.`
       send({ type: 'tool_error', callId: message.callId, code: 'RESULT_TOO_LARGE', message: text })
     }
   }
@@ -41,7 +41,7 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
     const { callId, name, taskId, commandId } = call
     if (running.has(callId)) return
     const controller = new AbortController()
-    // One that throws would end the worker's process.
+    // A listener that throws would end the worker's process.
     isolateAbortListeners(controller.signal, report)
     running.set(callId, controller)
     const isRunning = (): boolean => running.get(callId) === controller
@@ -51,9 +51,9 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
         answer({ type: 'tool_error', callId, code: JSON_RPC.unknownTool, message: `Unknown tool: ${name}` })
         return
       }
-      const progress = (told: number | WorkerProgress): void => {
+      const progress = (made: number | WorkerProgress): void => {
         if (isRunning()) {
-          answer({ type: 'tool_progress', callId, ...(typeof told === 'number' ? { progress: told } : told) })
+          answer({ type: 'tool_progress', callId, ...(typeof made === 'number' ? { progress: made } : made) })
         }
       }
       const { signal } = controller
@@ -69,16 +69,16 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
   }
 
   return {
-    /** How many run. */
+    /** The number of running calls. */
     get size(): number {
       return running.size
     },
     start: (call: ToolCallMessage): void => void run(call),
-    cancel({ callId, reason = 'The call was given up.' }: ToolCancelMessage): void {
+    cancel({ callId, reason = 'The call was cancelled.' }: ToolCancelMessage): void {
       const controller = running.get(callId)
       if (controller !== undefined) abort(controller, reason)
     },
-    /** The connection that asked is gone: nobody waits for an answer. */
+    /** Aborts all calls without answering them: their connection is closed. */
     abandon(reason: string): void {
       const controllers = [...running.values()]
       running.clear()

@@ -1,11 +1,11 @@
-/** Slash commands as plain data: any host can bind them to its own prompt. */
+/** Slash commands as plain objects, which any host can bind to its prompt. */
 import { describeFailure } from '../protocol/outcomes.js'
 
-/** What a command says to the person who typed it. */
+/** The output of a command. */
 export interface CommandResult {
-  /** Whether it did what it was asked to. */
+  /** `error` when the command failed. */
   readonly type: 'info' | 'error'
-  /** What to show. */
+  /** The text to show. */
   readonly text: string
 }
 
@@ -13,17 +13,17 @@ export interface CommandResult {
 export interface SlashCommand {
   /** Without the slash. */
   readonly name: string
-  /** What it does, for the person who types. */
+  /** What it does, for the user. */
   readonly description: string
-  /** Commands that follow its name. */
+  /** Its subcommands. */
   readonly subcommands?: readonly SlashCommand[]
-  /** Runs with what was typed after the name. Never throws. */
+  /** Runs the command with the text after its name. Never throws. */
   run(args: string): CommandResult
-  /** What the last word of `args` could become: names of subcommands, or ids. Never throws. */
+  /** Completions of the last word of `args`: names of subcommands, or ids. Never throws. */
   complete(args: string): string[]
 }
 
-/** What a command without subcommands is made of. */
+/** A command without subcommands. */
 export interface CommandDefinition {
   readonly name: string
   readonly description: string
@@ -31,7 +31,7 @@ export interface CommandDefinition {
   readonly complete?: (partial: string) => string[]
 }
 
-/** A command that takes its arguments itself. */
+/** Creates a command without subcommands. */
 export function defineCommand({ name, description, run, complete }: CommandDefinition): SlashCommand {
   return {
     name,
@@ -53,7 +53,7 @@ export function defineCommand({ name, description, run, complete }: CommandDefin
   }
 }
 
-/** A command that hands its arguments to a subcommand; without arguments it runs `fallback`. */
+/** Creates a command with subcommands; without arguments it runs `fallback`. */
 export function groupCommands(group: {
   readonly name: string
   readonly description: string
@@ -82,15 +82,15 @@ export function groupCommands(group: {
 }
 
 /**
- * Runs what a person typed, as in `/task end abc`.
- * @returns undefined for a line that is none of these commands
+ * Runs a line such as `/task end abc`.
+ * @returns undefined when the line is none of these commands
  */
 export function runCommandLine(commands: readonly SlashCommand[], line: string): CommandResult | undefined {
   const [command, args] = parseLine(commands, line)
   return command?.run(args)
 }
 
-/** What the last word of a line could become; nothing for a line that is none of these commands. */
+/** Completions of the last word of a line; none when the line is none of these commands. */
 export function completeCommandLine(commands: readonly SlashCommand[], line: string): string[] {
   const [command, args] = parseLine(commands, line)
   return command?.complete(args) ?? []
@@ -101,7 +101,7 @@ function parseLine(commands: readonly SlashCommand[], line: string): [SlashComma
   return [commands.find(({ name }) => word === `/${name}`), rest]
 }
 
-/** The first word, what follows it, and whether anything can still be added to the word. */
+/** The first word, the rest, and whether the word is followed by white space. */
 function splitWord(text: string): [word: string, rest: string, isFinished: boolean] {
   const [, word = '', gap = '', rest = ''] = /^\s*(\S*)(\s*)([^]*)$/.exec(text) ?? []
   return [word, rest, gap !== '']

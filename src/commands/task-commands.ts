@@ -1,4 +1,4 @@
-/** The slash commands /tasks and /task: a person lists background tasks and ends them (seed 001). */
+/** The slash commands /tasks and /task, which list and end background tasks. */
 import { previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -8,16 +8,16 @@ import { defineCommand, groupCommands, type CommandResult, type SlashCommand } f
 
 /** Options of `createTaskCommands`. */
 export interface TaskCommandsOptions {
-  /** Where the tasks are; asked at every command. */
+  /** Returns the manager; called for each command. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** Restricts the commands to this owner's tasks. Default: everyone's. */
+  /** Restricts the commands to the tasks of this owner. Default: all tasks. */
   readonly owner?: string
 }
 
 const GOAL_PREVIEW_CHARS = 40
 const END_USAGE = 'Usage: /task end <task_id>'
 
-/** Makes `/tasks` (and `/tasks list`), and `/task` with `list` and `end <task_id>`. */
+/** Creates `/tasks` and `/tasks list`, `/task list`, and `/task end <task_id>`. */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
   const list = defineCommand({
     name: 'list',
@@ -77,7 +77,7 @@ function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix
     : { type: 'error', text: `Task ${id} is already ${status}.` }
 }
 
-/** Short ids, or the whole of one where more than its short id was typed. */
+/** Short ids; the whole id when more than its short id was typed. */
 function runningIds({ getAsyncTaskManager, owner }: TaskCommandsOptions, partial: string): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)

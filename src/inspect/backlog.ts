@@ -1,10 +1,10 @@
-/** A queue that never grows beyond its bounds: the oldest is dropped, and counted. */
+/** A bounded queue: when it is full, the oldest item is dropped and counted. */
 export class Backlog<Item> {
   readonly #most: number
   readonly #mostChars: number
   readonly #charsOf: (item: Item) => number
   #items: (Item | undefined)[] = []
-  /** Where the queue begins: taking from the front must not move the rest. */
+  /** The index of the first item: taking it must not move the rest. */
   #head = 0
   #chars = 0
   #dropped = 0

@@ -1,6 +1,6 @@
 /**
- * Takes XState's inspection events as they come, and makes messages of them later. Taking one is a few assignments, so that what
- * the actors do is not slowed by what is shown of it.
+ * Records XState's inspection events as they come, and builds messages from them later. Recording one costs a few assignments, so
+ * that the inspector does not slow the actors down.
  */
 import type { ActorRefLike, InspectionEvent } from 'xstate'
 import { FORMAT_VERSION, type InspectionMessage } from './messages.js'
@@ -10,31 +10,41 @@ import { toShownValue } from './shown-value.js'
 
 type ShownEvent = Extract<InspectionEvent, { type: '@xstate.actor' | '@xstate.event' | '@xstate.snapshot' }>
 
-/** An inspection event that waits to be made a message. */
+/** An inspection event of which no message was built yet. */
 export interface Captured {
   readonly event: ShownEvent
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** How a new actor began: XState tells of the actor before that is known. */
+  /** The first snapshot of a new actor: `@xstate.actor` comes before the actor has one. */
   first?: unknown
 }
 
-/** @returns what takes an event in; undefined for one that the format has no message for, such as a microstep */
-export function createCapture(now: () => number): (event: InspectionEvent) => Captured | undefined {
-  const beginning = new WeakMap<ActorRefLike, Captured>()
+/** @returns a function that records an event; it returns undefined for one that has no message, such as a microstep */
+export function createCapture(now: () => number, sessions: Sessions): (event: InspectionEvent) => Captured | undefined {
+  const created = new WeakMap<ActorRefLike, Captured>()
   return (event) => {
-    if (event.type === '@xstate.actor') {
-      const captured: Captured = { event, at: now() }
-      beginning.set(event.actorRef, captured)
-      return captured
+    switch (event.type) {
+      case '@xstate.actor': {
+        const captured: Captured = { event, at: now() }
+        created.set(event.actorRef, captured)
+        return captured
+      }
+      case '@xstate.event':
+        // An actor is started by its parent, which is the source of its first event.
+        if (isInit(event)) sessions.setParent(event.actorRef, event.sourceRef)
+        return { event, at: now() }
+      case '@xstate.snapshot': {
+        const captured = isInit(event) ? created.get(event.actorRef) : undefined
+        if (captured !== undefined) captured.first = event.snapshot
+        return { event, at: now() }
+      }
+      default:
+        return undefined
     }
-    if (event.type === '@xstate.event') return { event, at: now() }
-    if (event.type !== '@xstate.snapshot') return undefined
-    const made = event.event.type === 'xstate.init' ? beginning.get(event.actorRef) : undefined
-    if (made !== undefined) made.first = event.snapshot
-    return { event, at: now() }
   }
 }
+
+const isInit = ({ event }: Extract<ShownEvent, { event: unknown }>): boolean => event.type === 'xstate.init'
 
 /** @throws what `redact` throws */
 export function toMessage(
@@ -64,6 +74,6 @@ export function toMessage(
   }
 }
 
-/** In an event a function is left out, in a snapshot it is shown by its name: so does `@statelyai/inspect`. */
+/** Like `@statelyai/inspect`: functions are left out of events and shown by name in snapshots. */
 const showEvent = (event: unknown, redact: Redact): unknown =>
   toShownValue('event', event, (key, value) => (typeof value === 'function' ? undefined : redact(key, value)))

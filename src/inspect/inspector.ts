@@ -1,88 +1,34 @@
 /**
- * The inspector: shows a viewer what the actors do, and never gets in their way.
+ * The inspector: shows a viewer what the actors do, without slowing them down or failing them.
  *
- * N1  What it is told of it takes in with a few assignments; messages are made later, some at a time, between other work.
- * N2  What waits is bounded, whatever the viewer does: the oldest is dropped and counted.
- * N3  Whatever is thrown, by `filter`, `redact` or an event that cannot be read, costs that one message, and is counted.
+ * N1  Recording an event takes a few assignments; messages are built later, in batches, between other work.
+ * N2  The backlog is bounded, whatever the viewer does: the oldest message is dropped and counted.
+ * N3  An exception of `filter` or `redact`, or an event that cannot be read, costs one message, and is counted.
  * N4  A message whose redaction failed is not sent.
- * N5  A viewer hears of an actor before it hears anything else of it, on every connection; and of its parent before that.
- * N6  It keeps no process alive, except during `close`, which ends after its time limit at the latest.
+ * N5  On every connection an actor's `@xstate.actor` message comes before its other messages, and its parent's before that.
+ * N6  It does not keep a process alive, except during `close`, which is limited in time.
  */
-import type { InspectionEvent } from 'xstate'
 import { systemClock, type Clock } from '../clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import { Backlog } from './backlog.js'
 import { createCapture, toMessage, type Captured } from './capture.js'
-import { setIdleTimeout } from './idle-timer.js'
+import { idleClock } from './idle-clock.js'
+import type { Inspector, InspectorCloseOptions, InspectorErrorSource, InspectorOptions } from './inspector-types.js'
 import type { InspectionMessage } from './messages.js'
-import { toRedact, type Redact } from './redaction.js'
+import { toRedact } from './redaction.js'
 import { createRelayTransport } from './relay.js'
 import { actorMessage, createSessions, type Session } from './sessions.js'
 import type { Transport, TransportEvents } from './transport.js'
 import { createViewerTransport } from './viewer-window.js'
 
-/** What went wrong: a callback threw, an event could not be shown, or there is no connection. */
-export type InspectorErrorSource = 'filter' | 'redact' | 'connection'
-
-/** Options of `createInspector`. */
-export interface InspectorOptions {
-  /**
-   * Where the viewer is: the `ws:` or `wss:` URL of a relay, or, in a browser, the `http:` or `https:` URL of the viewer itself, which is
-   * opened in a window. Default `ws://localhost:8080`, where the relay of `@statelyai/inspect/server` listens.
-   */
-  readonly url?: string
-  /** Whether to send a message. It is given the message as it would be sent, redacted. Default: all are sent. */
-  readonly filter?: (message: InspectionMessage) => boolean
-  /**
-   * What is left out: true for prompts, outputs, the words of errors, and secrets; false for nothing; or a function that is asked about
-   * each field (`redactByDefault` is the one behind `true`). Default true.
-   */
-  readonly redact?: boolean | Redact
-  /** How many messages may wait for the viewer; older ones are dropped and counted. Default 5000. */
-  readonly maxBuffered?: number
-  /** Told of the first failure of each kind; of a lost connection, once each time it is lost. Default: `console.error`. */
-  readonly onError?: (error: unknown, source: InspectorErrorSource) => void
-  /** Drives its timers and timestamps. Default: the platform's. */
-  readonly clock?: Clock
-}
-
-/** What became of the messages so far. */
-export interface InspectorStats {
-  /** Whether the relay is there. */
-  readonly isConnected: boolean
-  /** Given to the connection. */
-  readonly sent: number
-  /** Waiting to be sent. */
-  readonly buffered: number
-  /** Not sent, as too much was waiting already, or because of `close`. */
-  readonly dropped: number
-  /** Not sent, as `filter` said so. */
-  readonly filtered: number
-  /** Not sent, as `filter` or `redact` threw, or the event could not be read. */
-  readonly failed: number
-}
-
-/** Shows a viewer what actors do. Pass it as the option `inspect`, also to XState's own `createActor`. */
-export interface Inspector {
-  /** Takes one inspection event in. Never throws and never waits. */
-  readonly next: (event: InspectionEvent) => void
-  /** How it stands now. */
-  readonly stats: InspectorStats
-  /**
-   * Sends what is waiting and ends the connection. Later events are ignored; calling it again waits for the same end.
-   * @param options.timeoutMs how long that may take, in ms; then what is left is dropped. Default 1000.
-   */
-  readonly close: (options?: { readonly timeoutMs?: number }) => Promise<void>
-}
-
-/** How many messages are made or sent before other work gets its turn. */
+/** How many messages are built or sent before other work gets its turn. */
 const BATCH = 100
 
-/** How often a connection that can take nothing is looked at again, in ms. */
+/** The interval at which a connection that is full is checked, in ms. */
 const FULL_MS = 50
 
-/** How often `close` looks whether all has been sent, in ms. */
+/** The interval at which `close` checks whether all has been sent, in ms. */
 const DRAIN_MS = 5
 
 /** The most text that waits, in characters. */
@@ -91,13 +37,14 @@ const MOST_CHARS = 8 * 1024 * 1024
 interface Waiting {
   readonly session: Session
   readonly text: string
-  readonly isActor: boolean
+  /** What an `@xstate.actor` message says of the parent; undefined for other messages. */
+  readonly introduces: { readonly parentId: string | undefined } | undefined
 }
 
 /**
- * Connects to a viewer of Stately's; the connection may come later, and may be lost and found again.
- * @returns what to pass as `inspect` to managers, `createAgentTasks` and `startTaskServer`
- * @throws InvalidSettingError, InvalidInputError for options that do not fit
+ * Creates an inspector for Stately's viewer. It connects in the background, and reconnects when the connection is lost.
+ * @returns the value for `inspect` of managers, `createAgentTasks` and `startTaskServer`
+ * @throws InvalidSettingError, InvalidInputError for an invalid option
  */
 export function createInspector(options: InspectorOptions = {}): Inspector {
   const { url = 'ws://localhost:8080', filter, maxBuffered = 5000, clock = systemClock } = options
@@ -109,23 +56,25 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   if (!Number.isInteger(maxBuffered) || maxBuffered < 1) {
     throw new InvalidSettingError('maxBuffered', maxBuffered, 'an integer >= 1')
   }
-  const capture = createCapture(() => clock.now())
+  const idle = idleClock(clock)
   const sessions = createSessions(redact)
+  const capture = createCapture(() => clock.now(), sessions)
   const captured = new Backlog<Captured>(maxBuffered, Infinity, () => 0)
   const waiting = new Backlog<Waiting>(maxBuffered, MOST_CHARS, ({ text }) => text.length)
   const reported = new Set<InspectorErrorSource>()
   let connection = 0
-  let untold: Session[] = []
+  /** Actors that are live on a new connection. */
+  let unsent: Session[] = []
   let sent = 0
   let failed = 0
   let filtered = 0
   let abandoned = 0
-  let cancelPump: (() => void) | undefined
+  let pumpTimer: unknown
   let closing: Promise<void> | undefined
   let isClosed = false
 
   const report = (error: unknown, source: InspectorErrorSource): void => {
-    // Reporting is the last resort.
+    // There is nothing left to report an exception of `onError` to.
     callIsolated(
       (): unknown => onError(error, source),
       () => undefined,
@@ -140,13 +89,13 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   const transport = openTransport(url, clock, {
     onOpen: () => {
       connection += 1
-      untold = [...sessions.live()]
+      unsent = [...sessions.live()]
       pumpSoon(0)
     },
     onDown: (error) => report(error, 'connection'),
   })
 
-  /** The text of a message, unless it is not to be sent. */
+  /** The text of a message; undefined when it is filtered out. */
   function encode(message: InspectionMessage): string | undefined {
     try {
       if (filter === undefined || filter(message)) return JSON.stringify(message)
@@ -161,7 +110,8 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     try {
       const { message, session } = toMessage(event, sessions, redact)
       const text = encode(message)
-      if (text !== undefined) waiting.add({ session, text, isActor: message.type === '@xstate.actor' })
+      const introduces = message.type === '@xstate.actor' ? message : undefined
+      if (text !== undefined) waiting.add({ session, text, introduces })
     } catch (error) {
       reportFirst(error, 'redact')
     }
@@ -172,23 +122,26 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     sent += 1
   }
 
-  /** Tells of an actor, and of those above it, unless this connection has been told. */
-  function tell(session: Session): void {
-    if (session.toldOn === connection) return
-    if (session.parent !== undefined) tell(session.parent)
-    session.toldOn = connection
+  /** Sends the `@xstate.actor` messages of an actor and its ancestors, unless this connection has had them. */
+  function introduce(session: Session): void {
+    if (session.introducedOn === connection) return
+    if (session.parent !== undefined) introduce(session.parent)
+    session.introducedOn = connection
     const text = encode(actorMessage(session))
     if (text !== undefined) send(text)
   }
 
-  function sendWaiting({ session, text, isActor }: Waiting): void {
-    if (isActor && session.parent !== undefined) tell(session.parent)
-    if (isActor) session.toldOn = connection
-    else tell(session)
+  function sendWaiting({ session, text, introduces }: Waiting): void {
+    if (introduces === undefined) introduce(session)
+    else {
+      if (session.parent !== undefined) introduce(session.parent)
+      // Built before the actor was started, the message lacks the parent: it is sent again before the actor's next one.
+      if (introduces.parentId === session.parent?.sessionId) session.introducedOn = connection
+    }
     send(text)
   }
 
-  /** Does some of what there is to do; returns whether there is more that can be done now. */
+  /** Builds and sends one batch; returns whether more can be done now. */
   function pump(): boolean {
     for (let count = 0; count < BATCH; count += 1) {
       const event = captured.take()
@@ -198,28 +151,24 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     for (let count = 0; count < BATCH && transport.canTake; count += 1) {
       const next = waiting.take()
       if (next !== undefined) sendWaiting(next)
-      // Actors that have nothing new to tell are part of the tree all the same.
-      else if (untold.length > 0) tell(untold.shift() as Session)
+      // Actors without a new event belong to the tree as well.
+      else if (unsent.length > 0) introduce(unsent.shift() as Session)
       else break
     }
     return captured.size > 0 || (hasUnsent() && transport.canTake)
   }
 
-  const hasUnsent = (): boolean => waiting.size > 0 || (untold.length > 0 && connection > 0)
+  const hasUnsent = (): boolean => waiting.size > 0 || (unsent.length > 0 && connection > 0)
 
   function pumpSoon(ms: number): void {
     if (isClosed) return
-    cancelPump ??= setIdleTimeout(
-      clock,
-      () => {
-        cancelPump = undefined
-        const hasMore = pump()
-        // Without a connection nothing can be sent; when there is one, it says so.
-        if (hasMore) pumpSoon(0)
-        else if (hasUnsent() && connection > 0) pumpSoon(FULL_MS)
-      },
-      ms,
-    )
+    pumpTimer ??= idle.setTimeout(() => {
+      pumpTimer = undefined
+      const hasMore = pump()
+      // Without a connection there is nothing to do until `onOpen`.
+      if (hasMore) pumpSoon(0)
+      else if (hasUnsent() && connection > 0) pumpSoon(FULL_MS)
+    }, ms)
   }
 
   async function end(timeoutMs: number): Promise<void> {
@@ -227,16 +176,21 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     const isOver = (): boolean => captured.size === 0 && !hasUnsent() && transport.isDrained
     for (;;) {
       const hasMore = pump()
-      // Nobody waits for a relay that is not there.
+      // A relay that is down may never come back.
       if (isOver() || transport.state === 'down' || clock.now() >= deadline) break
       await new Promise<void>((resolve) => clock.setTimeout(resolve, hasMore ? 0 : DRAIN_MS))
     }
     isClosed = true
-    cancelPump?.()
+    clock.clearTimeout(pumpTimer)
     abandoned = captured.size + waiting.size
     captured.clear()
     waiting.clear()
     await transport.close()
+  }
+
+  function close({ timeoutMs = 1000 }: InspectorCloseOptions = {}): Promise<void> {
+    closing ??= end(timeoutMs)
+    return closing
   }
 
   return {
@@ -248,7 +202,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
         captured.add(taken)
         pumpSoon(0)
       } catch (error) {
-        // Whatever was passed in was no inspection event.
+        // The argument was not an inspection event.
         reportFirst(error, 'redact')
       }
     },
@@ -262,11 +216,12 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
         failed,
       }
     },
-    close: ({ timeoutMs = 1000 } = {}) => (closing ??= end(timeoutMs)),
+    close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }
 
-/** @throws InvalidSettingError for what is no URL, or one of another kind */
+/** @throws InvalidSettingError for an invalid URL, or one of another protocol */
 function openTransport(url: string, clock: Clock, events: TransportEvents): Transport {
   switch (URL.canParse(url) ? new URL(url).protocol : undefined) {
     case 'ws:':

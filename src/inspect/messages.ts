@@ -1,53 +1,53 @@
 /**
- * Stately's message format, as `@statelyai/inspect` 0.7 writes and reads it. The types are written out so that the package's own
- * declarations are not needed to use ours; a test holds them to those and to what that package sends.
+ * Stately's message format, as `@statelyai/inspect` 0.7 writes and reads it. The types are written out so that ours need no
+ * declarations of that optional package; a test compares them with its types and its messages.
  */
 
-/** The version of the format, which every message names: that of the `@statelyai/inspect` it was compared with. */
+/** The version in every message: that of the `@statelyai/inspect` which the format was compared with. */
 export const FORMAT_VERSION = '0.7.2'
 
 interface MessageFields {
-  /** The root of the actor's system. */
+  /** The `sessionId` of the root of the actor's system. */
   readonly rootId: string
-  /** Names the actor; unique in its process. */
+  /** Identifies the actor in its process. */
   readonly sessionId: string
-  /** Milliseconds since the epoch, as text: when it happened. */
+  /** The time of the event, in milliseconds since the epoch, as text. */
   readonly createdAt: string
-  /** Always null: the format has a place for it, and nobody fills it. */
+  /** Always null: the format has the field and does not use it. */
   readonly id: null
   /** `FORMAT_VERSION`. */
   readonly _version: string
 }
 
-/** An actor was made. */
+/** An actor was created. */
 export interface ActorMessage extends MessageFields {
-  /** What kind of message this is. */
+  /** The kind of message. */
   readonly type: '@xstate.actor'
-  /** The id that it was made with. */
+  /** The id of the actor. */
   readonly name: string
-  /** The `sessionId` of the actor that made it; undefined for a root. */
+  /** The `sessionId` of the parent; undefined for a root, and before the actor is started. */
   readonly parentId: string | undefined
-  /** The machine's configuration as JSON text: what the viewer draws. */
+  /** The machine's configuration as JSON text, from which the viewer draws the chart. */
   readonly definition: string
-  /** How the actor began, or how it stands when it is told of again. */
+  /** The first snapshot; the latest when the message is repeated. */
   readonly snapshot: unknown
 }
 
 /** An event was sent to an actor. */
 export interface EventMessage extends MessageFields {
-  /** What kind of message this is. */
+  /** The kind of message. */
   readonly type: '@xstate.event'
-  /** The actor that sent it; undefined for the world outside. */
+  /** The `sessionId` of the sender; undefined when no actor sent it. */
   readonly sourceId: string | undefined
   /** The event, redacted. */
   readonly event: unknown
 }
 
-/** What an actor was after an event. */
+/** The snapshot of an actor after an event. */
 export interface SnapshotMessage extends MessageFields {
-  /** What kind of message this is. */
+  /** The kind of message. */
   readonly type: '@xstate.snapshot'
-  /** The event that brought it there, redacted. */
+  /** The event that led to it, redacted. */
   readonly event: unknown
   /** Its status, value and context, redacted. */
   readonly snapshot: unknown

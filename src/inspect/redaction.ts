@@ -1,18 +1,18 @@
-/** What is not shown unless it is asked for: what people and models wrote, what runs gave back, and secrets. */
+/** What is left out by default: text that people and models wrote, outputs of runs, and secrets. */
 import { InvalidInputError } from '../errors.js'
 
-/** What stands where something was left out. */
+/** The replacement for a value that is left out. */
 export const REDACTED = '[redacted]'
 
 /**
- * Decides on one field of an event, a context or an output.
- * @param key the field's name; for an element of a list, the list's
- * @param value its value as it is; what is returned unchanged and is an object is looked into, field by field
- * @returns what to show in its place
+ * Redacts one field of an event, a context or an output.
+ * @param key the field's name; for an element of an array, the array's name
+ * @param value the field's value; an object that is returned is redacted field by field
+ * @returns the value to show
  */
 export type Redact = (key: string, value: unknown) => unknown
 
-/** Fields of the charts' events and contexts, of records and of messages that hold what somebody wrote or a run gave back. */
+/** Fields of events, contexts, records and messages that hold text of people or models, or the output of a run. */
 const CONTENT = new Set(
   [
     ...['goalPrompt', 'goal_prompt', 'prompt', 'instructions', 'task_intention', 'intention', 'task_name'],
@@ -24,11 +24,11 @@ const CONTENT = new Set(
 
 const SECRET = /token|secret|passw|passphrase|credential|authorization|cookie|private_?key|api_?-?key/i
 
-/** The default: leaves out prompts, outputs, the words of errors, and whatever is called a token or another secret. */
+/** The default: leaves out prompts, outputs, error messages, and fields named like a token or another secret. */
 export function redactByDefault(key: string, value: unknown): unknown {
   if (value === undefined || value === null) return value
   if (CONTENT.has(key.toLowerCase()) || SECRET.test(key)) return REDACTED
-  // An error may quote what a run printed; its code says what happened.
+  // An error message may quote what a run printed.
   if (key === 'error' && typeof value !== 'object') return REDACTED
   return value
 }
@@ -36,12 +36,12 @@ export function redactByDefault(key: string, value: unknown): unknown {
 const redactNothing: Redact = (_key, value) => value
 
 /**
- * The option as one function.
+ * The option as a function.
  * @throws InvalidInputError for anything but a boolean or a function
  */
 export function toRedact(redact: boolean | Redact): Redact {
   if (typeof redact === 'function') return redact
-  // JavaScript may pass anything, and must not turn it off by mistake.
+  // A JavaScript caller may pass anything: a wrong value must not turn the redaction off.
   if (typeof redact !== 'boolean') throw new InvalidInputError('options.redact', redact, 'a function, true or false')
   return redact ? redactByDefault : redactNothing
 }

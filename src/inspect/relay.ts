@@ -1,18 +1,16 @@
 /**
- * The way to Stately's relay: a WebSocket that is opened again when it is lost, with growing waits, for as long as the inspector
- * lives. What the relay sends is what other programs sent it, and is ignored.
+ * The transport to Stately's relay: a WebSocket that is reopened with exponential back-off until the inspector is closed. Messages
+ * from the relay are those of other programs, and are ignored.
  */
 import type { Clock } from '../clock.js'
+import { createLink } from '../client/link.js'
+import { findSocketConstructor, type SocketConstructor } from '../client/platform.js'
 import { createReconnection } from '../client/reconnection.js'
-import { setIdleTimeout } from './idle-timer.js'
-import { openRelaySocket, type RelaySocket } from './relay-socket.js'
+import { idleClock } from './idle-clock.js'
 import type { Transport, TransportEvents } from './transport.js'
 
-/** A relay that does not read holds no more than this in our memory, in bytes. */
+/** The most bytes that a relay which does not read may keep in our memory. */
 const MOST_UNSENT = 1024 * 1024
-
-/** How long the relay may take to answer a close, in ms. */
-const GOODBYE_MS = 1000
 
 export interface RelayOptions extends TransportEvents {
   readonly url: string
@@ -20,93 +18,63 @@ export interface RelayOptions extends TransportEvents {
 }
 
 export function createRelayTransport({ url, clock, onOpen, onDown }: RelayOptions): Transport {
-  const waitMs = createReconnection({ initialMs: 250, maxMs: 15_000 })
-  let socket: RelaySocket | undefined
-  let isOpen = false
-  let isClosed = false
-  let failures = 0
-  let cancelWait = (): void => undefined
-
-  async function connect(): Promise<void> {
-    let opened: RelaySocket
-    try {
-      opened = await openRelaySocket(url)
-    } catch (error) {
-      down(error)
-      return
-    }
-    let cause: unknown
-    opened.onerror = ({ error }: { error?: unknown }) => {
-      cause = error
-    }
-    opened.onclose = () => down(cause)
-    opened.onopen = () => {
-      isOpen = true
-      failures = 0
+  const idle = idleClock(clock)
+  let isDown = false
+  let isClosing = false
+  const link = createLink({
+    url: () => url,
+    loadSocket,
+    // Only `close` keeps the process alive, until the relay has answered it.
+    clock: { ...idle, setTimeout: (run, ms) => (isClosing ? clock : idle).setTimeout(run, ms) },
+    reconnection: createReconnection({ initialMs: 250, maxMs: 15_000 }),
+    onOpen: () => {
+      isDown = false
+      link.ready()
       onOpen()
-    }
-    socket = opened
-    // It may have been closed while the platform's socket was looked for.
-    if (isClosed) destroy(opened)
-  }
-
-  function down(cause: unknown): void {
-    socket = undefined
-    isOpen = false
-    if (isClosed) return
-    failures += 1
-    const text = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
-    // The first attempt that fails is news, the hundredth is not.
-    if (failures === 1) {
-      onDown(new Error(`No connection to the inspector's relay at ${url}${text}; it is tried again.`, { cause }))
-    }
-    cancelWait = setIdleTimeout(clock, () => void connect(), waitMs(failures) ?? 0)
-  }
-
-  void connect()
+    },
+    onMessage: () => undefined,
+    onDown: ({ error }) => {
+      // Only the first failed attempt is reported.
+      if (!isDown) onDown(new Error(`Inspector: ${error.message} Retrying in the background.`, { cause: error.cause }))
+      isDown = true
+      return true
+    },
+  })
+  link.wake()
 
   return {
     get state() {
-      if (isOpen) return 'open'
-      return failures === 0 ? 'opening' : 'down'
+      if (link.isReady) return 'open'
+      return isDown ? 'down' : 'opening'
     },
     get canTake() {
-      return isOpen && socket !== undefined && socket.bufferedAmount < MOST_UNSENT
+      return link.isReady && link.bufferedAmount < MOST_UNSENT
     },
     get isDrained() {
-      return socket === undefined || socket.bufferedAmount === 0
+      return link.bufferedAmount === 0
     },
-    send: (text) => socket?.send(text),
-    close: async () => {
-      isClosed = true
-      cancelWait()
-      const closing = socket
-      const wasOpen = isOpen
-      isOpen = false
-      socket = undefined
-      if (closing === undefined) return
-      if (wasOpen) await closeSocket(closing, clock)
-      else destroy(closing)
+    send: (text) => void link.send(text),
+    close: () => {
+      isClosing = true
+      return link.close()
     },
   }
 }
 
-function closeSocket(socket: RelaySocket, clock: Clock): Promise<void> {
-  return new Promise((resolve) => {
-    const giveUp = clock.setTimeout(() => {
-      destroy(socket)
-      resolve()
-    }, GOODBYE_MS)
-    socket.onclose = () => {
-      clock.clearTimeout(giveUp)
-      resolve()
+/** Node's own WebSocket keeps the process alive: there it is that of `ws`, without a reference to its socket. */
+async function loadSocket(): Promise<SocketConstructor> {
+  const { process } = globalThis as { process?: { readonly versions?: { readonly node?: string } } }
+  if (process?.versions?.node === undefined) return findSocketConstructor(undefined)
+  const { WebSocket } = await import('ws')
+  return class extends WebSocket {
+    constructor(url: string) {
+      super(url, {
+        perMessageDeflate: false,
+        finishRequest: (request) => {
+          request.once('socket', (socket) => socket.unref())
+          request.end()
+        },
+      })
     }
-    socket.close()
-  })
-}
-
-/** A browser can only ask for a close; `ws` can do without the relay. */
-function destroy(socket: RelaySocket): void {
-  if (socket.terminate === undefined) socket.close()
-  else socket.terminate()
+  }
 }

@@ -1,77 +1,69 @@
 /**
- * The actors that a viewer can know of. Each connection must hear of an actor before it hears anything else of it, and of its parent
- * before that; so what must be said of an actor is kept while it lives, without the actor itself.
+ * The actors that a viewer can be shown. On each connection an actor's `@xstate.actor` message comes before its other messages, and
+ * its parent's before that; so what that message says is kept while the actor lives, without the actor itself.
  */
-import type { ActorRefLike } from 'xstate'
+import { isMachineSnapshot, type ActorRefLike, type AnyActorRef } from 'xstate'
 import { FORMAT_VERSION, type ActorMessage } from './messages.js'
 import type { Redact } from './redaction.js'
 import { toShownValue, type ShownLimits } from './shown-value.js'
 
-/** What is known of one actor. */
+/** What a viewer is shown of one actor. */
 export interface Session {
   readonly sessionId: string
   readonly rootId: string
-  readonly parent: Session | undefined
+  /** Known from the actor's start on; undefined for a root. */
+  parent: Session | undefined
   readonly name: string
   readonly definition: string
   readonly createdAt: string
-  /** As it was shown last. */
+  /** The last snapshot that was shown. */
   snapshot: unknown
-  /** The connection that was told of it last, by its number. */
-  toldOn: number
+  /** The number of the connection on which its `@xstate.actor` message, with its parent, was sent last. */
+  introducedOn: number
 }
 
-/** The part of an actor that is shown; XState's `ActorRefLike` leaves most of it out. */
-interface InspectedActor extends ActorRefLike {
-  readonly id: string
-  readonly logic?: { readonly config?: unknown }
-  readonly _parent?: InspectedActor
-}
-
-/** An actor beyond this many is told of when it next does something, not when a connection begins. */
+/** Of more live actors than this, the oldest are left out when a connection opens; each is sent with its next event. */
 const MOST_LIVE = 10_000
 
 const DEFINITION_LIMITS: ShownLimits = { depth: 50, stringChars: 10_000, values: 20_000, chars: 1_000_000 }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** @param redact is asked about a machine's initial context alone: the rest of a definition is the chart */
+/** @param redact is applied only to the initial context in a machine definition */
 export function createSessions(redact: Redact) {
   const known = new WeakMap<ActorRefLike, Session>()
+  const parents = new WeakMap<ActorRefLike, ActorRefLike>()
   const live = new Set<Session>()
   const definitions = new WeakMap<object, string>()
 
   function define(config: object): string {
     let text = definitions.get(config)
     if (text === undefined) {
-      const chart = {
+      const shown = {
         ...config,
         ...('context' in config && { context: toShownValue('context', config.context, redact) }),
       }
-      text = JSON.stringify(toShownValue('definition', chart, (_key, value) => value, DEFINITION_LIMITS))
+      text = JSON.stringify(toShownValue('definition', shown, (_key, value) => value, DEFINITION_LIMITS))
       definitions.set(config, text)
     }
     return text
   }
 
-  function of(ref: ActorRefLike, rootId: string, at: number): Session {
-    const found = known.get(ref)
-    if (found !== undefined) return found
-    const actor = ref as InspectedActor
-    const config = actor.logic?.config
-    const chart = typeof config === 'object' && config !== null ? config : undefined
-    const chartId = (chart as { id?: unknown } | undefined)?.id
-    // An actor that was given no id is called after its machine.
-    const name = actor.id === actor.sessionId && typeof chartId === 'string' ? chartId : actor.id
+  function create(ref: ActorRefLike, rootId: string, at: number): Session {
+    const { id, sessionId } = ref as AnyActorRef
+    const snapshot: unknown = ref.getSnapshot()
+    const machine = isMachineSnapshot(snapshot) ? snapshot.machine : undefined
+    // Without an id of its own, XState uses the session's; the machine's says more.
+    const name = id === sessionId && machine !== undefined ? machine.id : id
     const session: Session = {
-      sessionId: actor.sessionId,
+      sessionId,
       rootId,
-      parent: actor._parent && of(actor._parent, rootId, at),
+      parent: undefined,
       name,
-      definition: chart === undefined ? JSON.stringify({ id: name }) : define(chart),
+      definition: machine === undefined ? JSON.stringify({ id: name }) : define(machine.config),
       createdAt: String(at),
       snapshot: { status: 'active' },
-      toldOn: 0,
+      introducedOn: 0,
     }
     known.set(ref, session)
     live.add(session)
@@ -82,21 +74,36 @@ export function createSessions(redact: Redact) {
     return session
   }
 
+  function of(ref: ActorRefLike, rootId: string, at: number): Session {
+    const session = known.get(ref) ?? create(ref, rootId, at)
+    const parent = parents.get(ref)
+    if (parent !== undefined) {
+      parents.delete(ref)
+      session.parent = of(parent, rootId, at)
+      session.introducedOn = 0
+    }
+    return session
+  }
+
   return {
-    /** The session of an actor, which is made if there is none. `at` in ms since the epoch. */
+    /** The session of an actor, created when there is none. `at` in ms since the epoch. */
     of,
-    /** Keeps what an actor is; one that is not active has ended. */
+    /** Records which actor started another. */
+    setParent(ref: ActorRefLike, parent: ActorRefLike | undefined): void {
+      if (parent !== undefined) parents.set(ref, parent)
+    },
+    /** Keeps a snapshot; one that is not active ends the session. */
     update(session: Session, snapshot: unknown): void {
       session.snapshot = snapshot
       const { status = 'active' } = (snapshot as { status?: unknown } | null | undefined) ?? {}
       if (status !== 'active') live.delete(session)
     },
-    /** The actors that have not ended, in the order in which they were made. */
+    /** The actors that have not ended, oldest first. */
     live: (): readonly Session[] => [...live],
   }
 }
 
-/** What tells of an actor. */
+/** The message that introduces an actor to a viewer. */
 export function actorMessage(session: Session): ActorMessage {
   const { sessionId, rootId, parent, name, definition, createdAt, snapshot } = session
   return {

@@ -1,6 +1,6 @@
 /**
- * What a viewer is shown of a value: plain JSON data, with what must not be seen left out, and never more than a little of it,
- * however large, deep or entangled the value is. It reads no further than it shows.
+ * What a viewer is shown of a value: plain JSON data, redacted, and bounded however large, deep or circular the value is. Only what
+ * is shown is read.
  */
 import { StateMachine } from 'xstate'
 import type { Redact } from './redaction.js'
@@ -10,9 +10,9 @@ export interface ShownLimits {
   readonly depth: number
   /** The most of one string, in characters. */
   readonly stringChars: number
-  /** Fields and elements in all. */
+  /** Fields and elements in total. */
   readonly values: number
-  /** Text in all, in characters. */
+  /** Text in total, in characters. */
   readonly chars: number
 }
 
@@ -42,7 +42,7 @@ function show(key: string, value: unknown, walk: Walk): unknown {
     case 'symbol':
       return allowed.toString()
     case 'function':
-      // As @statelyai/inspect shows it.
+      // The same as @statelyai/inspect.
       return { type: allowed.name }
     case 'object':
       return allowed === null ? null : showObject(key, allowed, walk)
@@ -60,7 +60,7 @@ function showString(text: string, walk: Walk): string {
 function showObject(key: string, value: object, walk: Walk): unknown {
   if (walk.above.has(value)) return '[Circular]'
   if (ArrayBuffer.isView(value)) return `[${value.constructor.name}: ${value.byteLength} bytes]`
-  // A chart in a context, as the registry has one, would come with every snapshot.
+  // A machine in a context would be sent with every snapshot.
   if (value instanceof StateMachine) return `[machine ${value.id}]`
   if (walk.above.size >= walk.limits.depth) return Array.isArray(value) ? '[Array]' : '[Object]'
   walk.above.add(value)
@@ -74,7 +74,7 @@ function showObject(key: string, value: object, walk: Walk): unknown {
   }
 }
 
-/** JSON does not ask what `toJSON` returned for its own `toJSON`. */
+/** Like JSON.stringify, it does not call `toJSON` of what `toJSON` returned. */
 function showJson(key: string, json: unknown, walk: Walk): unknown {
   if (typeof json !== 'object' || json === null) return show(key, json, walk)
   return Array.isArray(json) ? showArray(key, json, walk) : showFields(json, walk)
@@ -109,6 +109,6 @@ function showFields(value: object, walk: Walk): object {
     walk.chars -= name.length
     fields.push([name, show(name, (value as Record<string, unknown>)[name], walk)])
   }
-  // fromEntries defines its fields, so that one called __proto__ stays a field.
+  // fromEntries defines properties, so a field named __proto__ stays a field.
   return Object.fromEntries(fields)
 }

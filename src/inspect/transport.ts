@@ -1,21 +1,21 @@
-/** A way to a viewer. It tells when it opens and when it is down; what it cannot take now, it is not given. */
+/** A connection to a viewer, which reports when it opens and when it is lost. The caller checks `canTake` before it sends. */
 export interface Transport {
-  /** `down` when it was lost, or an attempt to open it failed, until it is open again. */
+  /** `down` after it was lost or could not be opened, until it is open again. */
   readonly state: 'opening' | 'open' | 'down'
-  /** Whether a message can be given to it now: it is open, and has not too much to send already. */
+  /** Whether it is open and its buffer is not full. */
   readonly canTake: boolean
-  /** Whether everything it was given has left this process. */
+  /** Whether all messages have left this process. */
   readonly isDrained: boolean
-  /** Takes one message, as JSON text. Does not throw. */
+  /** Sends one message, as JSON text. Does not throw. */
   send(text: string): void
-  /** Ends it; resolves when nothing of it is left. */
+  /** Closes it; resolves when it is closed. */
   close(): Promise<void>
 }
 
-/** What a transport reports. It does not call back after `close`. */
+/** The events of a transport. None is emitted after `close`. */
 export interface TransportEvents {
-  /** Open, perhaps again: the viewer may know nothing. */
+  /** It is open, possibly again: the viewer may have no actors yet. */
   readonly onOpen: () => void
-  /** It could not be opened, or was lost, for the first time since it was open. */
+  /** It could not be opened, or was lost. Not repeated for each failed attempt. */
   readonly onDown: (error: Error) => void
 }

@@ -1,12 +1,12 @@
 /**
- * The way to Stately's viewer from inside a browser: a window that `@statelyai/inspect` opens, and writes to. The package is loaded
- * only for this; it keeps the last messages for a viewer that loads late, or again.
+ * The transport to Stately's viewer in a browser: a window that `@statelyai/inspect` opens and posts to. The package is loaded on
+ * demand; it keeps the last messages for a viewer that is loaded late, or reloaded.
  */
 import { InvalidSettingError } from '../errors.js'
 import type { InspectionMessage } from './messages.js'
 import type { Transport, TransportEvents } from './transport.js'
 
-/** How many messages a viewer gets that loads late. */
+/** How many messages are kept for a viewer that is loaded late. */
 const REPLAYED = 1000
 
 /** The part of the package's adapter that is used here. */
@@ -19,10 +19,10 @@ export interface ViewerOptions extends TransportEvents {
   readonly url: string
 }
 
-/** @throws InvalidSettingError where there is no window to open another from */
+/** @throws InvalidSettingError outside a browser window */
 export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): Transport {
   if (!('window' in globalThis)) {
-    throw new InvalidSettingError('url', url, 'the ws: or wss: URL of a relay, as there is no browser window here')
+    throw new InvalidSettingError('url', url, 'the ws: or wss: URL of a relay: there is no browser window here')
   }
   let adapter: ViewerAdapter | undefined
   let isClosed = false
@@ -38,7 +38,7 @@ export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): T
         ...{ url, maxDeferredEvents: REPLAYED, serialize: (message) => message },
         window: openingWindow(),
       })
-      // Our messages have the same shape; its types differ from what it sends (`id` is null there as well).
+      // The types of the package differ from what it sends: its `id` is null as well.
       adapter = inspector.adapter as unknown as ViewerAdapter
       onOpen()
     } catch (cause) {
@@ -74,7 +74,7 @@ interface OpeningWindow {
   addEventListener(type: string, listener: (event: never) => void): void
 }
 
-/** This window, but for a blocked pop-up, which the platform tells by returning null and the package would not notice. */
+/** This window; its `open` throws when the browser blocks the pop-up, for which the platform returns null. */
 function openingWindow(): OpeningWindow {
   const { window } = globalThis as unknown as { readonly window: OpeningWindow }
   return {

@@ -43,7 +43,7 @@ async function serve(...args: string[]): Promise<{ url: string; child: ChildProc
   return { url: (JSON.parse(line) as { httpUrl: string }).httpUrl, child, exited }
 }
 
-it('runs the tools of MCP servers that it starts, and ends with them', async () => {
+it('runs tools of the MCP servers that it starts, and stops them', async () => {
   const { url, child, exited } = await serve('--instance', `everything=${process.execPath} ${everything} stdio`)
   const task = { task_name: 'Sum', commands: [{ tool_name: 'get-sum', args: { a: 20, b: 22 } }] }
   const { stdout, stderr, exited: ended } = start(['submit', '-'], { AGENT_TASKS_URL: url }, JSON.stringify(task))
@@ -79,10 +79,10 @@ it('watches all tasks until Ctrl-C, a line for each change', async () => {
   expect(await watch.exited).toBe(130)
 })
 
-it('says what is wrong with a server that it cannot start, and leaves nothing running', async () => {
+it('reports an MCP server that does not start, and leaves nothing running', async () => {
   const bad = start(['serve', '--instance', `x=${process.execPath} -e 'console.error("no key"); process.exit(3)'`])
   expect(await bad.exited).toBe(2)
-  expect(await bad.stderr).toMatch(/no key[^]*Run the command by itself/)
+  expect(await bad.stderr).toMatch(/no key[^]*Run the command on its own/)
 })
 
 it('completes its commands in bash', async () => {
@@ -99,7 +99,7 @@ it('completes its commands in bash', async () => {
   expect(stdout).toContain('--status')
 })
 
-it('shows what it runs to a viewer, through the relay that it is told', async () => {
+it('shows live actors in a viewer, through the given relay', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { url, child, exited } = await serve('--demo', '--inspect', relay.url)

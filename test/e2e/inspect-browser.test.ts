@@ -131,7 +131,7 @@ describe('by way of the relay', { timeout: 180_000 }, () => {
     const end = (await call('page.close()')) as PageState
     expect(end.uncaught).toEqual([])
     expect(end.turns.join('\n')).toContain('OUTPUT for PROMPT of c')
-    expect(end.reported).toEqual(Array(2).fill(expect.stringContaining('No connection to the inspector')))
+    expect(end.reported).toEqual(Array(2).fill(expect.stringContaining('Inspector: Cannot connect')))
     // The browser itself says which connections could not be made; nobody else says anything.
     for (const line of await complaints()) expect(line).toContain(`WebSocket connection to '${relay.url}/' failed`)
   })

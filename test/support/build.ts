@@ -13,9 +13,9 @@ interface Manifest {
 
 const { bin, exports } = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
 const published = Object.values(exports).flatMap((target) => (typeof target === 'string' ? [] : [target.default]))
-/** Not a subpath export: hosts start it by its path. */
-const programs = [...Object.values(bin), 'dist/src/cli/mcp.js']
-const entries = [...published, ...programs].map((file) => file.replace(/^(?:\.\/)?dist\//, '').replace(/\.js$/, ''))
+const entries = [...published, ...Object.values(bin)].map((file) =>
+  file.replace(/^(?:\.\/)?dist\//, '').replace(/\.js$/, ''),
+)
 
 const bundle = await rolldown({
   input: Object.fromEntries(entries.map((entry) => [entry, `./${entry}.ts`])),

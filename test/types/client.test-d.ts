@@ -1,7 +1,7 @@
 /** The types of `agent-tasks/client`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
-import type { ConnectionError } from 'agent-tasks/client'
+import type { AgentTasksError, ConnectionError, TaskExpiredError, TaskServerError } from 'agent-tasks/client'
 import {
   connectInstance,
   createTaskClient,
@@ -42,6 +42,8 @@ export async function theClientSaysWhatItAnswers(): Promise<void> {
   // @ts-expect-error a client has a server
   createTaskClient({ token: 'x' })
   expectTypeOf<ConnectionError['code']>().toEqualTypeOf<ConnectionErrorCode>()
+  expectTypeOf<ConnectionError | TaskExpiredError | TaskServerError>().toExtend<AgentTasksError>()
+  expectTypeOf<TaskClient | ConnectedInstance>().toExtend<AsyncDisposable>()
 }
 
 export function aWorkerToolKnowsItsInputFromItsSchema(): void {

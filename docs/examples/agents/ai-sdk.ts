@@ -1,4 +1,4 @@
-/** An agent on the AI SDK that works in the background, and is woken when something has ended. */
+/** An agent on the AI SDK with background tasks, which is woken when they have ended. */
 import type { AgentTasksOptions } from 'agent-tasks'
 import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
 import { generateText, isStepCount, type LanguageModel, type ModelMessage } from 'ai'
@@ -19,12 +19,12 @@ export function createAiSdkAgent(model: LanguageModel, options?: AgentTasksOptio
       stopWhen: isStepCount(10),
       ...(abortSignal && { abortSignal }),
     })
-    // Only now does the agent know it: a turn that failed leaves no trace, and its results come again.
+    // A failed turn leaves no messages behind, and its results are delivered again.
     messages.splice(0, messages.length, ...asked, ...answer.responseMessages)
     return answer.text
   })
 
-  // An idle agent is woken with what it is owed; the promise says whether the model was told.
+  // Wakes an idle agent with its results; they are delivered when the promise resolves.
   tasks.setupAsyncTaskAutoTrigger(turns.isBusy$, (text, { signal }) => turns.take('tasks', text, signal))
 
   return {

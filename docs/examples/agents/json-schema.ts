@@ -1,4 +1,4 @@
-/** The same agent on no SDK at all: a function that completes a conversation, whatever API is behind it. */
+/** The same agent without an SDK: with a function that completes a conversation over any API. */
 import type { AgentTasksOptions } from 'agent-tasks'
 import { toJsonSchemaTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
 import { createTasks } from './tasks.js'
@@ -7,13 +7,13 @@ import { createTurns, type ExampleAgent } from './turns.js'
 export interface Message {
   readonly role: 'user' | 'assistant' | 'tool'
   readonly content: string
-  /** The calls of an assistant's message, with arguments as JSON text. */
+  /** The tool calls of an assistant message, with arguments as JSON text. */
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly arguments: string }[]
-  /** The call that a tool's message answers. */
+  /** The id of the call that a tool message answers. */
   readonly callId?: string
 }
 
-/** Asks a model for the next message. */
+/** Requests the next message from a model. */
 export type Complete = (
   messages: readonly Message[],
   tools: readonly JsonSchemaTool[],

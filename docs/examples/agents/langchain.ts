@@ -1,4 +1,4 @@
-/** The same agent on LangChain, with the loop that a chat model leaves to its host. */
+/** The same agent on LangChain, with the agent loop written out. */
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import { HumanMessage, type BaseMessage } from '@langchain/core/messages'
 import type { AgentTasksOptions } from 'agent-tasks'

@@ -1,4 +1,4 @@
-/** What the agents of these examples can start in the background: two real programs. */
+/** The background tasks of the example agents: two programs. */
 import { createAgentTasks, processRunner, type AgentTasksOptions } from 'agent-tasks'
 
 const countPrimes = `
@@ -14,7 +14,7 @@ const { createHash } = await import('node:crypto')
 console.log('sha256 ' + createHash('sha256').update(process.argv[1]).digest('hex'))
 `
 
-/** {goal} is what the agent asked for: one argument, no shell is involved. */
+/** {goal} is the goal of the task, as one argument without a shell. */
 const node = (program: string) =>
   processRunner({ command: process.execPath, args: ['--input-type=module', '-e', program, '--', '{goal}'] })
 

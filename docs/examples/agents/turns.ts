@@ -1,34 +1,32 @@
-/** One turn at a time, whoever starts it: the user, or a background task that has ended. */
+/** A queue of turns, started by the user or by a background task that has ended. */
 import { BehaviorSubject, distinctUntilChanged, map } from 'rxjs'
 
 /** Who starts a turn. */
 export type Starter = 'user' | 'tasks'
 
-/** What happened, in order. */
+/** One turn. */
 export interface TurnEvent {
   readonly type: 'began' | 'ended' | 'failed'
   readonly from: Starter
-  /** What was said to the agent. */
+  /** The message to the agent. */
   readonly text: string
-  /** What it said; present when the turn has ended well. */
+  /** The answer; undefined when the turn failed. */
   readonly answer?: string
 }
 
-/**
- * @param respond lets the agent answer; it rejects when the model could not be told
- */
+/** @param respond returns the agent's answer; it rejects when the model call failed */
 export function createTurns(respond: (text: string, signal: AbortSignal | undefined) => Promise<string>) {
   const transcript: TurnEvent[] = []
   const waiting$ = new BehaviorSubject(0)
   let last: Promise<void> = Promise.resolve()
   return {
     transcript: transcript as readonly TurnEvent[],
-    /** Whether a turn goes on or waits; the auto-trigger brings results when none does. */
+    /** Whether a turn is running or waiting; the auto-trigger delivers results when none is. */
     isBusy$: waiting$.pipe(
       map((count) => count > 0),
       distinctUntilChanged(),
     ),
-    /** Takes a turn after those that wait already. Resolves with the answer, rejects when there was none. */
+    /** Queues a turn. Resolves with the answer; rejects when the turn failed. */
     take: (from: Starter, text: string, signal?: AbortSignal): Promise<string> => {
       waiting$.next(waiting$.value + 1)
       const turn = last.then(async () => {
@@ -49,12 +47,12 @@ export function createTurns(respond: (text: string, signal: AbortSignal | undefi
   }
 }
 
-/** An agent with background tasks, as a user meets it. */
+/** An agent with background tasks. */
 export interface ExampleAgent {
-  /** Says something to the agent. */
+  /** Sends a message to the agent. */
   readonly say: (text: string) => Promise<string>
   readonly transcript: readonly TurnEvent[]
-  /** Resolves when every task has ended and its result was told. */
+  /** Resolves when every task has ended and its result was delivered. */
   readonly onIdle: () => Promise<void>
   readonly dispose: () => Promise<void>
 }

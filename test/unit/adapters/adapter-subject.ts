@@ -1,26 +1,26 @@
-/** What the shared suite needs of an adapter: its tools, offered to the SDK's own test model and called by its own loop. */
+/** An adapter as the shared suite tests it: with the SDK's own test model and loop. */
 import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
 
-/** A call that the model makes. */
+/** A tool call of the model. */
 export interface ModelCall {
   readonly id: string
   readonly name: string
-  /** As text: what the model wrote, JSON or not. */
+  /** The arguments as text, valid JSON or not. */
   readonly args: Record<string, unknown> | string
 }
 
-/** What the model was shown of a tool. */
+/** A tool as the model sees it. */
 export interface OfferedTool {
   readonly name: string
   readonly description: string
   readonly parameters: unknown
 }
 
-/** What the model was shown of a call's result. */
+/** A result as the model sees it. */
 export interface ShownResult {
   readonly id: string
   readonly text: string
-  /** Whether the SDK marked it as failed; absent where the SDK has no such mark. */
+  /** Whether the SDK marked it as failed; undefined when the SDK has no such mark. */
   readonly isError?: boolean
 }
 
@@ -39,7 +39,7 @@ export interface AdapterSubject {
     readonly shown: readonly ShownResult[]
     readonly end: string
   }>
-  /** Whether a model can send arguments that are no JSON: LangChain's are parsed by the model's own integration. */
+  /** Whether a model can send arguments that are not JSON: LangChain's model integrations parse them. */
   readonly takesText: boolean
   /** Whether the SDK rejects the turn when its signal aborts. */
   readonly rejectsAborted: boolean

@@ -1,4 +1,4 @@
-/** What every adapter must do, whichever SDK it is for. */
+/** The tests of every adapter. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
@@ -17,7 +17,7 @@ function setUp(subagents: Record<string, Runner>, options: AgentTasksOptions = {
 const call = (id: string, name: string, args: ModelCall['args']): ModelCall => ({ id, name, args })
 const echo: Runner = ({ goalPrompt }) => Promise.resolve({ final_message: `echo ${goalPrompt}` })
 
-/** Runs that stop when they are aborted, and say so. */
+/** Runs that stop when they are aborted, and record it. */
 function stoppableRun() {
   const started = deferred<AbortSignal>()
   const run: Runner = (_input, { signal }) => {
@@ -31,7 +31,7 @@ function stoppableRun() {
 
 export function describeAdapter(name: string, subject: AdapterSubject): void {
   describe(`the adapter for ${name}`, () => {
-    it('offers every tool with its name, its description and its parameters as plain JSON Schema', async () => {
+    it('offers every tool with its name, description, and parameters as JSON Schema', async () => {
       const { tools } = setUp({})
       const { offered } = await subject.turn(tools, [])
       expect(offered.map((tool) => tool.name)).toEqual(['task', 'check_async_tasks', 'wait_for_async_tasks'])
@@ -54,12 +54,12 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
           cursor: { type: 'integer', minimum: 0 },
         },
       })
-      // Nothing that a provider may choke on or a model need not read.
+      // Keywords that providers reject or models do not need.
       expect(JSON.stringify(offered)).not.toMatch(/propertyNames|9007199254740991|~standard/)
       for (const { parameters } of offered) expect(structuredClone(parameters)).toEqual(parameters)
     })
 
-    it('shows the model the text of a result, each call its own', async () => {
+    it('gives the model the text of each result', async () => {
       const { tools, manager } = setUp({ echo })
       const { shown, end } = await subject.turn(tools, [
         call('c1', 'task', { subagent_name: 'echo', goal_prompt: 'one' }),
@@ -77,7 +77,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       await manager.waitFor([manager.getAllTasks().find((task) => task.goalPrompt === 'two')!.id], { mode: 'all' })
     })
 
-    it('hands the id and the signal of a call to the tool', async () => {
+    it('passes the id and the signal of a call to the tool', async () => {
       const seen: ToolContext[] = []
       const spy = defineTool({
         name: 'spy',
@@ -112,7 +112,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
         { subagent_name: 'nobody', goal_prompt: 'x' },
         /expected the name of a subagent\. Known: echo\./,
       ],
-    ])('tells the model what is wrong with %s, in the words of the tool, and goes on', async (_what, args, words) => {
+    ])('gives the model the error of the tool for %s, and goes on', async (_what, args, words) => {
       const run = vi.fn(echo)
       const { tools } = setUp({ echo: run })
       const { shown, end } = await subject.turn(tools, [call('c1', 'task', args)])
@@ -124,7 +124,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
     })
 
     if (subject.takesText) {
-      it('survives arguments that are no JSON, and says so to the model', async () => {
+      it('reports arguments that are not JSON to the model', async () => {
         const run = vi.fn(echo)
         const { tools } = setUp({ echo: run })
         const { shown, end } = await subject.turn(tools, [call('c1', 'task', '{"subagent_name":')])
@@ -134,7 +134,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       })
     }
 
-    it('tells the model of a run that failed, of a tool that threw and of a limit, and goes on', async () => {
+    it('reports a failed run, a tool that threw and a limit to the model, and goes on', async () => {
       const broken = defineTool({
         name: 'broken',
         description: 'Throws.',
@@ -156,7 +156,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       expect(end).toBe('done')
     })
 
-    it('cancels a task that runs in place when the turn is aborted', async () => {
+    it('cancels a synchronous task when the turn is aborted', async () => {
       const { run, started } = stoppableRun()
       const { tools, manager } = setUp({ slow: run })
       const ended = vi.fn()
@@ -178,7 +178,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       expect(manager.getRunningTasks()).toEqual([])
     })
 
-    it('leaves a background task alone when the turn that launched it is aborted', async () => {
+    it('does not cancel a background task when the turn that launched it is aborted', async () => {
       const { run, finish } = controlledRun()
       const { run: blocker, started } = stoppableRun()
       const { tools, manager } = setUp({ quiet: run, blocker })
@@ -202,7 +202,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       expect(settled).toMatchObject([{ status: 'completed' }])
     })
 
-    it('A5: gives back what an aborted wait would have told', async () => {
+    it('A5: releases the results of an aborted wait', async () => {
       const { run, finish } = controlledRun()
       const { agent, tools, manager } = setUp({ slow: run })
       await tools.task.execute({ subagent_name: 'slow', goal_prompt: 'x', async: true })
@@ -234,7 +234,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       expect(agent.beforeTurn().reminder?.text).toContain('late')
     })
 
-    it('starts nothing when the turn was aborted before the call', async () => {
+    it('does not start a task when the turn was aborted before the call', async () => {
       const run = vi.fn(echo)
       const { tools } = setUp({ echo: run })
       const turn = subject.turn(
@@ -246,7 +246,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       expect(run).not.toHaveBeenCalled()
     })
 
-    it('shows the model no more of a task than the limit', async () => {
+    it('limits what the model reads of a task', async () => {
       const chatty: Runner = (_input, context) => {
         context.append('y'.repeat(1_000_000))
         return Promise.resolve({ final_message: 'x'.repeat(1_000_000) })
@@ -264,7 +264,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       for (const { text } of shown) expect(text.length).toBeLessThan(4_000)
     })
 
-    it('refuses a tool under a name that is not its own', async () => {
+    it('rejects a tool under another name', async () => {
       const { tools } = setUp({})
       const renamed: NeutralTools = { run: tools.task }
       await expect(subject.turn(renamed, [])).rejects.toThrow('tools.run')

@@ -39,7 +39,7 @@ const modelThatCalls = (calls: readonly ModelCall[]) =>
     ],
   })
 
-/** The results in a prompt, as the model gets them. */
+/** The results in a prompt. */
 function shownIn(prompt: MockLanguageModelV4['doGenerateCalls'][number]['prompt'] | ModelMessage[]): ShownResult[] {
   return prompt.flatMap(({ role, content }) => {
     if (role !== 'tool' || typeof content === 'string') return []
@@ -83,7 +83,7 @@ function setUp() {
   return { agent, tools: toAiSdkTools(agent.tools) }
 }
 
-it('gives the host of the AI SDK the whole result, and the whole failure', async () => {
+it('gives the host of the AI SDK whole results and failures', async () => {
   const { tools } = setUp()
   const model = modelThatCalls([
     { id: 'c1', name: 'task', args: { subagent_name: 'echo', goal_prompt: 'one' } },
@@ -102,7 +102,7 @@ it('gives the host of the AI SDK the whole result, and the whole failure', async
   })
 })
 
-it('works in the streaming loop of the AI SDK as well', async () => {
+it('works in the streaming loop of the AI SDK', async () => {
   const { tools } = setUp()
   const calls = callsOf([
     { id: 'c1', name: 'task', args: { subagent_name: 'echo', goal_prompt: 'one' } },
@@ -136,6 +136,6 @@ it('types the input and the output of each tool for the AI SDK', () => {
   expectTypeOf<Awaited<ReturnType<NonNullable<typeof tools.task.execute>>>>().toExtend<
     ToolResult | AsyncIterable<ToolResult>
   >()
-  // @ts-expect-error There is no such tool.
+  // @ts-expect-error no such tool
   expect(tools.nothing).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-// The agents of docs/examples, on the SDKs' own test models and with real child processes.
+// The agents of docs/examples, with the SDKs' own test models and real child processes.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createAiSdkAgent } from '../../../docs/examples/agents/ai-sdk.js'
@@ -21,12 +21,12 @@ const agents: Record<string, (script: Script, options?: AgentTasksOptions) => Ex
   'no SDK': (told, options) => createPlainAgent(scriptedCompletion(told), options),
 }
 
-// What `printf hello | sha256sum` prints, and how many primes there are below 20000.
+// The output of `printf hello | sha256sum`, and the number of primes below 20000.
 const results = ['sha256 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824', '2262 primes below 20000']
 
 const countOf = (result: string, texts: readonly string[]): number => texts.join('\n').split(result).length - 1
 
-/** Fails unless every turn has ended before the next one begins. */
+/** Fails when turns overlap. */
 function expectNoOverlap(transcript: readonly TurnEvent[]): void {
   transcript.forEach(({ type, text }, index) => {
     const before = transcript[index - 1]
@@ -50,7 +50,7 @@ describe.each(Object.entries(agents))('the example agent on %s', (_name, create)
     return { agent, heard }
   }
 
-  it('A5: launches two programs, keeps talking, and is woken with the result of each exactly once', async () => {
+  it('A5: launches two programs, goes on, and is woken with each result exactly once', async () => {
     const { agent, heard } = setUp(script)
     const answers = await Promise.all([agent.say('Start both jobs.'), agent.say('What is new meanwhile?')])
     expect(answers).toEqual(['Both are running.', 'Nothing is new, ask me anything.'])
@@ -78,7 +78,7 @@ describe.each(Object.entries(agents))('the example agent on %s', (_name, create)
     }
   })
 
-  it('A5: is told again what an overloaded model was not told', async () => {
+  it('A5: is woken again after a turn that an overloaded model refused', async () => {
     let refusals = 0
     const overloaded: Script = (last) => {
       if (last.by === 'user' && last.text.includes('System Note') && refusals < 2) {
@@ -96,7 +96,7 @@ describe.each(Object.entries(agents))('the example agent on %s', (_name, create)
     for (const result of results) expect(countOf(result, accepted)).toBe(1)
   })
 
-  it('A6: answers a user who speaks while it is being woken after that turn, and misses nothing', async () => {
+  it('A6: answers a user message during a wake-up turn after that turn', async () => {
     const said: Promise<string>[] = []
     const { agent } = setUp((last) => {
       if (last.by === 'user' && last.text.includes('System Note')) said.push(agent.say('Wait, one more thing.'))
@@ -119,17 +119,17 @@ describe('docs/adapters.md', () => {
   const page = readFileSync('docs/adapters.md', 'utf8')
   const excerpts = readBlocks('docs/adapters.md', page).filter(({ language }) => language === 'typescript')
 
-  // Its `ts` blocks are programs, which `npm run docs:run` runs.
-  it('takes each excerpt from the example that it names', () => {
+  // `npm run docs:run` runs its `ts` blocks.
+  it('has excerpts from the examples that they name', () => {
     expect(excerpts.length).toBeGreaterThanOrEqual(4)
     for (const { flags, text } of excerpts) {
       const source = readFileSync(`docs/${flags[0]}`, 'utf8')
-      // It leaves lines out where it says so.
+      // An excerpt may leave out lines.
       for (const part of text.split(/^ *\/\/ \.\.\.\n/m)) expect(source).toContain(part.trim())
     }
   })
 
-  it('speaks of every adapter that the package exports', () => {
+  it('mentions every adapter that the package exports', () => {
     const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: Record<string, unknown> }
     const adapters = Object.keys(exports).filter((subpath) => subpath.startsWith('./adapters/'))
     expect(adapters).toHaveLength(4)

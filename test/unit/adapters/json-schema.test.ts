@@ -25,19 +25,19 @@ function setUp() {
   return toJsonSchemaTools(agent.tools)
 }
 
-it('is plain data that survives JSON', () => {
+it('is plain JSON data', () => {
   const { tools } = setUp()
   expect(JSON.parse(JSON.stringify(tools))).toEqual(tools)
 })
 
-it('takes arguments as a text, an empty one and none at all as no arguments', async () => {
+it('accepts arguments as text, and an empty text or undefined as no arguments', async () => {
   const { call } = setUp()
   for (const args of ['{"action":"list"}', '', '  ', undefined, null, {}]) {
     await expect(call('check_async_tasks', args)).resolves.toMatchObject({ llmContent: 'No async tasks.' })
   }
 })
 
-it.each([['{'], ['[]'], ['7'], ['"list"'], [[]], [7]])('refuses %j as arguments', async (args) => {
+it.each([['{'], ['[]'], ['7'], ['"list"'], [[]], [7]])('rejects %j as arguments', async (args) => {
   const { call } = setUp()
   const { error, llmContent } = await call('check_async_tasks', args)
   expect(error?.type).toBe('parameter_validation')

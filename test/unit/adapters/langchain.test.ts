@@ -8,8 +8,8 @@ import { createAgentTasks } from '../../../src/host/agent-tasks.js'
 import type { AdapterSubject, ShownResult } from './adapter-subject.js'
 import { describeAdapter } from './adapter-suite.js'
 
-// LangGraph's declarations add to zod's types, which changes them for the whole program (the server no longer compiles). So
-// tsc must not follow this import; the part that is needed is typed here.
+// LangGraph's declarations augment zod's types for the whole program, and the server no longer compiles. So tsc must not follow
+// this import; the used part is typed here.
 const packageOfTheLoop = 'langchain'
 const { createAgent } = (await import(packageOfTheLoop)) as {
   createAgent: (options: { model: BaseChatModel; tools: readonly LangChainTool[] }) => {
@@ -30,7 +30,7 @@ const subject: AdapterSubject = {
     const agent = createAgent({ model: model.respond(new AIMessage('done')), tools })
     const input = { messages: [new HumanMessage('go on')] }
     const { messages } = await agent.invoke(input, { ...(signal && { signal }) })
-    // What the integrations of OpenAI and others make of a tool.
+    // The conversion that the integrations of OpenAI and others use.
     const offered = tools.map((tool) => {
       const { name, description = '', parameters } = convertToOpenAITool(tool).function
       return { name, description, parameters }
@@ -55,7 +55,7 @@ function setUp() {
   return task!
 }
 
-it('gives the host of LangChain the whole result as the artifact, of a failure as well', async () => {
+it('gives the host of LangChain whole results and failures as artifacts', async () => {
   const task = setUp()
   const args = { subagent_name: 'echo', goal_prompt: 'one' }
   const good: unknown = await task.invoke({ type: 'tool_call', id: 'c1', name: 'task', args })
@@ -69,7 +69,7 @@ it('gives the host of LangChain the whole result as the artifact, of a failure a
   })
 })
 
-it('answers in text when a LangChain tool is invoked without a call', async () => {
+it('returns text when a LangChain tool is invoked without a call id', async () => {
   const task = setUp()
   await expect(task.invoke({ subagent_name: 'echo', goal_prompt: 'one' })).resolves.toContain('echo one')
   await expect(task.invoke({ subagent_name: 'nobody', goal_prompt: 'one' })).resolves.toContain('Known: echo.')

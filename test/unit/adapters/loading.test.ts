@@ -18,7 +18,7 @@ const load: Record<Adapter, () => Promise<object>> = {
 
 const names = Object.keys(sdks) as Adapter[]
 
-/** As if these packages were not installed. */
+/** Mocks packages as not installed. */
 function uninstall(packages: readonly string[]): void {
   vi.resetModules()
   for (const name of packages) {
@@ -33,7 +33,7 @@ afterEach(() => {
   vi.resetModules()
 })
 
-it.each(names)('the adapter %s loads where no SDK but its own is installed', async (name) => {
+it.each(names)('the adapter %s loads with only its own SDK installed', async (name) => {
   uninstall(Object.entries(sdks).flatMap(([adapter, packages]) => (adapter === name ? [] : packages)))
   await expect(load[name]()).resolves.toBeTypeOf('object')
 })
@@ -43,7 +43,7 @@ it.each(names.filter((name) => sdks[name].length > 0))('the adapter %s needs its
   await expect(load[name]()).rejects.toThrow()
 })
 
-it('everything else loads where no SDK is installed', async () => {
+it('everything else loads without an SDK', async () => {
   uninstall(Object.values(sdks).flat())
   const modules = await Promise.all([import('../../../src/index.js'), import('../../../src/tools/index.js')])
   expect(modules).toHaveLength(2)

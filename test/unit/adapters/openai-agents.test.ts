@@ -33,7 +33,7 @@ const subject: AdapterSubject = {
 
 describeAdapter('OpenAI Agents', subject)
 
-it('shows a required list to the OpenAI Agents SDK even where nothing is required', async () => {
+it('gives the OpenAI Agents SDK a required list even when it is empty', async () => {
   const bare = defineTool({
     name: 'bare',
     description: 'Takes nothing.',

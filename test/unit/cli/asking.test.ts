@@ -1,4 +1,4 @@
-// The commands that ask a server: what they print, where, and how they end.
+// The commands that connect to a server: their output and exit codes.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const add = { task_name: 'Add', commands: [{ tool_name: 'add', intention: 'Add t
 const bad = { task_name: 'Bad', commands: [{ tool_name: 'nope' }, { tool_name: 'add', args: { a: 1, b: 1 } }] }
 
 describe('submit', () => {
-  it('prints what the commands returned, and the progress beside it', async () => {
+  it('prints the results to stdout, and the progress to stderr', async () => {
     const { submit } = await startCommandLine()
     const { exitCode, stdout, stderr } = await submit(add)
     expect([exitCode, stdout]).toEqual([0, '5\n'])
@@ -19,7 +19,7 @@ describe('submit', () => {
     expect(stderr).toMatch(/ completed \(1 of 1 commands in \d+ ms\)\n$/)
   })
 
-  it('reads a file, and says which field of it is wrong', async () => {
+  it('reads a file, and names an invalid field', async () => {
     const { run: ask } = await startCommandLine()
     const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
     onTestFinished(() => rm(folder, { recursive: true }))
@@ -37,7 +37,7 @@ describe('submit', () => {
     expect([missing.exitCode, missing.stderr]).toEqual([2, containing('ENOENT')])
   })
 
-  it('exits with 1 when a command fails, and says why', async () => {
+  it('exits with 1 when a command fails, and prints its error', async () => {
     const { submit } = await startCommandLine()
     const { exitCode, stdout, stderr } = await submit(bad)
     expect([exitCode, stdout]).toEqual([1, ''])
@@ -45,7 +45,7 @@ describe('submit', () => {
     expect(stderr).toContain('failed (0 of 2 commands')
   })
 
-  it('prints every event as JSON, and nothing else', async () => {
+  it('prints only events with --json', async () => {
     const { submit } = await startCommandLine()
     const { exitCode, stdout, stderr } = await submit(bad, ['--json'])
     expect([exitCode, stderr]).toEqual([1, ''])
@@ -57,7 +57,7 @@ describe('submit', () => {
     ])
   })
 
-  it('draws a bar for each command on a terminal, and no colour where it is not wanted', async () => {
+  it('draws a bar for each command on a terminal, without colour with NO_COLOR', async () => {
     const { submit } = await startCommandLine()
     const { stderr, stdout } = await submit(add, [], { isTTY: true })
     expect(stdout).toBe('5\n')
@@ -69,7 +69,7 @@ describe('submit', () => {
     expect(plain.stderr).not.toMatch(/\u001b\[\d\dm/)
   })
 
-  it('takes what could steer a terminal out of what tools say', async () => {
+  it('removes control characters from the text of tools', async () => {
     const tool = {
       name: 'evil',
       execute: () => {
@@ -82,7 +82,7 @@ describe('submit', () => {
     expect(stderr).not.toContain('\u001b')
   })
 
-  it('prints the id alone when it does not wait', async () => {
+  it('prints only the id with --detach', async () => {
     const { submit, run: ask } = await startCommandLine()
     const { exitCode, stdout, stderr } = await submit({ ...add, instanceId: 'nowhere' }, [
       '--detach',
@@ -94,11 +94,11 @@ describe('submit', () => {
     expect(await ask(['watch', stdout.trim()])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
   })
 
-  it('exits with 4 and a hint when the server refuses', async () => {
+  it('exits with 4 and a hint when the server refuses the task', async () => {
     const { submit } = await startCommandLine()
     expect(await submit({ ...add, instanceId: 'nowhere' })).toMatchObject({
       exitCode: 4,
-      stderr: matching(/^agent-tasks: .*nowhere.*\n`agent-tasks instances` lists what is there\.\n$/),
+      stderr: matching(/^agent-tasks: .*nowhere.*\n`agent-tasks instances` lists the instances\.\n$/),
     })
     const strict = await startCommandLine({ auth: { tokens: ['right'] } })
     expect(await strict.submit(add)).toMatchObject({
@@ -108,7 +108,7 @@ describe('submit', () => {
     expect(await strict.submit(add, [], { env: { AGENT_TASKS_TOKEN: 'right' } })).toMatchObject({ exitCode: 0 })
   })
 
-  it('exits with 3 and a hint when no server answers', async () => {
+  it('exits with 3 and a hint when there is no server', async () => {
     const { server, run: ask } = await startCommandLine()
     await server.close()
     const { exitCode, stderr } = await ask(['submit', '-', '--json'], { stdin: JSON.stringify(add) })
@@ -118,7 +118,7 @@ describe('submit', () => {
 })
 
 describe('tasks, task and instances', () => {
-  it('list what the server has, newest first, over as many pages as it takes', async () => {
+  it('list the tasks of the server, newest first', async () => {
     const { submit, run: ask } = await startCommandLine()
     await submit(add)
     await submit(bad)
@@ -133,7 +133,7 @@ describe('tasks, task and instances', () => {
     expect(jsonLines(failed.stdout)).toMatchObject([{ name: 'Bad', status: 'failed' }])
     expect(await ask(['tasks', 'list', '--instance', 'x'])).toMatchObject({
       stdout: '',
-      stderr: 'There is no such task.\n',
+      stderr: 'There are no such tasks.\n',
     })
     expect(await ask(['tasks', 'list', '--limit', '1', '--json'])).toMatchObject({
       stdout: matching(/^.+\n$/),
@@ -145,23 +145,23 @@ describe('tasks, task and instances', () => {
     [['tasks', 'list', '--limit', '-1'], '--limit: got "-1", expected an integer from 1 to 100000'],
     [['watch', '--interval', 'often'], '--interval: got "often", expected an integer from 50'],
     [['instances', '--url', 'ftp://x'], 'url'],
-  ])('refuse %j before anything is sent', async (args, message) => {
+  ])('reject %j before anything is sent', async (args, message) => {
     expect(await run(args)).toMatchObject({ exitCode: 2, stdout: '', stderr: containing(message) })
   })
 
-  it('end a task by the start of its id, once', async () => {
+  it('end a task by a prefix of its id, once', async () => {
     const { submit, run: ask } = await startCommandLine()
     const slow = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 60, steps: 1 } }] }
     const id = (await submit(slow, ['--detach'])).stdout.trim()
     const watching = ask(['watch', id])
     expect(await ask(['task', 'end', id.slice(0, -1)])).toMatchObject({ exitCode: 0, stdout: `${id} was cancelled.\n` })
-    expect(await ask(['task', 'end', id])).toMatchObject({ exitCode: 5, stdout: `${id} had ended already.\n` })
+    expect(await ask(['task', 'end', id])).toMatchObject({ exitCode: 5, stdout: `${id} had already ended.\n` })
     expect(await ask(['task', 'end', id, '--json'])).toMatchObject({ stdout: `{"taskId":"${id}","cancelled":false}\n` })
     expect(await watching).toMatchObject({ exitCode: 5 })
     expect(await ask(['watch', id])).toMatchObject({ exitCode: 5, stderr: containing(`${id} cancelled`) })
   })
 
-  it('end nothing when the id is not known, or not one', async () => {
+  it('end nothing when no task has the prefix, or several', async () => {
     const { submit, run: ask } = await startCommandLine()
     await submit(add)
     await submit(add)
@@ -203,7 +203,7 @@ describe('the program', () => {
     expect(stdout).toContain('Examples:\n  $ agent-tasks ')
   })
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     expect(await run(['--version'])).toEqual({ exitCode: 0, stdout: '1.2.3\n', stderr: '' })
   })
 

@@ -1,4 +1,4 @@
-/** Runs command lines in this process, against a real server on a free port, and keeps what they wrote. */
+/** Runs command lines in this process, with a real server on a free port, and returns their output. */
 import { expect, onTestFinished } from 'vitest'
 import { createDemoInstance } from '../../../src/cli/demo-instance.js'
 import { runProgram } from '../../../src/cli/program.js'
@@ -21,7 +21,7 @@ export interface RunOptions {
 /** Runs one command line to its end. */
 export const run = (args: readonly string[], options: RunOptions = {}): Promise<Ran> => begin(args, options).ended
 
-/** Runs one command line: what it has written so far, and what it comes to. */
+/** Starts one command line; returns its output so far and its end. */
 export function begin(
   args: readonly string[],
   { stdin = '', env = {}, isTTY = false }: RunOptions = {},
@@ -35,24 +35,24 @@ export function begin(
       return true
     },
   })
-  const surroundings = {
+  const io = {
     stdout: stream('stdout'),
     stderr: stream('stderr'),
     env,
     readStdin: () => Promise.resolve(stdin),
   }
-  const ended = runProgram(args, surroundings, '1.2.3').then((exitCode) => ({ exitCode, ...written }))
+  const ended = runProgram(args, io, '1.2.3').then((exitCode) => ({ exitCode, ...written }))
   return { written, ended }
 }
 
-/** Sends this process a signal that only the command line hears: whoever has begun to listen to it last. */
+/** Calls the last listener of a signal, which is the command line's. */
 export function signal(name: 'SIGINT' | 'SIGTERM'): void {
   const hear = process.listeners(name).at(-1)
-  if (hear === undefined) throw new Error(`nobody listens to ${name}`)
+  if (hear === undefined) throw new Error(`no listener for ${name}`)
   hear(name)
 }
 
-/** A server with the demo instance, and command lines that ask it. */
+/** A server with the demo instance, and command lines that connect to it. */
 export async function startCommandLine(options: TaskServerOptions = {}) {
   const server: TaskServer = await startTaskServer({
     ...{ port: 0, env: {}, logLevel: 'silent', instances: [createDemoInstance()] },
@@ -73,13 +73,13 @@ export async function startCommandLine(options: TaskServerOptions = {}) {
   }
 }
 
-/** The values of JSON that were printed a line each. */
+/** The values of JSON lines. */
 export const jsonLines = (text: string): unknown[] =>
   text
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as unknown)
 
-// vitest says any; what stands for a text is used as one.
+// vitest types its matchers as any.
 export const containing = (part: string): string => expect.stringContaining(part) as string
 export const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string

@@ -1,4 +1,4 @@
-// Before anything is started: what config check and doctor say of a configuration, of programs and of ports.
+// config check and doctor.
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
@@ -19,11 +19,11 @@ async function configFile(content: unknown): Promise<string> {
 const subagent = (name: string, command: string) => ({ name, description: 'It does what it is told.', command })
 
 describe('config check', () => {
-  it('says who is there, and where the server would listen', async () => {
+  it('prints the subagents, the instances, and the addresses of the server', async () => {
     const file = await configFile({ subagents: [subagent('a', 'node')], instances: [{ id: 'x', command: 'node' }] })
     expect(await run(['config', 'check', file], { env: { PORT: '4000' } })).toEqual({
       exitCode: 0,
-      stdout: `${file} can be used.\nSubagents: a. Instances: x.\nThe task server would listen at 127.0.0.1, ports 4000 and 3400.\n`,
+      stdout: `${file} is valid.\nSubagents: a. Instances: x.\nThe task server would listen on 127.0.0.1, ports 4000 and 3400.\n`,
       stderr: '',
     })
     const { stdout } = await run(['config', 'check', file, '--json'])
@@ -32,7 +32,7 @@ describe('config check', () => {
     ])
   })
 
-  it('names the file and the field that is wrong', async () => {
+  it('names the file and the invalid field', async () => {
     const file = await configFile({ subagents: [{ ...subagent('a', 'node'), args: 'x' }] })
     expect(await run(['config', 'check', file])).toMatchObject({
       exitCode: 2,
@@ -47,7 +47,7 @@ describe('config check', () => {
     expect(await run(['config', 'check', join(file, 'none')])).toMatchObject({ exitCode: 2 })
   })
 
-  it('names the variable that is wrong', async () => {
+  it('names the invalid variable', async () => {
     const file = await configFile({})
     expect(await run(['config', 'check', file], { env: { TASKS_WS_PORT: '-1' } })).toMatchObject({
       exitCode: 2,
@@ -65,7 +65,7 @@ describe('doctor', () => {
     return { exitCode, of: (check: string) => lines.find((line) => line.check === check) }
   }
 
-  it('is content with what starts', async () => {
+  it('reports programs that start as ok', async () => {
     const { exitCode, of } = await findings({ subagents: [subagent('a', process.execPath)] })
     expect(exitCode).toBe(0)
     expect(of('Node')).toMatchObject({ state: 'ok', detail: process.versions.node })
@@ -74,7 +74,7 @@ describe('doctor', () => {
     expect(of('port 0')).toMatchObject({ state: 'ok' })
   })
 
-  it('finds what does not start, and exits with 6', async () => {
+  it('finds programs that do not start, and exits with 6', async () => {
     const { exitCode, of } = await findings({
       subagents: [subagent('gone', 'no-such-program'), subagent('odd', 'false')],
       instances: [{ id: 'dead', command: process.execPath, args: ['-e', 'console.error("no key"); process.exit(3)'] }],
@@ -97,7 +97,7 @@ describe('doctor', () => {
     })
   })
 
-  it('tells a task server from what else may listen at a port', async () => {
+  it('distinguishes a task server from another program on a port', async () => {
     const { server } = await startCommandLine()
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -107,29 +107,33 @@ describe('doctor', () => {
     const { exitCode, of } = await findings({}, { PORT: ours, TASKS_WS_PORT: String(port) })
     expect(exitCode).toBe(0)
     expect(of(`port ${ours}`)).toMatchObject({ state: 'ok', detail: containing('a task server') })
-    expect(of(`port ${port}`)).toMatchObject({ state: 'note', detail: containing('taken') })
+    expect(of(`port ${port}`)).toMatchObject({ state: 'note', detail: containing('in use') })
   })
 
-  it('says of an address of another machine that nothing can listen there', async () => {
+  it('reports an address that this machine does not have', async () => {
     const { exitCode, of } = await findings({}, { ...freePorts, HOST: '203.0.113.1', AUTH_TOKENS: 'token' })
     expect(exitCode).toBe(6)
     expect(of('port 0')).toEqual({
-      ...{ check: 'port 0', state: 'missing', detail: 'cannot be listened to at 203.0.113.1 (EADDRNOTAVAIL)' },
+      ...{ check: 'port 0', state: 'missing', detail: 'cannot listen on 203.0.113.1 (EADDRNOTAVAIL)' },
     })
   })
 
-  it('notes a package that is not installed, and a program that does not say its version', async () => {
+  it('notes a package that is not installed, and a program without --version', async () => {
     expect(checkPackage('no-such-package', 'nothing here', '/')).toEqual({
       ...{ check: 'no-such-package', state: 'note', detail: 'not installed; only nothing here needs it' },
     })
     const file = await configFile('#!/bin/sh\nexec sleep 60\n')
     await chmod(file, 0o700)
     expect(await checkProgram('subagent a', file, '/', 300)).toEqual({
-      ...{ check: 'subagent a', state: 'note', detail: `${file} starts, and did not answer --version within 300 ms` },
+      ...{
+        check: 'subagent a',
+        state: 'note',
+        detail: `${file} starts, and did not exit within 300 ms after --version`,
+      },
     })
   })
 
-  it('goes on when the configuration or a setting is wrong', async () => {
+  it('goes on when the configuration or a setting is invalid', async () => {
     const { exitCode, of } = await findings('{', { PORT: 'many' })
     expect(exitCode).toBe(6)
     expect(of('configuration')).toMatchObject({ state: 'missing', detail: containing('not JSON') })
@@ -146,7 +150,7 @@ describe('doctor', () => {
     ['22.0.0', 'ok'],
     ['20.18.9', 'missing'],
     ['18.20.0', 'missing'],
-  ])('says of Node %s: %s', (version, state) => {
+  ])('checks Node %s: %s', (version, state) => {
     expect(checkNode(version).state).toBe(state)
   })
 })

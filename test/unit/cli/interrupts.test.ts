@@ -1,11 +1,11 @@
-// What waits until somebody ends it: watch, submit and serve, and what Ctrl-C and SIGTERM do to them.
+// Long-running commands and signals: watch, submit and serve.
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { begin, containing, jsonLines, matching, run, signal, startCommandLine } from './command-line.js'
 
 const add = { task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }
 const slow = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 60, steps: 1 } }] }
 
-/** Ends no process; keeps the codes it was to end with. */
+/** Replaces process.exit by a spy. */
 function keepAlive() {
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)
   onTestFinished(() => exit.mockRestore())
@@ -45,7 +45,7 @@ describe('watch without an id', () => {
     })
   })
 
-  it('draws a table on a terminal, and leaves it there', async () => {
+  it('draws a table on a terminal, which stays after the end', async () => {
     const { submit, written, ended } = await watching([], true)
     await submit(add)
     await vi.waitFor(() => expect(written.stdout).toMatch(/completed +1\/1 +calc/))
@@ -60,19 +60,19 @@ describe('Ctrl-C', () => {
     const before = process.listenerCount('SIGINT')
     const ended = host.submit(slow)
     await vi.waitFor(() => expect(host.server.taskManager.listTasks()[0]?.status).toBe('running'))
-    // Its answer is on its way to the client, which must have it before it can cancel.
+    // The client needs the answer before it can cancel.
     expect(process.listenerCount('SIGINT')).toBe(before + 1)
     return { ...host, ended, statusOf: () => host.server.taskManager.listTasks()[0]?.status }
   }
 
-  it('S5: cancels the task that was submitted', async () => {
+  it('S5: cancels the submitted task', async () => {
     const { ended, statusOf } = await submitting()
     signal('SIGINT')
     expect(await ended).toMatchObject({ exitCode: 130, stdout: '', stderr: matching(/task_\S+ was cancelled\.\n$/) })
     expect(statusOf()).toBe('cancelled')
   })
 
-  it('says how to end a task that could not be cancelled', async () => {
+  it('prints how to end a task that could not be cancelled', async () => {
     const { ended, server } = await submitting()
     const refuse = vi.spyOn(server.taskManager, 'cancelTask').mockReturnValue(false)
     signal('SIGINT')
@@ -83,7 +83,7 @@ describe('Ctrl-C', () => {
     refuse.mockRestore()
   })
 
-  it('ends the process when it comes again', async () => {
+  it('exits the process the second time', async () => {
     const exit = keepAlive()
     const { ended, server } = await submitting()
     const interrupt = process.listeners('SIGINT').at(-1)!
@@ -123,20 +123,20 @@ describe('serve', () => {
   it.each([
     [['--json'], (stdout: string) => (JSON.parse(stdout) as { httpUrl: string }).httpUrl],
     [[], (stdout: string) => /REST at (\S+) /.exec(stdout)![1]!],
-  ])('%j says where it listens, and ends when it is told to', async (args, urlIn) => {
+  ])('%j prints its URLs, and stops on SIGTERM', async (args, urlIn) => {
     const exit = keepAlive()
     const said = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => said.mockRestore())
     const { exitCode, stdout } = await run(['serve', '--demo', '--inspect', 'ws://127.0.0.1:9', ...free, ...args])
     const stop = process.listeners('SIGTERM').at(-1)!
-    onTestFinished(() => void process.off('SIGTERM', stop).off('SIGINT', stop))
+    onTestFinished(() => void process.off('SIGTERM', stop).off('SIGINT', stop).off('SIGHUP', stop))
     expect([exitCode, stdout]).toEqual([0, containing('calc')])
     const url = urlIn(stdout)
     expect((await fetch(`${url}/health`)).status).toBe(200)
     signal('SIGTERM')
     await vi.waitFor(() => expect(exit).toHaveBeenCalledExactlyOnceWith(0), { timeout: 10_000 })
     await expect(fetch(`${url}/health`)).rejects.toThrow()
-    // It has been told already: it does not wait any more.
+    // A second signal does not wait.
     signal('SIGTERM')
     expect(exit).toHaveBeenLastCalledWith(1)
   })

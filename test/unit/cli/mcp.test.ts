@@ -1,4 +1,4 @@
-/** `agent-tasks mcp` before it serves: what is wrong with the command line, the file or the port. The rest is tested as a process. */
+/** `agent-tasks mcp` with invalid arguments, files and ports. test/e2e/mcp-server.test.ts tests the process. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ describe('agent-tasks mcp', () => {
     expect(stderr).toContain(problem)
   })
 
-  it('says which field of the file is wrong', async () => {
+  it('names the invalid field of the file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'config.json')

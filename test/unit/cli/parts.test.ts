@@ -1,10 +1,11 @@
-// What the command line reads and shows, by itself.
+// Parsers and formatters of the command line.
 import { describe, expect, it } from 'vitest'
 import { parseInstanceOption, parseInstanceOptions } from '../../../src/cli/instance-option.js'
 import { describeError } from '../../../src/cli/failures.js'
 import { followTask } from '../../../src/cli/follow.js'
 import { introduce } from '../../../src/cli/introduction.js'
 import { formatAge, formatTable, oneLine } from '../../../src/cli/table.js'
+import { findTaskId } from '../../../src/cli/task-list.js'
 import { createTaskView } from '../../../src/cli/task-view.js'
 import { createTerminal } from '../../../src/cli/terminal.js'
 import type { TaskEvent } from '../../../src/client/session.js'
@@ -25,11 +26,11 @@ describe('--instance', () => {
     expect(parseInstanceOption(value)).toEqual(expected)
   })
 
-  it.each(['', 'a', '=node', 'a b=node', 'a=', 'a=   '])('refuses %j', (value) => {
+  it.each(['', 'a', '=node', 'a b=node', 'a=', 'a=   '])('rejects %j', (value) => {
     expect(() => parseInstanceOption(value)).toThrow('--instance')
   })
 
-  it('wants each name once', () => {
+  it('rejects a name that is used twice', () => {
     expect(parseInstanceOptions(['a=x', 'b=y']).map(({ id }) => id)).toEqual(['a', 'b'])
     expect(() => parseInstanceOptions(['a=x', 'a=y'])).toThrow('--instance: got "a"')
   })
@@ -55,17 +56,17 @@ describe('tables', () => {
     [7_200_000, '2h'],
     [4 * 86_400_000, '4d'],
     [-5000, '0s'],
-  ])('say that %d ms are %s', (age, text) => {
+  ])('format %d ms as %s', (age, text) => {
     expect(formatAge(1_000_000_000_000, 1_000_000_000_000 + age)).toBe(text)
   })
 
-  it('make one line of a text, without what steers a terminal', () => {
+  it('make one line of a text, without control characters', () => {
     expect(oneLine('a\r\n\tb\u001b[1mc\u009b', 20)).toBe('a b [1mc')
     expect(oneLine('0123456789', 8)).toBe('01234...')
   })
 })
 
-describe('what is shown of a task', () => {
+describe('a followed task', () => {
   const output = () => {
     const written = { text: '' }
     return { written, stream: { isTTY: true, columns: 100, write: (text: string) => (written.text += text) } }
@@ -77,7 +78,7 @@ describe('what is shown of a task', () => {
   })
   const follow = async (events: readonly TaskEvent[]) => {
     const { written, stream } = output()
-    const surroundings = {
+    const io = {
       stdout: stream,
       stderr: { write: () => true },
       env: {},
@@ -87,7 +88,7 @@ describe('what is shown of a task', () => {
       for (const event of events) yield await Promise.resolve(event)
     }
     const options = {
-      terminal: createTerminal(surroundings, 'stderr'),
+      terminal: createTerminal(io, 'stderr'),
       isJson: false,
       signal: new AbortController().signal,
     }
@@ -95,7 +96,7 @@ describe('what is shown of a task', () => {
     return { exitCode, text: written.text }
   }
 
-  it('is a result in words, or as JSON when it is none of a tool', async () => {
+  it('prints text results as text, and others as JSON', async () => {
     expect(
       await follow([
         complete({
@@ -112,11 +113,11 @@ describe('what is shown of a task', () => {
     expect((await follow([complete({ odd: 1 })])).text).toBe('{"odd":1}\n')
   })
 
-  it('is an error when a server ends the events before the task', async () => {
-    await expect(follow([])).rejects.toThrow('The watch of t1 ended without the end of the task.')
+  it('is an error when the events end before the task', async () => {
+    await expect(follow([])).rejects.toThrow('The watch of t1 ended before the task.')
   })
 
-  it('is a bar for a command that it has not been told of, and for those before it', () => {
+  it('has a bar for a command without a snapshot, and for those before it', () => {
     const { written, stream } = output()
     const terminal = createTerminal(
       { stdout: stream, stderr: stream, env: { NO_COLOR: '1' }, readStdin: () => Promise.resolve('') },
@@ -139,7 +140,7 @@ describe('what is shown of a task', () => {
     expect(written.text).toContain('slow [=====...............] running 1/4 a bit')
   })
 
-  it('has colours where they are asked for, and none where they are refused', () => {
+  it('has colours depending on FORCE_COLOR', () => {
     const coloursOf = (env: Record<string, string>): string =>
       createTerminal(
         { stdout: { write: () => true }, stderr: { write: () => true }, env, readStdin: () => Promise.resolve('') },
@@ -150,8 +151,26 @@ describe('what is shown of a task', () => {
   })
 })
 
+describe('a prefix of a task id', () => {
+  it('is looked up on all pages', async () => {
+    const pages = [
+      { tasks: [{ id: 'task_1' }, { id: 'task_2' }], nextCursor: 'next' },
+      { tasks: [{ id: 'job_3' }, { id: 'task_20' }] },
+    ]
+    const get = () => Promise.resolve(undefined)
+    const list = ({ cursor }: { cursor?: string }) => Promise.resolve(pages[cursor === 'next' ? 1 : 0])
+    const client = { get, list } as unknown as TaskClient
+    expect(await findTaskId(client, 'job')).toBe('job_3')
+    await expect(findTaskId(client, 'task_2')).rejects.toMatchObject({
+      code: 'TASK_AMBIGUOUS',
+      message: 'task_2 could be task_2, task_20. Write more of the id.',
+    })
+    await expect(findTaskId(client, '')).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' })
+  })
+})
+
 describe('the demo instance', () => {
-  it('echoes, and says how far it is', async () => {
+  it('echoes, and reports progress', async () => {
     const { submit } = await startCommandLine()
     const commands = [
       { tool_name: 'echo', args: { a: 1 } },
@@ -177,7 +196,7 @@ describe('the introduction of a server', () => {
     expect(introduce(server({}), ['a', 'b'])).toBe(`${where} Instances: a, b.`)
   })
 
-  it('has lines to paste for the demo instance, without the token and with the certificate', () => {
+  it('has examples for the demo instance, without the token and with the certificate', () => {
     const text = introduce(server({ auth: { tokens: ['SECRET'] }, tls: { certPath: '/cert.pem' } }), ['calc'])
     expect(text).toContain(
       `curl -sk https://127.0.0.1:1/tasks -H 'content-type: application/json' -H "authorization: Bearer \${AUTH_TOKENS%%,*}" -d '{"task_name"`,
@@ -189,7 +208,7 @@ describe('the introduction of a server', () => {
 })
 
 describe('an error that is not of this package', () => {
-  it('is told in its own words, as bad input', () => {
+  it('is printed as invalid input', () => {
     expect(describeError(new Error('broken'))).toEqual({ message: 'broken', exitCode: 2 })
     expect(describeError('just text')).toEqual({ message: 'just text', exitCode: 2 })
   })

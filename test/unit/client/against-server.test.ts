@@ -8,14 +8,14 @@ import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../
 import { cuttableSockets } from '../../support/cuttable-sockets.js'
 import { read, words } from './client-host.js'
 
-/** Something that happens once, and whoever waits for it. */
+/** A promise that the test resolves. */
 function signalled<T = undefined>() {
   let fire: (value: T) => void = () => undefined
   const fired = new Promise<T>((resolve) => (fire = resolve))
   return { fire, fired }
 }
 
-/** A tool that holds its command until the test lets it go. */
+/** A tool whose call ends when the test says so. */
 function gate() {
   const entered = signalled<{ signal: AbortSignal }>()
   const left = signalled<unknown>()
@@ -63,7 +63,7 @@ const adding = { tool_name: 'add', intention: 'find the answer', args: { a: 20, 
 const gated = { tool_name: 'gate', intention: '', args: {} }
 
 describe('the client with a real server', () => {
-  it.each(['httpUrl', 'wsUrl'] as const)('submits over its %s and watches all of it', async (which) => {
+  it.each(['httpUrl', 'wsUrl'] as const)('submits over its %s and gets all events', async (which) => {
     const server = await startServer({ instances: [calc()] })
     const client = connectClient({ url: server[which] })
     const { taskId, queuePosition } = await client.submit({ task_name: 'sum', commands: [adding, adding] })
@@ -79,7 +79,7 @@ describe('the client with a real server', () => {
     expect(words(late.events)).toEqual(['completed'])
   })
 
-  it('lists page by page, newest first, and tells what can run commands', async () => {
+  it('lists tasks by page, newest first, and the instances', async () => {
     const server = await startServer({ instances: [calc()] })
     const client = connectClient({ url: server.httpUrl })
     const ids: string[] = []
@@ -88,16 +88,16 @@ describe('the client with a real server', () => {
     const second = await client.list({ limit: 2, cursor: first.nextCursor ?? '' })
     expect([...first.tasks, ...second.tasks].map(({ id }) => id)).toEqual(ids)
     expect(second.nextCursor).toBeUndefined()
-    expect(await client.list({ instanceId: 'nobody' })).toEqual({ tasks: [] })
+    expect(await client.list({ instanceId: 'unknown' })).toEqual({ tasks: [] })
     expect(await client.instances()).toMatchObject([{ id: 'calc', kind: 'local', isConnected: true }])
   })
 
-  it('hands on the codes of the server', async () => {
+  it('rejects with the codes of the server', async () => {
     const server = await startServer({ instances: [calc()] })
     const client = connectClient({ url: server.httpUrl })
     const submit = (task: object) => client.submit({ task_name: 'sum', commands: [adding], ...task })
     await expect(submit({ commands: [] })).rejects.toMatchObject({ code: 'NO_COMMANDS' })
-    await expect(submit({ instanceId: 'nobody' })).rejects.toMatchObject({ code: 'INVALID_INSTANCE' })
+    await expect(submit({ instanceId: 'unknown' })).rejects.toMatchObject({ code: 'INVALID_INSTANCE' })
     await expect(submit({ task_name: 7 })).rejects.toMatchObject({ code: 'INVALID_TASK' })
     await expect(client.cancel('task_unknown')).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' })
     expect(await client.get('task_unknown')).toBeUndefined()
@@ -106,7 +106,7 @@ describe('the client with a real server', () => {
     await expect(connectClient({ url: server.wsUrl }).instances()).rejects.toMatchObject({ status: 426 })
   })
 
-  it('asks for a token where the server does, and tells a wrong one at once', async () => {
+  it('authenticates with a token, and rejects at once without a valid one', async () => {
     const server = await startServer({ instances: [calc()], auth: { tokens: ['right-token'] } })
     const right = connectClient({ url: server.httpUrl, token: 'right-token' })
     expect(await right.list()).toEqual({ tasks: [] })
@@ -118,7 +118,7 @@ describe('the client with a real server', () => {
     }
   })
 
-  it('S7: lets one client watch and cancel what another submitted; both get the complete, once', async () => {
+  it('S7: lets one client watch and cancel the task of another; both get task_complete once', async () => {
     const { tool, entered } = gate()
     const server = await startServer({ instances: [calc(tool)] })
     const [one, two] = [connectClient({ url: server.httpUrl }), connectClient({ url: server.wsUrl })]
@@ -140,7 +140,7 @@ describe('the client with a real server', () => {
     expect(words(mine.events)).toEqual(['0 running', 'cancelled'])
   })
 
-  it('S7: misses no complete when the connection is cut while the task ends, and none that was lost on the way', async () => {
+  it('S7: gets task_complete when the connection is cut while the task ends', async () => {
     for (const loss of ['cut', 'deafen'] as const) {
       const { tool, entered, open } = gate()
       const server = await startServer({ instances: [calc(tool)] })
@@ -163,7 +163,7 @@ describe('the client with a real server', () => {
     }
   })
 
-  it('S9: throws TASK_EXPIRED when the server comes back without the task', async () => {
+  it('S9: throws TASK_EXPIRED when a restarted server no longer has the task', async () => {
     const { tool, entered } = gate()
     const first = await startServer({ instances: [calc(tool)] })
     const sockets = cuttableSockets()
@@ -172,7 +172,7 @@ describe('the client with a real server', () => {
     const iterator = client.watch(taskId)[Symbol.asyncIterator]()
     expect((await iterator.next()).value).toMatchObject({ type: 'task_progress' })
     await entered
-    // As after a crash: nothing of its end arrives.
+    // Like a crash: no close frame arrives.
     sockets.deafen()
     await first.close()
     await startServer({ instances: [calc()], port: Number(new URL(first.httpUrl).port) })
@@ -180,7 +180,7 @@ describe('the client with a real server', () => {
     expect(await client.list()).toEqual({ tasks: [] })
   })
 
-  it('gets the complete of what a closing server cancels', async () => {
+  it('gets task_complete of a task that a closing server cancels', async () => {
     const { tool, entered } = gate()
     const server = await startServer({ instances: [calc(tool)] })
     const client = connectClient({ url: server.httpUrl })
@@ -195,7 +195,7 @@ describe('the client with a real server', () => {
     expect((await reading).at(-1)).toBe('cancelled')
   })
 
-  it('tells at once that there is no server', async () => {
+  it('rejects at once when there is no server', async () => {
     const server = await startServer()
     await server.close()
     const client = connectClient({ url: server.httpUrl })
@@ -225,7 +225,7 @@ describe('the worker with a real server', () => {
     return worker
   }
 
-  /** A worker's tool that holds its calls until they are aborted. */
+  /** A tool whose calls end when they are aborted. */
   function holding() {
     const started = signalled<WorkerToolContext>()
     const tool = workerTool({
@@ -296,7 +296,7 @@ describe('the worker with a real server', () => {
     expect(worker.runningCalls).toBe(0)
   })
 
-  it('brings its token to a server that asks for one, and is told when it is wrong', async () => {
+  it('authenticates with a token, and rejects with an invalid one', async () => {
     const server = await startServer({ auth: { tokens: ['right-token'] } })
     const worker = await connectWorker(server, { token: 'right-token' })
     expect(worker.isConnected).toBe(true)
@@ -305,13 +305,13 @@ describe('the worker with a real server', () => {
     })
   })
 
-  it('does not mind a token that nobody asks for', async () => {
+  it('may send a token to a server that requires none', async () => {
     const server = await startServer()
     const worker = await connectWorker(server, { token: 'needless-token' })
     expect(worker.isConnected).toBe(true)
   })
 
-  it('comes back after its connection was cut: what ran has failed, what comes next runs', async () => {
+  it('reconnects after its connection was cut: the running command fails, the next one runs', async () => {
     const { tool, started } = holding()
     const server = await startServer()
     const sockets = cuttableSockets()
@@ -332,7 +332,7 @@ describe('the worker with a real server', () => {
     expect(worker.instanceId).toBe('worker-1')
   })
 
-  it('stays away when the server disconnects it on purpose', async () => {
+  it('does not reconnect when the server disconnects it on purpose', async () => {
     const server = await startServer()
     const worker = await connectWorker(server)
     const connects: string[] = []
@@ -342,12 +342,12 @@ describe('the worker with a real server', () => {
     expect([worker.isConnected, connects, server.instances.get('worker-1')]).toEqual([false, [], undefined])
   })
 
-  it('registers again, under its id, with a server that was restarted', async () => {
+  it('registers again, with its id, on a restarted server', async () => {
     const first = await startServer()
     const worker = await connectWorker(first)
     await first.close()
     const second = await startServer({ port: Number(new URL(first.httpUrl).port) })
-    // It may have come while the server was still starting.
+    // It may connect while the server is still starting.
     const [there] = second.instances.list().filter(({ isConnected }) => isConnected)
     expect(there?.id ?? (await connection(second))).toBe('worker-1')
     const { events } = await run(second, command('double', { n: 1 }))
@@ -355,7 +355,7 @@ describe('the worker with a real server', () => {
     expect(worker.instanceId).toBe('worker-1')
   })
 
-  it('disconnects when it is closed: what ran has failed', async () => {
+  it('disconnects when it is closed: the running command fails', async () => {
     const { tool, started } = holding()
     const server = await startServer()
     const worker = await connectWorker(server, { tools: [tool] })

@@ -1,4 +1,4 @@
-/** What the tests of the client share: a client on scripted sockets, and the messages of a server. */
+/** Shared by the tests of the client: a client on scripted sockets, and messages of a server. */
 import { onTestFinished } from 'vitest'
 import { createTaskClient, type TaskClientOptions } from '../../../src/client/task-client.js'
 import type { TaskEvent } from '../../../src/client/session.js'
@@ -50,7 +50,7 @@ export const snapshot = (id: string, status: 'queued' | 'running' | 'completed' 
 
 export const submission = { task_name: 'sum', commands: [{ tool_name: 'add', intention: '', args: {} }] }
 
-/** A client whose sockets and time are the test's; it is closed when the test is over, and must leave no timer. */
+/** A client on scripted sockets and a manual clock. It is closed after the test, and must leave no timer and no socket. */
 export function setUpClient(options: Partial<TaskClientOptions> = {}) {
   const clock = createManualClock(1_000_000)
   const sockets = scriptSockets()
@@ -64,12 +64,12 @@ export function setUpClient(options: Partial<TaskClientOptions> = {}) {
   onTestFinished(async () => {
     sockets.answersClose = true
     await client.close()
-    if (clock.pending > 0) throw new Error(`${clock.pending} timers outlive the client`)
+    if (clock.pending > 0) throw new Error(`${clock.pending} timers are left after close`)
     const open = sockets.sockets.filter(({ closedWith }) => closedWith === undefined)
-    if (open.length > 0) throw new Error(`${open.length} sockets outlive the client`)
+    if (open.length > 0) throw new Error(`${open.length} sockets are left after close`)
   })
 
-  /** Accepts the connection that the client is making. */
+  /** Accepts the connection of the client. */
   const accept = async (): Promise<ScriptedSocket> => {
     await settle()
     const socket = sockets.last
@@ -110,6 +110,6 @@ export function read(watch: AsyncIterable<TaskEvent, undefined>) {
   return state
 }
 
-/** What events came, in a few words. */
+/** A summary of events. */
 export const words = (events: readonly TaskEvent[]): string[] =>
   events.map((event) => (event.type === 'task_complete' ? event.status : `${event.commandIndex} ${event.status}`))

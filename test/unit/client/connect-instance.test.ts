@@ -1,4 +1,4 @@
-/** The worker's side of a WebSocket instance, on sockets that the test holds. */
+/** The worker's side of a WebSocket instance, on scripted sockets. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { connectInstance, type ConnectInstanceOptions } from '../../../src/client/connect-instance.js'
@@ -14,7 +14,7 @@ const add = workerTool({
   execute: ({ a, b }) => ({ sum: a + b }),
 })
 
-/** A tool that ends when the test says so. */
+/** A tool whose call ends when the test says so. */
 function holding() {
   const calls: { readonly context: WorkerToolContext; readonly end: (value: unknown) => void }[] = []
   const tool = workerTool({
@@ -66,7 +66,7 @@ function setUp(options: Partial<ConnectInstanceOptions> = {}) {
     const open = sockets.sockets.filter(({ closedWith }) => closedWith === undefined)
     if (open.length > 0) throw new Error(`${open.length} sockets outlive the worker`)
   })
-  /** Welcomes the worker on the socket that it is opening. */
+  /** Accepts the connection of the worker. */
   const accept = async (): Promise<ScriptedSocket> => {
     await settle()
     const socket = sockets.last
@@ -88,7 +88,7 @@ const toolCall = (callId: string, name: string, args: Record<string, unknown> = 
 })
 
 describe('a worker', () => {
-  it('registers, says hello with its secret and tools, and is there when it is welcome', async () => {
+  it('registers, sends hello with its secret and tools, and is connected after the welcome', async () => {
     const { connecting, posts, sockets } = setUp({ name: 'browser-1', token: 'server-token' })
     let isThere = false
     void connecting.then(() => (isThere = true))
@@ -111,7 +111,7 @@ describe('a worker', () => {
     expect([worker.instanceId, worker.isConnected]).toEqual(['browser-1', true])
   })
 
-  it('runs the tool that is called, with checked input, and answers with its result', async () => {
+  it('runs a tool with validated input, and sends its result', async () => {
     const { accept } = setUp()
     const socket = await accept()
     socket.receive(toolCall('c1', 'add', { a: 1, b: 2 }))
@@ -125,7 +125,7 @@ describe('a worker', () => {
     ])
   })
 
-  it('leaves the name of the instance to a tool that asks for it', async () => {
+  it('passes instanceId only to a tool whose schema has it', async () => {
     const seen: unknown[] = []
     const tools = [
       workerTool({
@@ -163,7 +163,7 @@ describe('a worker', () => {
     expect(JSON.stringify(result)).toContain(JSON.stringify(text).slice(1, -1))
   })
 
-  it('answers a call of an unknown tool, and a result that is too large, with an error of its own', async () => {
+  it('answers a call of an unknown tool, and a result that is too large, with an error', async () => {
     const big = workerTool({ name: 'big', execute: () => 'ä'.repeat(600) })
     const { accept } = setUp({ tools: [big], maxFrameBytes: 1000 })
     const socket = await accept()
@@ -177,7 +177,7 @@ describe('a worker', () => {
     expect(socket.sentOf('tool_result')).toEqual([])
   })
 
-  it('passes progress on while the call runs, and not after', async () => {
+  it('sends progress only while the call runs', async () => {
     const { tool, calls } = holding()
     const { accept } = setUp({ tools: [tool] })
     const socket = await accept()
@@ -196,7 +196,7 @@ describe('a worker', () => {
     expect(socket.sentOf('tool_result')).toHaveLength(1)
   })
 
-  it('W1: aborts a call that is cancelled, and answers when the tool has really stopped', async () => {
+  it('W1: aborts a cancelled call, and answers when its tool has settled', async () => {
     const { tool, calls } = holding()
     const { accept, connecting } = setUp({ tools: [tool] })
     const socket = await accept()
@@ -232,7 +232,7 @@ describe('a worker', () => {
     ])
   })
 
-  it('W1: runs a call once that is sent twice', async () => {
+  it('W1: runs a repeated call once', async () => {
     const { tool, calls } = holding()
     const { accept } = setUp({ tools: [tool] })
     const socket = await accept()
@@ -242,7 +242,7 @@ describe('a worker', () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('answers pings, and is not disturbed by what it does not know', async () => {
+  it('answers pings, and ignores unknown messages', async () => {
     const { accept, errors } = setUp()
     const socket = await accept()
     for (const frame of ['{', 'null', '{"type":"from_the_future"}', '{"type":"tool_call"}']) socket.receiveRaw(frame)
@@ -255,7 +255,7 @@ describe('a worker', () => {
 })
 
 describe('a worker that loses its connection', () => {
-  it('comes back with the same id and secret, aborts what ran, and answers none of it on the new socket', async () => {
+  it('reconnects with the same id and secret, aborts running calls, and does not answer them on the new socket', async () => {
     const { tool, calls } = holding()
     const { accept, connecting, clock, posts, errors } = setUp({ tools: [tool] })
     const first = await accept()
@@ -278,7 +278,7 @@ describe('a worker that loses its connection', () => {
     expect(second.sentOf('tool_result')).toMatchObject([{ callId: 'c1', result: { content: [{ text: 'fresh' }] } }])
   })
 
-  it('W2: registers again, with its id, when it is no longer known', async () => {
+  it('W2: registers again, with its id, when the server no longer knows it', async () => {
     const { accept, connecting, clock, sockets, posts, answers } = setUp()
     const first = await accept()
     const worker = await connecting
@@ -288,7 +288,7 @@ describe('a worker that loses its connection', () => {
     sockets.last.open()
     sockets.last.receive({ type: 'error', message: 'Register again.', error: 'Register again.', code: 'UNAUTHORIZED' })
     sockets.last.lose(4401, 'Register again.')
-    // Its old registration may still hold the id for a while.
+    // Its old registration may keep the id for a while.
     answers.push({ status: 409, body: { error: 'in use', code: 'INSTANCE_ID_IN_USE' } })
     clock.advance(200)
     await settle()
@@ -305,7 +305,7 @@ describe('a worker that loses its connection', () => {
     expect(posts).toHaveLength(3)
   })
 
-  it('W2: stays away when another took over, and says so', async () => {
+  it('W2: ends with TAKEN_OVER when another worker took over', async () => {
     const { accept, connecting, clock, sockets } = setUp()
     const socket = await accept()
     const worker = await connecting
@@ -316,7 +316,7 @@ describe('a worker that loses its connection', () => {
     expect(sockets.sockets).toHaveLength(1)
   })
 
-  it('W2: stays away when the server disconnected it on purpose, and says so', async () => {
+  it('W2: ends with INSTANCE_DISCONNECTED when the server disconnected it on purpose', async () => {
     const { accept, connecting, clock, sockets } = setUp()
     const socket = await accept()
     const worker = await connecting
@@ -340,7 +340,7 @@ describe('a worker that loses its connection', () => {
     expect([worker.isConnected, errors]).toEqual([true, [expect.objectContaining({ code: 'CONNECTION_LOST' })]])
   })
 
-  it('comes back although its onError throws', async () => {
+  it('reconnects although its onError throws', async () => {
     const { accept, connecting, clock } = setUp({
       onError: () => {
         throw new Error('a bug of the caller')
@@ -354,7 +354,7 @@ describe('a worker that loses its connection', () => {
     expect(worker.isConnected).toBe(true)
   })
 
-  it('ends when its token is refused, or no attempt is left', async () => {
+  it('ends when its token is rejected, or no attempt is left', async () => {
     const refused = setUp({ token: 'once-right' })
     const first = await refused.accept()
     const worker = await refused.connecting
@@ -367,7 +367,7 @@ describe('a worker that loses its connection', () => {
     expect(await other.closed).toMatchObject({ code: 'CONNECTION_LOST' })
   })
 
-  it('notices by silence: it pings, and gives a connection up that does not answer', async () => {
+  it('pings a silent server, and drops a connection without an answer', async () => {
     const { accept, clock, sockets } = setUp({ heartbeatMs: 1000 })
     const socket = await accept()
     clock.advance(900)
@@ -425,7 +425,7 @@ describe('abort listeners of a tool', () => {
 })
 
 describe('a worker that cannot connect', () => {
-  it('rejects with the code of the server that refuses to register it', async () => {
+  it('rejects with the code of the server when the registration is refused', async () => {
     const body = '{"error":"who?","code":"UNAUTHORIZED"}'
     const fetch: FetchLike = () => Promise.resolve({ ok: false, status: 401, text: () => Promise.resolve(body) })
     const { connecting, sockets } = setUp({ fetch })
@@ -433,7 +433,7 @@ describe('a worker that cannot connect', () => {
     expect(sockets.sockets).toHaveLength(0)
   })
 
-  it('rejects with what the server says of its hello, or that there is no connection; it is not tried twice', async () => {
+  it('rejects without a retry when the server refuses its hello, or there is no connection', async () => {
     const refused = setUp()
     await settle()
     refused.sockets.last.open()
@@ -449,7 +449,7 @@ describe('a worker that cannot connect', () => {
     expect(failed.sockets.sockets).toHaveLength(1)
   })
 
-  it('refuses two tools of one name', async () => {
+  it('rejects two tools with the same name', async () => {
     await expect(connectInstance('http://127.0.0.1:1', { tools: [add, add] })).rejects.toMatchObject({
       code: 'INVALID_INPUT',
     })
@@ -457,7 +457,7 @@ describe('a worker that cannot connect', () => {
 })
 
 describe('closing a worker', () => {
-  it('aborts what runs, says nothing more, and leaves nothing', async () => {
+  it('aborts running calls, sends nothing more, and leaves no timer and no socket', async () => {
     const { tool, calls } = holding()
     const { accept, connecting, clock } = setUp({ tools: [tool] })
     const socket = await accept()
@@ -471,10 +471,10 @@ describe('closing a worker', () => {
     expect(socket.closedWith).toBe(1000)
     expect(await worker.closed).toBeUndefined()
     expect(clock.pending).toBe(0)
-    await worker.close()
+    await worker[Symbol.asyncDispose]()
   })
 
-  it('ends one that waits to come back', async () => {
+  it('ends one that waits to reconnect', async () => {
     const { accept, connecting, clock, sockets } = setUp()
     const socket = await accept()
     const worker = await connecting

@@ -1,4 +1,4 @@
-/** K1 to K3: one connection that comes back, whatever its owner does when it is told. Its sockets and time are the test's. */
+/** K1 to K3: a connection that reconnects, whatever its owner does in `onDown`. The test owns the sockets and the time. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createLink, type LinkEnd, type LinkOptions } from '../../../src/client/link.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -9,7 +9,8 @@ function setUp(options: Partial<LinkOptions> = {}) {
   const sockets = scriptSockets()
   const ends: LinkEnd[] = []
   const link = createLink({
-    ...{ url: () => 'ws://127.0.0.1:1/ws', WebSocket: sockets.WebSocket, clock, reconnection: () => 100 },
+    ...{ url: () => 'ws://127.0.0.1:1/ws', clock, reconnection: () => 100 },
+    loadSocket: () => Promise.resolve(sockets.WebSocket),
     ...{ onOpen: () => undefined, onMessage: () => undefined },
     onDown: (end) => ends.push(end) > 0,
     ...options,
@@ -22,7 +23,7 @@ function setUp(options: Partial<LinkOptions> = {}) {
 }
 
 describe('a link', () => {
-  it('K2: that is closed while it looks for a socket opens none', async () => {
+  it('K2: opens no socket when it is closed during an attempt', async () => {
     let go: () => void = () => undefined
     const { link, sockets, ends } = setUp({ beforeConnect: () => new Promise((resolve) => (go = resolve)) })
     link.wake()
@@ -33,7 +34,7 @@ describe('a link', () => {
     expect([sockets.sockets, ends]).toEqual([[], []])
   })
 
-  it('K2: that its owner closes when it is told of a loss does not come back', async () => {
+  it('K2: does not reconnect when it is closed in onDown', async () => {
     const { link, clock, sockets } = setUp({
       onDown: () => {
         void link.close()
@@ -49,7 +50,7 @@ describe('a link', () => {
     expect(sockets.sockets).toHaveLength(1)
   })
 
-  it('K1: that its owner wakes when it is told of a loss opens one socket, at once', async () => {
+  it('K1: opens one socket at once when it is woken in onDown', async () => {
     const { link, clock, sockets } = setUp({
       onDown: () => {
         link.wake()
@@ -66,9 +67,9 @@ describe('a link', () => {
     expect(sockets.sockets).toHaveLength(2)
   })
 
-  it('K3: is given up once: what is not there cannot be lost', async () => {
+  it('K3: reports a dropped connection once, and nothing when there is none', async () => {
     const { link, sockets, ends } = setUp()
-    link.drop('nobody has asked for it')
+    link.drop('too early')
     link.wake()
     await settle()
     sockets.last.open()
@@ -80,7 +81,7 @@ describe('a link', () => {
     expect(sockets.last.closedWith).toBeDefined()
   })
 
-  it('is ready when it is open, and sends nothing before it is', async () => {
+  it('can be ready only when it is open, and sends nothing before', async () => {
     const { link, sockets } = setUp()
     link.ready()
     expect([link.isReady, link.send({ type: 'early' })]).toEqual([false, false])

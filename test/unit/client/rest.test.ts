@@ -1,4 +1,4 @@
-/** Calls of the server's REST routes that get no answer, or not one as agreed: which code, and which words. */
+/** Errors of REST requests without a valid answer. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { ConnectionError, TaskServerError } from '../../../src/client/client-errors.js'
@@ -41,12 +41,12 @@ describe('a call of a REST route', () => {
     })
   })
 
-  it('rejects with the reason of its abort, which is no trouble of the connection', async () => {
+  it('rejects with the abort reason when it is aborted', async () => {
     const reason = new Error('called off')
     expect(await call(refuse(new DOMException('aborted', 'AbortError')), AbortSignal.abort(reason))).toBe(reason)
   })
 
-  it('is told from a wrong server by what the answer holds', async () => {
+  it('distinguishes errors of the server from those of another program', async () => {
     expect(await call(answer(200, '{"ok":true}'))).toEqual({ ok: true })
     expect(await call(answer(200, '<html>'))).toMatchObject({ code: 'BAD_ANSWER' })
     const refused = await call(answer(409, '{"error":"taken","code":"IN_USE"}'))

@@ -1,4 +1,4 @@
-/** Requests of the client over its socket, and what becomes of them when the connection does not hold. */
+/** Requests over the client socket, also when the connection fails. */
 import { describe, expect, it } from 'vitest'
 import type { AgentTasksError } from '../../../src/errors.js'
 import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
@@ -17,7 +17,7 @@ const failure = (promise: Promise<unknown>): Promise<AgentTasksError> =>
   )
 
 describe('a request', () => {
-  it('opens no connection before the first of them', async () => {
+  it('opens the connection when it is the first', async () => {
     const { sockets, client } = setUpClient()
     await settle()
     expect(sockets.sockets).toHaveLength(0)
@@ -26,7 +26,7 @@ describe('a request', () => {
     expect(sockets.last.url).toBe('ws://127.0.0.1:3300/ws')
   })
 
-  it('is sent after the welcome, and gets the answer that repeats its id', async () => {
+  it('is sent after the welcome, and gets the answer with its id', async () => {
     const { client, sockets } = setUpClient()
     const [first, second] = [client.get('a'), client.get('b')]
     await settle()
@@ -46,7 +46,7 @@ describe('a request', () => {
     expect(await second).toEqual(snapshot('b'))
   })
 
-  it('lists with the given filters, and hands the cursor on', async () => {
+  it('lists with filters and a cursor', async () => {
     const { client, accept, answer } = setUpClient()
     const page = client.list({ instanceId: 'calc', status: 'running', limit: 5, cursor: 'c1' })
     const socket = await accept()
@@ -58,7 +58,7 @@ describe('a request', () => {
     expect(await last).toEqual({ tasks: [] })
   })
 
-  it('submits, and rejects with the code of the server when it is refused', async () => {
+  it('submits, or rejects with the code of the server', async () => {
     const { client, accept, answer } = setUpClient()
     const submitted = client.submit(submission)
     const socket = await accept()
@@ -72,7 +72,7 @@ describe('a request', () => {
     expect(await refused).toMatchObject({ code: 'QUEUE_FULL', message: 'full' })
   })
 
-  it('tells a cancel that came too late from one of an unknown task', async () => {
+  it('distinguishes a late cancel from one of an unknown task', async () => {
     const { client, accept, answer } = setUpClient()
     const type = 'task_cancel_response'
     const done = client.cancel('a')
@@ -87,7 +87,7 @@ describe('a request', () => {
     expect(await unknown).toMatchObject({ code: 'TASK_NOT_FOUND' })
   })
 
-  it('rejects with the code of an error message that repeats its id', async () => {
+  it('rejects with the code of an error message with its id', async () => {
     const { client, accept, answer } = setUpClient()
     const refused = failure(client.submit({ ...submission, task_name: '' }))
     const socket = await accept()
@@ -100,7 +100,7 @@ describe('a request', () => {
     expect(await refused).toMatchObject({ code: 'INVALID_TASK', message: 'message.task_name: too short' })
   })
 
-  it('rejects when the answer is not as agreed, with what the answer says if it says anything', async () => {
+  it('rejects when the answer is invalid, with its code if it has one', async () => {
     const { client, accept, answer } = setUpClient()
     const odd = failure(client.list())
     const socket = await accept()
@@ -120,7 +120,7 @@ describe('a request', () => {
     expect(await later).toMatchObject({ code: 'OUT_OF_PAPER', message: 'a reason of a later version' })
   })
 
-  it('is not disturbed by frames that are no JSON, of unknown types, or answers to nobody', async () => {
+  it('ignores frames that are not JSON, unknown types, and answers without a request', async () => {
     const { client, accept, answer } = setUpClient()
     const page = client.list()
     const socket = await accept()
@@ -133,7 +133,7 @@ describe('a request', () => {
     expect(await page).toEqual({ tasks: [] })
   })
 
-  it('rejects a task that is no JSON, and sends nothing', async () => {
+  it('rejects a task that JSON cannot represent, and sends nothing', async () => {
     const { client, sockets } = setUpClient()
     const circular: Record<string, unknown> = {}
     circular['self'] = circular
@@ -144,7 +144,7 @@ describe('a request', () => {
 })
 
 describe('a token', () => {
-  it('is the first message, when the server asks for one', async () => {
+  it('is the first message, when the server requires one', async () => {
     const { client, sockets, answer } = setUpClient({ token: 'secret-token' })
     const page = client.list()
     await settle()
@@ -157,7 +157,7 @@ describe('a token', () => {
     expect(await page).toEqual({ tasks: [] })
   })
 
-  it('is not sent when nobody asks', async () => {
+  it('is not sent when the server requires none', async () => {
     const { client, accept, answer } = setUpClient({ token: 'secret-token' })
     void client.list()
     const socket = await accept()
@@ -181,14 +181,14 @@ describe('a token', () => {
     clock.advance(60_000)
     await settle()
     expect(sockets.sockets).toHaveLength(1)
-    // What is asked later is tried afresh, and fails for its own reason.
+    // A later request starts a new attempt.
     const later = failure(client.list())
     await settle()
     sockets.last.lose()
     expect(await later).toMatchObject({ code: 'CONNECTION_FAILED' })
   })
 
-  it('that is missing where one is asked for says so', async () => {
+  it('that is missing is reported', async () => {
     const { client, sockets } = setUpClient()
     const page = failure(client.list())
     await settle()
@@ -197,7 +197,7 @@ describe('a token', () => {
     expect(await page).toMatchObject({ code: 'UNAUTHORIZED' })
   })
 
-  it('that is refused by a close of the socket counts as refused, also on a later connection', async () => {
+  it('that is refused by closing the socket is UNAUTHORIZED, also on a later connection', async () => {
     const { client, accept, answer, clock, sockets } = setUpClient({ token: 'once-right' })
     const page = client.list()
     const socket = await accept()
@@ -214,7 +214,7 @@ describe('a token', () => {
 })
 
 describe('a connection that fails', () => {
-  it('is told at once when it is the first: it is not tried twice', async () => {
+  it('is reported at once when it is the first: it is not retried', async () => {
     const { client, clock, sockets } = setUpClient()
     const page = failure(client.list())
     await settle()
@@ -229,7 +229,7 @@ describe('a connection that fails', () => {
     again.catch(() => undefined)
   })
 
-  it('is told when the socket cannot even be made, or is never ready', async () => {
+  it('is reported when the socket cannot be created, or is never ready', async () => {
     const { client, clock, sockets } = setUpClient()
     sockets.refusal = new Error('bad port')
     expect((await failure(client.list())).message).toContain('bad port')
@@ -241,7 +241,7 @@ describe('a connection that fails', () => {
     expect(await silent).toMatchObject({ code: 'CONNECTION_FAILED' })
   })
 
-  it('rejects a submit that was sent, and asks again what can be asked twice', async () => {
+  it('rejects a submit that was sent, and repeats a list', async () => {
     const { client, accept, answer, clock, sockets } = setUpClient()
     const warm = client.list()
     const first = await accept()
@@ -262,7 +262,7 @@ describe('a connection that fails', () => {
     expect(await cancelled).toBe(true)
   })
 
-  it('keeps what was asked meanwhile for the next one, a submit included', async () => {
+  it('sends the requests that were made meanwhile on the next one', async () => {
     const { client, accept, answer, clock } = setUpClient()
     const pending = client.get('t0')
     const first = await accept()
@@ -277,7 +277,7 @@ describe('a connection that fails', () => {
     await pending
   })
 
-  it('is tried again with exponential back-off, which starts anew once it holds', async () => {
+  it('is retried with exponential back-off, which restarts after a success', async () => {
     const { client, accept, clock, sockets } = setUpClient({ requestTimeoutMs: 60_000 })
     void client.get('t0').catch(() => undefined)
     const first = await accept()
@@ -300,7 +300,7 @@ describe('a connection that fails', () => {
     expect(sockets.sockets).toHaveLength(count + 1)
   })
 
-  it('is given up after as many attempts as are allowed', async () => {
+  it('is not retried after maxAttempts', async () => {
     const { client, accept, clock, sockets } = setUpClient({ reconnect: { initialMs: 10, jitter: 0, maxAttempts: 2 } })
     const pending = failure(client.get('t0'))
     const first = await accept()
@@ -314,7 +314,7 @@ describe('a connection that fails', () => {
     expect(sockets.sockets).toHaveLength(3)
   })
 
-  it('is not made again with reconnect: false, nor when nothing waits', async () => {
+  it('is not retried with reconnect: false, or when nothing needs it', async () => {
     const once = setUpClient({ reconnect: false })
     const pending = failure(once.client.get('t0'))
     ;(await once.accept()).lose()
@@ -332,7 +332,7 @@ describe('a connection that fails', () => {
 })
 
 describe('a request without an answer', () => {
-  it('rejects in time, and takes a connection for dead on which nothing came since', async () => {
+  it('rejects after its time limit, and drops a connection without any frame since', async () => {
     const { client, accept, clock, sockets } = setUpClient({ requestTimeoutMs: 5000 })
     const lost = failure(client.submit(submission))
     const socket = await accept()
@@ -347,7 +347,7 @@ describe('a request without an answer', () => {
     expect(sockets.sockets).toHaveLength(2)
   })
 
-  it('leaves a connection alone that is heard of otherwise', async () => {
+  it('keeps a connection with other frames', async () => {
     const { client, accept, clock } = setUpClient({ requestTimeoutMs: 5000 })
     const lost = failure(client.get('t1'))
     const socket = await accept()
@@ -360,7 +360,7 @@ describe('a request without an answer', () => {
 })
 
 describe('close', () => {
-  it('rejects what waits and what is asked later, closes the socket, and can be called again', async () => {
+  it('rejects waiting and later requests, closes the socket, and can be called again', async () => {
     const { client, accept, clock } = setUpClient()
     const pending = failure(client.list())
     const socket = await accept()
@@ -369,11 +369,11 @@ describe('close', () => {
     expect(socket.closedWith).toBe(1000)
     expect(await failure(client.list())).toMatchObject({ code: 'CLIENT_CLOSED' })
     expect(await failure(client.instances() as Promise<unknown>)).toMatchObject({ code: 'CLIENT_CLOSED' })
-    await client.close()
+    await client[Symbol.asyncDispose]()
     expect(clock.pending).toBe(0)
   })
 
-  it('ends while it connects, while it waits to connect, and when the peer does not answer', async () => {
+  it('works while it connects, while it waits to reconnect, and when the peer does not answer', async () => {
     const connecting = setUpClient()
     void connecting.client.list().catch(() => undefined)
     await connecting.client.close()
@@ -417,7 +417,7 @@ describe('REST', () => {
     return { calls, ...setUpClient({ fetch, ...more }) }
   }
 
-  it('tells what can run commands, with the token', async () => {
+  it('lists the instances, with the token', async () => {
     const { client, calls } = setUp(200, JSON.stringify({ instances }), { token: 'secret-token' })
     expect(await client.instances()).toEqual(instances)
     expect(calls[0]?.url).toBe('http://127.0.0.1:3300/instances')
@@ -425,7 +425,7 @@ describe('REST', () => {
     expect(calls[0]?.init?.method).toBeUndefined()
   })
 
-  it('rejects with the code of the server, or what HTTP says, or that it is no such server', async () => {
+  it('rejects with the code of the server, the HTTP status, or BAD_ANSWER', async () => {
     const refused = setUp(403, JSON.stringify({ error: 'not from here', code: 'FORBIDDEN_ORIGIN' }))
     expect(await failure(refused.client.instances() as Promise<unknown>)).toMatchObject({
       code: 'FORBIDDEN_ORIGIN',
@@ -441,7 +441,7 @@ describe('REST', () => {
     expect(await failure(other.client.instances() as Promise<unknown>)).toMatchObject({ code: 'BAD_ANSWER' })
   })
 
-  it('rejects with what the platform says when there is no answer', async () => {
+  it('rejects with the error of the platform when there is no answer', async () => {
     const fetch = () => Promise.reject(new Error('fetch failed', { cause: new Error('ECONNREFUSED') }))
     const { client } = setUpClient({ fetch })
     const error = await failure(client.instances())
@@ -466,7 +466,7 @@ describe('REST', () => {
 })
 
 describe('options', () => {
-  it.each(['', 'localhost:3300', 'ftp://host', '/tasks'])('refuse the url %j', (url) => {
+  it.each(['', 'localhost:3300', 'ftp://host', '/tasks'])('reject the url %j', (url) => {
     expect(() => createTaskClient({ url, WebSocket: scriptSockets().WebSocket })).toThrow(InvalidInputError)
   })
 
@@ -482,7 +482,7 @@ describe('options', () => {
     expect(() => createTaskClient({ url: 'http://host', ...options })).toThrow(InvalidSettingError)
   })
 
-  it('spread the waits by chance, within their bounds', async () => {
+  it('add jitter to the delays, within their bounds', async () => {
     const { createReconnection } = await import('../../../src/client/reconnection.js')
     const reconnection = createReconnection({ initialMs: 100, jitter: 0.5 })
     const waits = Array.from({ length: 200 }, () => reconnection(3) ?? 0)

@@ -1,4 +1,4 @@
-/** What a watch has been told and its consumer has not read (S7). */
+/** The unread events of a watch (S7). */
 import { describe, expect, it, vi } from 'vitest'
 import type { TaskEvent } from '../../../src/client/session.js'
 import { createWatchQueue } from '../../../src/client/watch-queue.js'
@@ -11,7 +11,7 @@ function setUp(maxBuffered = 10) {
 }
 
 describe('a watch queue', () => {
-  it('S7: is read in a loop to the complete, and takes nothing after it', async () => {
+  it('S7: is read in a loop to task_complete, and accepts nothing after it', async () => {
     const { queue, onEnd, onRead } = setUp()
     queue.push(progress('t1') as TaskEvent)
     queue.push(complete('t1') as TaskEvent)
@@ -23,7 +23,7 @@ describe('a watch queue', () => {
     expect([onEnd, onRead].map((called) => called.mock.calls.length)).toEqual([1, 1])
   })
 
-  it('fails after what it was told, or at once, and once only', async () => {
+  it('fails after the pushed events, or at once, and only once', async () => {
     const late = setUp().queue
     late.push(progress('t1') as TaskEvent)
     late.fail(new Error('gone'))

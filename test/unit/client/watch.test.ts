@@ -1,9 +1,9 @@
-/** Watching a task to its end, whatever happens to the connection and however slowly the events are read. */
+/** Watching a task to its end, also with lost connections and slow readers. */
 import { describe, expect, it } from 'vitest'
 import { settle } from '../../support/scripted-sockets.js'
 import { complete, progress, read, setUpClient, snapshot, submission, words } from './client-host.js'
 
-/** A watch of `t1` on a connection that stands, with its subscription acknowledged. */
+/** A watch of `t1` on a ready connection, with its subscription acknowledged. */
 async function watchOne(options: Parameters<typeof setUpClient>[0] = {}) {
   const host = setUpClient(options)
   const watched = read(host.client.watch('t1'))
@@ -13,7 +13,7 @@ async function watchOne(options: Parameters<typeof setUpClient>[0] = {}) {
 }
 
 describe('a watch', () => {
-  it('S7: yields the events in order, and ends after the complete', async () => {
+  it('S7: yields the events in order, and ends after task_complete', async () => {
     const { watched, socket } = await watchOne()
     for (const event of [progress('t1'), progress('t1', 0, 'success'), progress('t1', 1), complete('t1')]) {
       socket.receive(event)
@@ -24,7 +24,7 @@ describe('a watch', () => {
     expect(watched).toMatchObject({ isOver: true, error: undefined })
   })
 
-  it('begins with the iteration, and does not unsubscribe from what is over', async () => {
+  it('starts with the iteration, and does not unsubscribe from a task that has ended', async () => {
     const { client, accept, acknowledge, sockets } = setUpClient()
     const watch = client.watch('t1')
     await settle()
@@ -38,12 +38,12 @@ describe('a watch', () => {
     expect(socket.sent.map(({ type }) => type)).toEqual(['subscribe_task'])
   })
 
-  it('tells how the task stands when it begins and after each reconnection, before what follows', async () => {
+  it('calls onSnapshot at the start and after each reconnection, before later events', async () => {
     const { client, accept, acknowledge, clock } = setUpClient()
-    const told: string[] = []
-    const watch = client.watch('t1', { onSnapshot: ({ status }) => void told.push(status) })
+    const seen: string[] = []
+    const watch = client.watch('t1', { onSnapshot: ({ status }) => void seen.push(status) })
     const reading = (async () => {
-      for await (const event of watch) told.push(event.type)
+      for await (const event of watch) seen.push(event.type)
     })()
     const first = await accept()
     await acknowledge(first, snapshot('t1', 'queued'))
@@ -55,10 +55,10 @@ describe('a watch', () => {
     await acknowledge(second, snapshot('t1', 'completed'))
     second.receive(complete('t1'))
     await reading
-    expect(told).toEqual(['queued', 'task_progress', 'completed', 'task_complete'])
+    expect(seen).toEqual(['queued', 'task_progress', 'completed', 'task_complete'])
   })
 
-  it('throws what its own snapshot callback throws, and harms no other watch', async () => {
+  it('throws what its onSnapshot throws, without failing other watches', async () => {
     const { client, accept, acknowledge } = setUpClient()
     const broken = read(
       client.watch('t1', {
@@ -76,7 +76,7 @@ describe('a watch', () => {
     expect(words(other.events)).toEqual(['completed'])
   })
 
-  it('S9: throws TASK_NOT_FOUND for a task that the server never knew', async () => {
+  it('S9: throws TASK_NOT_FOUND for a task that the server never had', async () => {
     const { client, accept, answer } = setUpClient()
     const watched = read(client.watch('t1'))
     const socket = await accept()
@@ -91,7 +91,7 @@ describe('a watch', () => {
     expect(socket.sentOf('unsubscribe_task')).toEqual([])
   })
 
-  it('throws the code of a server that takes no more subscriptions', async () => {
+  it('throws the code of a server that refuses more subscriptions', async () => {
     const { client, accept, answer } = setUpClient()
     const watched = read(client.watch('t1'))
     const socket = await accept()
@@ -104,7 +104,7 @@ describe('a watch', () => {
     expect(watched).toMatchObject({ isOver: true, error: { code: 'TOO_MANY_SUBSCRIPTIONS' } })
   })
 
-  it('asks again when the server wants patience, or when its answer was lost', async () => {
+  it('retries a subscription that was rate limited or not answered', async () => {
     const { client, accept, answer, acknowledge, clock } = setUpClient({ requestTimeoutMs: 5000 })
     const watched = read(client.watch('t1'))
     const socket = await accept()
@@ -122,29 +122,29 @@ describe('a watch', () => {
   })
 })
 
-describe('a watch that is over before its subscription is answered', () => {
+describe('a watch of a task that ends before its subscription is answered', () => {
   const early = async () => {
     const host = setUpClient()
-    const told: string[] = []
-    const watched = read(host.client.watch('t1', { onSnapshot: ({ status }) => void told.push(status) }))
+    const seen: string[] = []
+    const watched = read(host.client.watch('t1', { onSnapshot: ({ status }) => void seen.push(status) }))
     const socket = await host.accept()
     socket.receive(complete('t1'))
-    return { ...host, told, watched, socket }
+    return { ...host, seen, watched, socket }
   }
 
-  it('S7: does not hear how the task stands after its end', async () => {
-    const { acknowledge, watched, socket, told } = await early()
+  it('S7: gets no snapshot after task_complete', async () => {
+    const { acknowledge, watched, socket, seen } = await early()
     await acknowledge(socket, snapshot('t1', 'completed'))
-    expect([words(watched.events), told]).toEqual([['completed'], []])
+    expect([words(watched.events), seen]).toEqual([['completed'], []])
   })
 
-  it('S7: is not failed by an answer that comes too late', async () => {
+  it('S7: is not failed by a late answer', async () => {
     const { answer, watched, socket } = await early()
     await answer(socket, 'subscribe_task', { type: 'error', message: 'm', error: 'Too many', code: 'TOO_MANY' })
     expect(watched).toMatchObject({ isOver: true, error: undefined, events: [complete('t1')] })
   })
 
-  it('is nothing to unsubscribe from while there is no connection, and is not subscribed to on the next one', async () => {
+  it('is neither unsubscribed without a connection, nor subscribed on the next one', async () => {
     const { client, accept, acknowledge, clock, sockets } = setUpClient()
     const iterator = client.watch('t1')[Symbol.asyncIterator]()
     const next = iterator.next()
@@ -162,7 +162,7 @@ describe('a watch that is over before its subscription is answered', () => {
 })
 
 describe('a watch that loses its connection', () => {
-  it('S7: subscribes again, and gets the complete of what ended meanwhile', async () => {
+  it('S7: subscribes again, and gets the task_complete of a task that ended meanwhile', async () => {
     const { watched, socket, clock, accept, acknowledge } = await watchOne()
     socket.receive(progress('t1'))
     socket.lose()
@@ -174,7 +174,7 @@ describe('a watch that loses its connection', () => {
     expect(words(watched.events)).toEqual(['0 running', 'completed'])
   })
 
-  it('S7: gets the complete once, also when it was in flight when the connection was lost', async () => {
+  it('S7: gets task_complete once, also when it was in flight when the connection was lost', async () => {
     const { watched, socket, clock, sockets } = await watchOne()
     socket.receive(complete('t1'))
     socket.lose()
@@ -184,7 +184,7 @@ describe('a watch that loses its connection', () => {
     expect(sockets.sockets).toHaveLength(1)
   })
 
-  it('S7: ignores what an earlier connection still says', async () => {
+  it('S7: ignores messages of an earlier connection', async () => {
     const { watched, socket, clock, accept, acknowledge, sockets } = await watchOne({
       heartbeatMs: 1000,
       requestTimeoutMs: 500,
@@ -201,7 +201,7 @@ describe('a watch that loses its connection', () => {
     expect(sockets.sockets).toHaveLength(2)
   })
 
-  it('S9: throws TASK_EXPIRED when the server was restarted and does not know the task any more', async () => {
+  it('S9: throws TASK_EXPIRED when a restarted server no longer has the task', async () => {
     const { watched, socket, clock, accept, answer } = await watchOne()
     socket.receive(progress('t1'))
     socket.lose(1001)
@@ -216,7 +216,7 @@ describe('a watch that loses its connection', () => {
     })
   })
 
-  it('S9: throws TASK_EXPIRED for a task of its own that it began to watch after the connection was lost', async () => {
+  it('S9: throws TASK_EXPIRED for a submitted task that is watched after the connection was lost', async () => {
     const { client, accept, answer, clock } = setUpClient()
     const submitted = client.submit(submission)
     const first = await accept()
@@ -230,7 +230,7 @@ describe('a watch that loses its connection', () => {
     expect(watched).toMatchObject({ isOver: true, error: { code: 'TASK_EXPIRED' } })
   })
 
-  it('goes on through lost acknowledgements, and connections that fail at every step', async () => {
+  it('survives lost acknowledgements, and connections that fail at every step', async () => {
     const { watched, socket, clock, accept, acknowledge, sockets } = await watchOne()
     socket.lose()
     clock.advance(100)
@@ -252,14 +252,14 @@ describe('a watch that loses its connection', () => {
     expect(words(watched.events)).toEqual(['completed'])
   })
 
-  it('throws when the connection is given up', async () => {
+  it('throws when there are no more attempts', async () => {
     const { watched, socket } = await watchOne({ reconnect: false })
     socket.lose()
     await settle()
     expect(watched).toMatchObject({ isOver: true, error: { code: 'CONNECTION_LOST' } })
   })
 
-  it('takes a silent connection for dead when a question gets no answer, and leaves a live one alone', async () => {
+  it('drops a silent connection when a request gets no answer, and keeps a live one', async () => {
     const { socket, clock, answer } = await watchOne({ heartbeatMs: 10_000, requestTimeoutMs: 5000 })
     clock.advance(10_000)
     expect(socket.sentOf('task_status')).toHaveLength(1)
@@ -282,7 +282,7 @@ const accepted = {
 }
 
 describe('a watch right after submit', () => {
-  it('S7: misses nothing, even when the first events come with the answer', async () => {
+  it('S7: gets all events, even when the first ones come with the answer', async () => {
     const { client, accept } = setUpClient()
     const reading = (async () => {
       const { taskId } = await client.submit(submission)
@@ -298,7 +298,7 @@ describe('a watch right after submit', () => {
     expect(socket.sent.map(({ type }) => type)).toEqual(['task_submit'])
   })
 
-  it('that does not begin soon is unsubscribed, and can begin later', async () => {
+  it('that does not start soon is unsubscribed, and can start later', async () => {
     const { client, accept, answer, acknowledge, clock } = setUpClient()
     const submitted = client.submit(submission)
     const socket = await accept()
@@ -314,7 +314,7 @@ describe('a watch right after submit', () => {
     expect(words(watched.events)).toEqual(['completed'])
   })
 
-  it('keeps no more of it than a watch would, and still the complete', async () => {
+  it('buffers no more than a watch, and keeps task_complete', async () => {
     const { client, accept, answer } = setUpClient({ maxBuffered: 3 })
     const submitted = client.submit(submission)
     const socket = await accept()
@@ -327,7 +327,7 @@ describe('a watch right after submit', () => {
     expect(words(watched.events)).toEqual(['7 running', '8 running', '9 running', 'completed'])
   })
 
-  it('survives a connection that is lost in between', async () => {
+  it('survives a connection that is lost before it starts', async () => {
     const { client, accept, answer, acknowledge, clock } = setUpClient()
     const submitted = client.submit(submission)
     const first = await accept()
@@ -368,7 +368,7 @@ describe('leaving a watch', () => {
     expect(words(again.events)).toEqual(['completed'])
   })
 
-  it('by aborting throws the reason at once, drops what was not read, and unsubscribes', async () => {
+  it('by aborting throws the reason at once, drops unread events, and unsubscribes', async () => {
     const { client, accept, acknowledge } = setUpClient()
     const controller = new AbortController()
     const iterator = client.watch('t1', { signal: controller.signal })[Symbol.asyncIterator]()
@@ -382,7 +382,7 @@ describe('leaving a watch', () => {
     expect(socket.sentOf('unsubscribe_task')).toHaveLength(1)
   })
 
-  it('by aborting works for a reader that waits, before the iteration, and does nothing after the end', async () => {
+  it('by aborting works for a waiting reader and before the iteration, and does nothing after the end', async () => {
     const { client, accept, acknowledge, sockets } = setUpClient()
     const early = read(client.watch('t1', { signal: AbortSignal.abort(new Error('too soon')) }))
     await settle()
@@ -404,7 +404,7 @@ describe('leaving a watch', () => {
     expect(ended).toMatchObject({ isOver: true, error: undefined })
   })
 
-  it('by aborting also stops a slow reader of a task that is over, once', async () => {
+  it('by aborting also stops a slow reader of a task that has ended, once', async () => {
     const { client, accept, acknowledge } = setUpClient()
     const controller = new AbortController()
     const iterator = client.watch('t1', { signal: controller.signal })[Symbol.asyncIterator]()
@@ -418,7 +418,7 @@ describe('leaving a watch', () => {
     expect(socket.sentOf('unsubscribe_task')).toEqual([])
   })
 
-  it('by aborting after all was read does nothing', async () => {
+  it('by aborting does nothing after all events were read', async () => {
     const { client, accept, acknowledge } = setUpClient()
     const controller = new AbortController()
     const iterator = client.watch('t1', { signal: controller.signal })[Symbol.asyncIterator]()
@@ -431,7 +431,7 @@ describe('leaving a watch', () => {
     expect(await iterator.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('ends a read that waits when the iterator is returned from', async () => {
+  it('ends a waiting read when the iterator returns', async () => {
     const { client, accept, acknowledge } = setUpClient()
     const iterator = client.watch('t1')[Symbol.asyncIterator]()
     const next = iterator.next()
@@ -443,7 +443,7 @@ describe('leaving a watch', () => {
     expect(socket.sentOf('unsubscribe_task')).toHaveLength(1)
   })
 
-  it('by closing the client throws, after what had come', async () => {
+  it('by closing the client throws, after the received events', async () => {
     const { client, socket, watched } = await watchOne()
     socket.receive(progress('t1'))
     await client.close()
@@ -457,7 +457,7 @@ describe('leaving a watch', () => {
 })
 
 describe('a slow reader', () => {
-  it('S7: loses the oldest progress messages, never the complete', async () => {
+  it('S7: loses the oldest progress messages, never task_complete', async () => {
     const { client, accept, acknowledge } = setUpClient({ maxBuffered: 5 })
     const iterator = client.watch('t1')[Symbol.asyncIterator]()
     const socket = await accept()
@@ -469,7 +469,7 @@ describe('a slow reader', () => {
     expect(words(events)).toEqual(['95 running', '96 running', '97 running', '98 running', '99 running', 'completed'])
   })
 
-  it('does not hold up another, and several reads at once are answered in order', async () => {
+  it('does not delay another, and concurrent reads are answered in order', async () => {
     const { client, accept, acknowledge } = setUpClient()
     const slow = client.watch('t1')[Symbol.asyncIterator]()
     const fast = read(client.watch('t1'))
@@ -488,7 +488,7 @@ describe('a slow reader', () => {
     ])
   })
 
-  it('that joins a watch gets a snapshot of its own, and leaves the other in place', async () => {
+  it('that joins a watch gets its own snapshot, and does not end the other when it leaves', async () => {
     const { client, socket, watched, acknowledge } = await watchOne()
     const statuses: string[] = []
     const controller = new AbortController()

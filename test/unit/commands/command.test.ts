@@ -1,4 +1,4 @@
-/** Slash commands as data: they run and complete what was typed, and never throw. */
+/** Slash commands: running and completing lines without throwing. */
 import { describe, expect, it, vi } from 'vitest'
 import {
   completeCommandLine,
@@ -43,20 +43,20 @@ describe('a command line', () => {
     ['/paint show', ''],
     ['/p', ''],
     ['/p show green', 'green'],
-  ])('%j runs its command with what follows', (line, args) => {
+  ])('%j runs its command with the rest of the line', (line, args) => {
     const { run, commands } = setUp()
     expect(runCommandLine(commands, line)).toEqual({ type: 'info', text: `shown ${args}` })
     expect(run).toHaveBeenCalledWith(args)
   })
 
-  it.each(['', '   ', 'paint show', '/', '/painting', '/pai', 'hello /paint'])('%j is none', (line) => {
+  it.each(['', '   ', 'paint show', '/', '/painting', '/pai', 'hello /paint'])('%j is not a command', (line) => {
     const { run, commands } = setUp()
     expect(runCommandLine(commands, line)).toBeUndefined()
     expect(completeCommandLine(commands, line)).toEqual([])
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('without a subcommand, or with an unknown one, shows the usage', () => {
+  it('without a subcommand, or with an unknown one, returns the usage', () => {
     const { run, commands } = setUp()
     expect(runCommandLine(commands, '/paint')).toEqual({ type: 'error', text: 'Usage: /paint show <colour>' })
     expect(runCommandLine(commands, '/paint wall red')).toEqual({
@@ -67,7 +67,7 @@ describe('a command line', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('whose command throws says so', () => {
+  it('whose command throws returns an error', () => {
     expect(runCommandLine(setUp().commands, '/paint shout')).toEqual({ type: 'error', text: 'shout failed: too loud' })
   })
 })

@@ -1,4 +1,4 @@
-/** /tasks and /task: a person sees the background tasks and ends them. */
+/** /tasks and /task: list and end background tasks. */
 import { describe, expect, it } from 'vitest'
 import { completeCommandLine, runCommandLine } from '../../../src/commands/command.js'
 import { createTaskCommands } from '../../../src/commands/task-commands.js'
@@ -16,11 +16,11 @@ function setUp(owner?: string) {
 }
 
 describe.each(['/tasks', '/tasks list', '/task list', ' /tasks  list '])('%s', (line) => {
-  it('says so when there are no tasks', () => {
+  it('reports that there are no tasks', () => {
     expect(setUp().run(line)).toEqual({ type: 'info', text: 'No async tasks.' })
   })
 
-  it('shows each task on a line', () => {
+  it('has a line for each task', () => {
     const { clock, manager, register, run } = setUp()
     register('researcher-a1', { subagentName: 'researcher', goalPrompt: 'x'.repeat(40) })
     register('researcher-b2', { subagentName: 'researcher', goalPrompt: `${'x'.repeat(39)}😀` })
@@ -52,11 +52,11 @@ describe.each(['/tasks', '/tasks list', '/task list', ' /tasks  list '])('%s', (
 })
 
 describe('/task end', () => {
-  it.each(['/task end', '/task end   '])('without an id shows the usage (%j)', (line) => {
+  it.each(['/task end', '/task end   '])('without an id returns the usage (%j)', (line) => {
     expect(setUp().run(line)).toEqual({ type: 'error', text: 'Usage: /task end <task_id>' })
   })
 
-  it('cancels the task that the id or its start names', () => {
+  it('cancels a task by its id or a prefix', () => {
     const { manager, register, run } = setUp()
     const { abortController } = register('researcher-a1')
     register('researcher-b2')
@@ -66,7 +66,7 @@ describe('/task end', () => {
     expect(manager.getTask('researcher-b2')?.status).toBe('running')
   })
 
-  it('takes an exact id before a longer one', () => {
+  it('prefers an exact id to a longer one', () => {
     const { manager, register, run } = setUp()
     register('task-10')
     register('task-1')
@@ -74,11 +74,11 @@ describe('/task end', () => {
     expect(manager.getTask('task-10')?.status).toBe('running')
   })
 
-  it('says so when no task fits', () => {
+  it('reports that there is no such task', () => {
     expect(setUp().run('/task end no body')).toEqual({ type: 'error', text: 'Task not found: no body' })
   })
 
-  it('shows the candidates when several fit, and ends none', () => {
+  it('lists the candidates of an ambiguous prefix, and ends none', () => {
     const { manager, register, run } = setUp()
     register('researcher-a1', { subagentName: 'researcher' })
     register('researcher-b2', { subagentName: 'reviewer' })
@@ -89,7 +89,7 @@ describe('/task end', () => {
     expect(manager.getRunningTasks()).toHaveLength(2)
   })
 
-  it('A1: says so when the task has ended, and changes nothing', () => {
+  it('A1: reports that the task has already ended', () => {
     const { manager, register, run } = setUp()
     register('a')
     manager.failTask('a', 'no')
@@ -98,7 +98,7 @@ describe('/task end', () => {
     expect(manager.getTask('a')).toBe(record)
   })
 
-  it('completes the ids of running tasks, as short as they can be but not shorter than what was typed', () => {
+  it('completes the ids of running tasks, short unless more was typed', () => {
     const { complete, manager, register } = setUp()
     for (const id of ['researcher-a1', 'researcher-b2', 'coder-000001', 'done']) register(id)
     manager.completeTask('done', {})
@@ -110,7 +110,7 @@ describe('/task end', () => {
   })
 })
 
-it('what a completion offers ends that very task', () => {
+it('a completion ends its task', () => {
   const { complete, manager, register, run } = setUp()
   for (const id of ['task-1', 'task-10', 'task-100', 'researcher-a1', 'researcher-b2']) register(id)
   for (const id of manager.getRunningTasks().map((task) => task.id)) {
@@ -123,11 +123,11 @@ it.each([
   ['/task', 'Usage: /task list\nUsage: /task end <task_id>'],
   ['/task stop a', 'Unknown subcommand: stop\nUsage: /task list\nUsage: /task end <task_id>'],
   ['/tasks end a', 'Unknown subcommand: end\nUsage: /tasks [list]'],
-])('%s shows the usage', (line, text) => {
+])('%s returns the usage', (line, text) => {
   expect(setUp().run(line)).toEqual({ type: 'error', text })
 })
 
-it('subcommands are completed', () => {
+it('completes subcommands', () => {
   const { complete } = setUp()
   expect(complete('/task ')).toEqual(['list', 'end'])
   expect(complete('/task e')).toEqual(['end'])
@@ -135,7 +135,7 @@ it('subcommands are completed', () => {
   expect(complete('/task list x')).toEqual([])
 })
 
-it("with an owner the commands see that owner's tasks alone", () => {
+it("with an owner the commands see only that owner's tasks", () => {
   const { complete, manager, register, run } = setUp('sub')
   register('main-00001')
   register('sub-000001', { owner: 'sub' })
@@ -145,7 +145,7 @@ it("with an owner the commands see that owner's tasks alone", () => {
   expect(manager.getRunningTasks()).toHaveLength(2)
 })
 
-it('commands are data that any host can bind', () => {
+it('commands are plain objects', () => {
   const { commands, register } = setUp()
   register('a')
   expect(commands.map(({ name, subcommands }) => [name, subcommands?.map((sub) => sub.name)])).toEqual([
@@ -158,7 +158,7 @@ it('commands are data that any host can bind', () => {
   expect(commands[1]?.run('end a')).toEqual({ type: 'info', text: 'Cancelled task: a' })
 })
 
-it('a command without a manager says so', () => {
+it('a command without a manager returns an error', () => {
   const commands = createTaskCommands({
     getAsyncTaskManager: () => {
       throw new Error('not configured')

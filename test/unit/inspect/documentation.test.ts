@@ -1,4 +1,4 @@
-/** docs/inspect.md: each of its code blocks is a file of docs/examples, and each of those runs against a real relay. */
+/** docs/inspect.md: each code block is a file of docs/examples, which runs against a real relay. */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -7,7 +7,7 @@ import { readBlocks } from '../../support/doc-blocks.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { treeOf } from './inspected.js'
 
-// The examples name the relay's usual port; the tests have one of their own.
+// The examples use the relay's default port; the tests start one on a free port.
 const DEFAULT_URL = 'ws://localhost:8080'
 let url = DEFAULT_URL
 
@@ -66,10 +66,10 @@ it('redacts with a function', async () => {
   await import('../../../docs/examples/inspect-redact.js')
 })
 
-it('starts the relay with a command that Node takes', () => {
+it('starts the relay with a command that runs in Node', () => {
   const command = blocks.find(({ text }) => text.includes('createInspectorServer'))?.text
   const program = /^ *node --input-type=module --eval "(.*)"$/.exec(command ?? '')?.[1]
-  // As it is told to it would take port 8080, open a browser, and stay.
+  // The command as written takes port 8080, opens a browser and keeps running.
   const brief = program?.replace(
     /createInspectorServer\(\)$/,
     'createInspectorServer({ port: 0, autoOpen: false }).stop()',
@@ -78,7 +78,7 @@ it('starts the relay with a command that Node takes', () => {
   execFileSync(process.execPath, ['--input-type=module', '--eval', brief ?? ''], { cwd: fileURLToPath(root) })
 })
 
-it('finds, at the address that a browser opens, the page that holds the viewer', async () => {
+it('serves the page that embeds the viewer at the address that a browser opens', async () => {
   const relay = await startRelay()
   const page = await (await fetch(relay.httpUrl)).text()
   expect(page).toContain('<iframe id="inspector" src="https://stately.ai/inspect">')

@@ -1,4 +1,4 @@
-/** N1 to N6: whatever becomes of the viewer, and whatever the callbacks do, the work goes on as it would without an inspector. */
+/** N1 to N6: failing viewers, connections and callbacks do not affect the tasks. */
 import { setImmediate } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { createActor } from 'xstate'
@@ -12,7 +12,7 @@ import { startRelay } from '../../support/inspector-relay.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createGate, flushTo, inspectorFor, storyOf, treeOf } from './inspected.js'
 
-/** Starts and ends tasks; what they came to is what they come to without an inspector. */
+/** Runs tasks to their end and checks that they end as they do without an inspector. */
 async function work(manager: AsyncTaskManager, ids: readonly string[], output: Record<string, unknown> = {}) {
   for (const id of ids) manager.launch({ id, subagentName: 's', goalPrompt: 'g' }, () => output)
   const { settled } = await manager.waitFor(ids, { mode: 'all' })
@@ -27,7 +27,7 @@ function managerWith(inspect: ReturnType<typeof createInspector>): AsyncTaskMana
   return manager
 }
 
-it('sends what happened before the relay was there', async () => {
+it('sends events from before the relay was started', async () => {
   const relay = await startRelay()
   const { port, url } = relay
   await relay.stop()
@@ -44,7 +44,7 @@ it('sends what happened before the relay was there', async () => {
   expect(storyOf(received, 'task.a').at(-1)).toBe('is "completed"')
 })
 
-it('N5: tells a relay that comes back of the actors that live, and says once that it was gone', async () => {
+it('N5: sends the live actors to a relay that comes back, and reports the lost connection once', async () => {
   const relay = await startRelay()
   const before = await relay.received()
   const errors: unknown[][] = []
@@ -69,7 +69,7 @@ it('N5: tells a relay that comes back of the actors that live, and says once tha
   const again = await startRelay(relay.port)
   const after = await again.received()
   await after.until((message) => message.type === '@xstate.actor' && message.name === 'task.idle')
-  // What had ended before is not told again; what happened meanwhile is, after the actors that it happened to.
+  // task.past, which had ended, is not sent again; the events since then follow their actors.
   expect(treeOf(after)).toEqual(['registry', 'registry > task.busy', 'registry > task.new', 'registry > task.idle'])
   expect(storyOf(after, 'task.busy').slice(1)).toEqual(['task.complete', 'is "completed"'])
   expect(storyOf(after, 'task.idle')).toEqual(['made "running"'])
@@ -77,7 +77,7 @@ it('N5: tells a relay that comes back of the actors that live, and says once tha
   expect(inspector.stats.dropped).toBe(0)
 })
 
-it('N2: holds no more for a relay that does not read than it may, drops the oldest, and counts them', async () => {
+it('N2: bounds the backlog for a relay that does not read: drops the oldest messages and counts them', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url, { redact: false, maxBuffered: 500 })
@@ -88,7 +88,7 @@ it('N2: holds no more for a relay that does not read than it may, drops the olde
   let round = 0
   const { sent } = inspector.stats
   while (inspector.stats.dropped === 0) {
-    // What is taken in, and what is made of it.
+    // 500 recorded events and 500 built messages.
     expect(inspector.stats.buffered).toBeLessThanOrEqual(1000)
     await work(
       manager,
@@ -97,7 +97,7 @@ it('N2: holds no more for a relay that does not read than it may, drops the olde
     )
     for (let turn = 0; turn < 100; turn += 1) await setImmediate()
     round += 1
-    // The system keeps some megabytes for a connection that nobody reads.
+    // The operating system buffers some megabytes of a connection.
     expect(round).toBeLessThan(200)
   }
   // It was not the first burst that was too much.
@@ -106,7 +106,7 @@ it('N2: holds no more for a relay that does not read than it may, drops the olde
   await work(manager, ['last'])
   await flushTo(inspector, received)
   expect(inspector.stats).toMatchObject({ buffered: 0, sent: received.messages.length })
-  // N5: also after a gap nobody hears of an actor that it does not know, or whose parent it does not know.
+  // N5: also after a gap an actor is introduced before its other messages, and its parent before it.
   const known = new Set<string>()
   for (const message of received.messages) {
     if (message.type !== '@xstate.actor') expect(known).toContain(message.sessionId)
@@ -146,7 +146,7 @@ it.each([
     },
   ],
 ] satisfies [string, InspectorOptions][])(
-  'N3, N4: a %s that throws costs its messages and nothing else, and is told once',
+  'N3, N4: a %s that throws costs its messages and nothing else, and is reported once',
   async (source, options) => {
     const relay = await startRelay()
     const received = await relay.received()
@@ -160,7 +160,7 @@ it.each([
   },
 )
 
-it('N3: an onError that throws is nobody’s problem', async () => {
+it('N3: an onError that throws does no harm', async () => {
   const relay = await startRelay()
   const { inspector } = inspectorFor(relay.url, {
     redact: () => {
@@ -175,13 +175,13 @@ it('N3: an onError that throws is nobody’s problem', async () => {
   expect(inspector.stats.failed).toBeGreaterThan(0)
 })
 
-it('N3: what is no inspection event is counted, and throws nothing', () => {
+it('N3: a value that is not an inspection event is counted, and does not throw', () => {
   const { inspector } = inspectorFor('ws://127.0.0.1:9')
   for (const nonsense of [undefined, null, 5, { type: '@xstate.snapshot' }]) inspector.next(nonsense as never)
   expect(inspector.stats.failed).toBe(3)
 })
 
-it('shows a huge output in part, and reads no more of it than it shows', async () => {
+it('shows a part of a huge output, and reads only that part', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url, { redact: false })
@@ -205,7 +205,7 @@ it('shows a huge output in part, and reads no more of it than it shows', async (
   expect(JSON.stringify(event)).toContain('more]')
 })
 
-it('N1: takes an event in without looking into it', () => {
+it('N1: records an event without reading it', () => {
   const clock = createManualClock()
   const redact = vi.fn(redactByDefault)
   const filter = vi.fn(() => true)
@@ -219,9 +219,11 @@ it('N1: takes an event in without looking into it', () => {
   return manager.dispose()
 })
 
-it('N1: makes some messages at a time, so that other work gets its turn', async () => {
+it('N1: builds messages in batches, so that other work gets its turn', async () => {
   const timers: (() => void)[] = []
-  const clock = { ...systemClock, setTimeout: (run: () => void) => timers.push(run) }
+  // Without the time limit of the connection.
+  const setTimeout = (run: () => void, ms: number): unknown => (ms === 0 ? timers.push(run) : undefined)
+  const clock = { ...systemClock, setTimeout }
   const filter = vi.fn(() => true)
   const inspector = createInspector({ url: 'ws://127.0.0.1:9', clock, filter, onError: () => {} })
   const manager = new AsyncTaskManager({ inspect: inspector, maxAsyncTasks: -1 })
@@ -244,7 +246,7 @@ it('N1: makes some messages at a time, so that other work gets its turn', async 
   await manager.dispose()
 })
 
-it('sends only what the filter lets through, which is given the message as it would be sent', async () => {
+it('sends only messages that pass the filter, which gets them redacted', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const seen: string[] = []
@@ -265,7 +267,7 @@ it('sends only what the filter lets through, which is given the message as it wo
   expect(events).not.toContain('task.register')
 })
 
-it('N5: an actor that the filter leaves out is left out on the next connection as well', async () => {
+it('N5: an actor that the filter rejects is not sent on the next connection either', async () => {
   const relay = await startRelay()
   const down = createGate()
   const { inspector } = inspectorFor(relay.url, {
@@ -288,13 +290,13 @@ it('N5: an actor that the filter leaves out is left out on the next connection a
   expect(treeOf(after)).toEqual(['registry'])
 })
 
-it('N6: close sends what is waiting, ends the connection, and ignores what comes later', async () => {
+it('N6: close sends the waiting messages, closes the connection, and later events are ignored', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url)
   const manager = managerWith(inspector)
   manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })
-  await Promise.all([inspector.close(), inspector.close()])
+  await Promise.all([inspector.close(), inspector[Symbol.asyncDispose]()])
   const { sent } = inspector.stats
   manager.completeTask('a', {})
   expect(sent).toBeGreaterThan(0)
@@ -302,7 +304,7 @@ it('N6: close sends what is waiting, ends the connection, and ignores what comes
   expect(inspector.stats).toEqual({ isConnected: false, sent, buffered: 0, dropped: 0, filtered: 0, failed: 0 })
 })
 
-it('N6: close gives up a relay that does not answer, when its time is over, and counts what was left', async () => {
+it('N6: close stops waiting for a relay that does not answer after its time limit, and counts what was left', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url, { redact: false, clock: { ...systemClock } })
@@ -310,7 +312,7 @@ it('N6: close gives up a relay that does not answer, when its time is over, and 
   await received.until((message) => message.type === '@xstate.actor')
   relay.pause()
   const output = { final_message: 'x'.repeat(9000) }
-  // More than what the system and the socket take.
+  // More than the operating system and the socket buffer.
   while (inspector.stats.buffered < 2000) {
     await work(
       manager,
@@ -323,16 +325,34 @@ it('N6: close gives up a relay that does not answer, when its time is over, and 
   expect(inspector.stats.dropped).toBeGreaterThan(0)
 }, 30_000)
 
-it('an actor beyond the ten thousand that are kept is told of when it does something, not when a connection begins', () => {
+it('leaves out the oldest of more than ten thousand live actors when a connection opens', () => {
   const sessions = createSessions((_key, value) => value)
-  const actors = Array.from({ length: 10_001 }, (_, index) => ({ id: `a${index}`, sessionId: `x:${index}` }))
+  const actors = Array.from({ length: 10_001 }, (_, index) => ({
+    id: `a${index}`,
+    sessionId: `x:${index}`,
+    getSnapshot: () => ({ status: 'active' }),
+  }))
   const [oldest, second] = actors.map((actor) => sessions.of(actor as never, 'x:0', 0))
   const live = sessions.live()
   expect([live.length, live.includes(oldest!), live.includes(second!)]).toEqual([10_000, false, true])
   expect(sessions.of(actors[0] as never, 'x:0', 0)).toBe(oldest)
 })
 
-it('N6: close does not wait for a relay that is not there', async () => {
+it('N5: sends an actor again with its parent when it is started after it was shown', async () => {
+  const relay = await startRelay()
+  const received = await relay.received()
+  const { inspector } = inspectorFor(relay.url)
+  const parent = createActor(commandTaskMachine, { id: 'above', input: { totalCommands: 1 }, inspect: inspector })
+  parent.start()
+  const child = createActor(commandTaskMachine, { id: 'below', input: { totalCommands: 1 }, parent })
+  await received.until((message) => message.type === '@xstate.actor' && message.name === 'below')
+  child.start()
+  await flushTo(inspector, received)
+  expect(treeOf(received)).toEqual(['above', 'below', 'above > below'])
+  expect(storyOf(received, 'below')).toEqual(['made "queued"', 'made "queued"', 'xstate.init', 'is "queued"'])
+})
+
+it('N6: close does not wait for a relay that is down', async () => {
   const relay = await startRelay()
   await relay.stop()
   const down = createGate()
@@ -348,19 +368,16 @@ it('N6: close does not wait for a relay that is not there', async () => {
 it.each([
   [{ url: 'nonsense' }, /^Setting url: got "nonsense", expected the ws: or wss: URL of a relay/],
   [{ url: 'ftp://a' }, /^Setting url/],
-  [{ url: 'https://stately.ai/inspect' }, /^Setting url: .* as there is no browser window here/],
+  [{ url: 'https://stately.ai/inspect' }, /^Setting url: .*: there is no browser window here/],
   [{ maxBuffered: 0 }, /^Setting maxBuffered/],
   [{ redact: 'no' as never }, /^options.redact: got "no", expected a function, true or false/],
   [{ filter: true as never }, /^options.filter/],
-] satisfies [InspectorOptions, RegExp][])('refuses %j', (options, message) => {
+] satisfies [InspectorOptions, RegExp][])('rejects %j', (options, message) => {
   expect(() => createInspector(options)).toThrow(message)
 })
 
-it.each([5, {}, { inspect: { next: () => {} } }])(
-  'refuses %j in place of an inspector, and changes nothing',
-  (inspect) => {
-    expect(() => createAgentTasks({ inspect: inspect as never })).toThrow(
-      /^options.inspect: .* a function, or an observer/,
-    )
-  },
-)
+it.each([5, {}, { inspect: { next: () => {} } }])('rejects %j as an inspector, and changes nothing', (inspect) => {
+  expect(() => createAgentTasks({ inspect: inspect as never })).toThrow(
+    /^options.inspect: .* a function, or an observer/,
+  )
+})

@@ -1,4 +1,4 @@
-/** Our messages against those that `@statelyai/inspect` itself makes of the same actors. */
+/** Our messages compared with those of `@statelyai/inspect` for the same actors. */
 import { createInspector as createStatelyInspector, type StatelyInspectionEvent } from '@statelyai/inspect'
 import { expect, expectTypeOf, it } from 'vitest'
 import {
@@ -16,7 +16,7 @@ import { systemClock } from '../../../src/clock.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { flushTo, inspectorFor } from './inspected.js'
 
-/** A machine with children of other kinds, values that JSON has no word for, and data that goes deep and in circles. */
+/** A machine with children of other kinds, values that JSON cannot represent, and deep and circular data. */
 const oddMachine = setup({
   actors: {
     listen: fromCallback(({ sendBack }) => sendBack({ type: 'heard' })),
@@ -53,14 +53,14 @@ function withoutCircles<Message extends { snapshot: object }>(message: Message):
   return { ...message, snapshot: { value, status } }
 }
 
-/** What each sent, as it is on the wire. */
+/** What each inspector sent. */
 async function bothOf(run: (inspect: (event: InspectionEvent) => void) => unknown) {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url, { redact: false, clock: { ...systemClock, now: () => 5 } })
   const theirs: StatelyInspectionEvent[] = []
   const stately = createStatelyInspector({
-    // It leaves the snapshot of a new actor to the socket to write, circles and all.
+    // Its snapshot of a new actor may be circular: the socket serialises it.
     send: (message) => theirs.push(onWire(message.type === '@xstate.actor' ? withoutCircles(message) : message)),
   })
   await run((event) => {
@@ -97,20 +97,20 @@ const actors: [string, AnyStateMachine, unknown, { type: string }[]][] = [
   ['an odd machine', oddMachine, undefined, [{ type: 'go' }]],
 ]
 
-it.each(actors)('says of %s what Stately’s own inspector says', async (_name, machine, input, events) => {
+it.each(actors)('sends the same messages for %s as Stately’s own inspector', async (_name, machine, input, events) => {
   const { ours, theirs } = await bothOf(async (inspect) => {
     const actor = createActor(machine, { input, inspect })
     actor.start()
     for (const event of events) actor.send(event)
     actor.stop()
-    // The promise that it invokes, if any.
+    // For the promise actor, if there is one.
     await Promise.resolve()
   })
   expect(asDeepAs(theirs.map(comparable), ours.map(comparable))).toEqual(theirs.map(comparable))
   expect(ours.map(({ createdAt }) => createdAt)).toEqual(ours.map(() => '5'))
 })
 
-it('shows how an actor began; theirs shows what it has become by the time it is told', async () => {
+it('shows the first snapshot of an actor; theirs shows the one at the time of sending', async () => {
   const { ours, theirs } = await bothOf((inspect) => {
     const actor = createActor(commandTaskMachine, { input: { totalCommands: 1 }, inspect })
     actor.start()
@@ -120,14 +120,14 @@ it('shows how an actor began; theirs shows what it has become by the time it is 
   expect(theirs[0]).toMatchObject({ type: '@xstate.actor', snapshot: { value: 'running' } })
 })
 
-it('has the types of the package, but for the id, which the package leaves null as well', () => {
+it('has the types of the package, except for the id, which the package leaves null as well', () => {
   type Theirs<Type> = Omit<Extract<StatelyInspectionEvent, { type: Type }>, 'id' | 'snapshot' | 'event'>
   expectTypeOf<ActorMessage>().toExtend<Theirs<'@xstate.actor'>>()
   expectTypeOf<EventMessage>().toExtend<Theirs<'@xstate.event'>>()
   expectTypeOf<SnapshotMessage>().toExtend<Theirs<'@xstate.snapshot'>>()
 })
 
-/** Theirs cuts off what is deep in a definition. */
+/** Theirs cuts a definition at a depth. */
 function asDeepAs(theirs: unknown, ours: unknown): unknown {
   if (theirs === '[Array]' && Array.isArray(ours)) return theirs
   if (theirs === '[Object]' && typeof ours === 'object') return theirs
@@ -142,10 +142,10 @@ function asDeepAs(theirs: unknown, ours: unknown): unknown {
   return Object.fromEntries(fields) as unknown
 }
 
-/** Theirs shows a new actor as it stands later; both have the definition as text, whose fields are in no particular order. */
+/** Theirs shows a later snapshot of a new actor; the order of the fields in a definition may differ. */
 function comparable(message: InspectionMessage): unknown {
   const { createdAt: _createdAt, ...rest } = message
   if (rest.type !== '@xstate.actor') return rest
-  const { snapshot: _snapshot, definition, ...told } = rest
-  return { ...told, definition: JSON.parse(definition) as unknown }
+  const { snapshot: _snapshot, definition, ...others } = rest
+  return { ...others, definition: JSON.parse(definition) as unknown }
 }

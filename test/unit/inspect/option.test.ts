@@ -1,4 +1,4 @@
-/** The option `inspect` itself: who it is given to, when it is told, and that it can do no harm. */
+/** The option `inspect`: where it is passed on, when it is called, and that it can do no harm. */
 import { setImmediate } from 'node:timers/promises'
 import type { InspectionEvent } from 'xstate'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -51,7 +51,7 @@ it.each([
   await instances.dispose()
 })
 
-it('A2: it may call any method, gets true answers, and is told in order', async () => {
+it('A2: it may call any method, sees the current state, and is called in order', async () => {
   const seen: string[] = []
   const inspect = (event: InspectionEvent): void => {
     if (event.type !== '@xstate.event' || event.event.type !== 'xstate.init') return
@@ -63,7 +63,7 @@ it('A2: it may call any method, gets true answers, and is told in order', async 
   host.connect('one')
   host.submit('first')
   await host.settle()
-  // The task that is being told of is known, and a task submitted now joins its lane.
+  // The task of the event is already listed, and a task submitted now joins its lane.
   expect(seen).toEqual(['lane.one 1', 'task.1 1', 'task.2 2'])
   host.call('first').finish()
   await host.settle()
@@ -73,7 +73,7 @@ it('A2: it may call any method, gets true answers, and is told in order', async 
   await host.dispose()
 })
 
-it('is passed on by the server to its instances and its lanes', async () => {
+it('is passed on by the server to its instances and lanes', async () => {
   const names = new Set<unknown>()
   const server = await startTestServer({
     inspect: { next: ({ actorRef }) => names.add((actorRef as { id?: string }).id?.replace(/task_.*/, '')) },
@@ -83,7 +83,7 @@ it('is passed on by the server to its instances and its lanes', async () => {
   expect(names).toEqual(new Set(['instance.calc', 'lane.calc', 'task.']))
 })
 
-it('N2: a relay that does not read is given no more than what the system takes and a megabyte', async () => {
+it('N2: at most a megabyte is buffered for a relay that does not read', async () => {
   const relay = await startRelay()
   const gate = createGate()
   const transport = createRelayTransport({ url: relay.url, clock: systemClock, onOpen: gate.open, onDown: fail })
@@ -95,7 +95,7 @@ it('N2: a relay that does not read is given no more than what the system takes a
     transport.send('x'.repeat(64 * 1024))
     given += 1
     await setImmediate()
-    // 64 MiB: far more than any system keeps for a socket.
+    // 64 MiB: far more than an operating system buffers for a socket.
     expect(given).toBeLessThan(1000)
   }
   expect(transport.isDrained).toBe(false)

@@ -1,4 +1,4 @@
-/** N6, in a process of its own: an inspector keeps none alive, with a relay and without. */
+/** N6: an inspector does not keep its process alive, with or without a relay. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -7,7 +7,7 @@ import { startRelay } from '../../support/inspector-relay.js'
 
 const source = (path: string): string => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).href)
 
-/** Runs a program until it ends by itself; returns what it printed. */
+/** Runs a program until it exits; returns what it printed. */
 async function run(url: string, rest: string): Promise<{ code: unknown; printed: string }> {
   const program = `
     import { AsyncTaskManager } from ${source('async-tasks/manager.ts')}
@@ -27,7 +27,7 @@ async function run(url: string, rest: string): Promise<{ code: unknown; printed:
   return { code, printed }
 }
 
-it('N6: ends by itself while the inspector is connected, and with close has sent everything before', async () => {
+it('N6: a process exits while its inspector is connected, and close sends everything before', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   expect(await run(relay.url, `await inspector.close(); console.log(inspector.stats.sent)`)).toEqual({
@@ -35,12 +35,12 @@ it('N6: ends by itself while the inspector is connected, and with close has sent
     printed: '12\n',
   })
   await received.until(() => received.messages.length === 12)
-  // The timer ends the program's own wait for the connection, not that of the inspector.
+  // The program keeps itself alive until everything is sent; the inspector does not.
   const connected = `const wait = setInterval(() => { if (inspector.stats.sent === 12) clearInterval(wait) }, 5)`
   expect(await run(relay.url, connected)).toEqual({ code: 0, printed: '' })
 }, 30_000)
 
-it('N6: ends by itself while there is no relay', async () => {
+it('N6: a process exits while there is no relay', async () => {
   const relay = await startRelay()
   await relay.stop()
   expect((await run(relay.url, '')).code).toBe(0)

@@ -1,4 +1,4 @@
-/** What leaves the process, and what does not. */
+/** What is sent, and what is redacted. */
 import { expect, it } from 'vitest'
 import { createAgentTasks } from '../../../src/host/agent-tasks.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
@@ -9,7 +9,7 @@ import { flushTo, inspectorFor } from './inspected.js'
 
 const SECRET = 'XYZZY'
 
-/** A run in which everything that a person, a model or a program says holds the secret; returns what was sent, as text. */
+/** A run in which every text of a person, a model or a program has the secret; returns the messages as text. */
 async function runWithSecrets(options: InspectorOptions = {}): Promise<string[]> {
   const relay = await startRelay()
   const received = await relay.received()
@@ -35,7 +35,7 @@ async function runWithSecrets(options: InspectorOptions = {}): Promise<string[]>
     manager.getAllTasks().map((record) => ({ ...record, delivery: 'owed' as const })),
     { inspect: inspector },
   )
-  // A late acceptance carries the entries themselves.
+  // A late acknowledgement: its event holds the entries.
   const lease = restored.lease()
   lease?.release()
   lease?.acknowledge()
@@ -54,10 +54,10 @@ async function runWithSecrets(options: InspectorOptions = {}): Promise<string[]>
   return received.messages.map((message) => JSON.stringify(message))
 }
 
-it('sends no prompt, no output, no error text and no token unless it is asked to', async () => {
+it('sends no prompt, output, error message or token by default', async () => {
   const sent = await runWithSecrets()
   expect(sent.filter((text) => text.includes(SECRET))).toEqual([])
-  // What is left is worth looking at.
+  // The rest is shown.
   expect(sent.join()).toContain('"subagentName":"s"')
   expect(sent.join()).toContain('[redacted]')
 })
@@ -68,7 +68,7 @@ it('sends everything with redact: false', async () => {
   expect(texts.filter((text) => !sent.includes(text))).toEqual([])
 })
 
-it('asks a function about each field, with the default at hand', async () => {
+it('calls a function with each field; redactByDefault can be used in it', async () => {
   const sent = await runWithSecrets({
     redact: (key, value) =>
       key === 'goalPrompt' ? String(value).replace(SECRET, 'hidden') : redactByDefault(key, value),
@@ -96,15 +96,15 @@ it.each([
   expect(redactByDefault(key, value)).toEqual(shown)
 })
 
-/** Fields of machines and records that hold text, and were judged to be no content. */
-const JUDGED = new Set([
+/** Text fields of machines and records that were reviewed and are not content. */
+const REVIEWED = new Set([
   ...['type', 'id', 'actorId', 'taskId', 'instanceId', 'subagentName', 'owner', 'status', 'delivery', 'value', 'code'],
   ...['deliveryId', 'taskIds', 'heir', 'reservationId', 'name', 'tags', 'kind', 'from', 'to', 'task', 'src'],
   ...['initial', 'running', 'holding', 'gathering', 'delivering', 'connecting', 'connected', 'connection'],
   ...['phase'],
 ])
 
-it('shows text in no field that nobody has judged', async () => {
+it('shows text only in reviewed fields', async () => {
   const fields = new Set<string>()
   const look = (key: string, value: unknown): void => {
     if (typeof value === 'string' && value !== '[redacted]') fields.add(key)
@@ -118,5 +118,5 @@ it('shows text in no field that nobody has judged', async () => {
     look('event', event)
     look('snapshot', snapshot)
   }
-  expect([...fields].filter((field) => !JUDGED.has(field))).toEqual([])
+  expect([...fields].filter((field) => !REVIEWED.has(field))).toEqual([])
 })

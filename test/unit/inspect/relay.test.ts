@@ -1,4 +1,4 @@
-/** The way to the relay, where there is none, where it does not answer, and in a browser. */
+/** The relay transport: without a relay, with one that does not answer, and in a browser. */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
@@ -19,12 +19,12 @@ function setUp(url: string) {
   return { clock, onOpen, onDown, transport }
 }
 
-it('N3: a URL that no socket takes is told once, with what is wrong with it, and tried again', async () => {
+it('N3: an invalid URL is reported once with its cause, and retried', async () => {
   const url = 'ws://127.0.0.1:9/#fragment'
   const { clock, onDown, transport } = setUp(url)
   await vi.waitFor(() => expect(onDown).toHaveBeenCalledOnce())
   expect(onDown.mock.calls[0]?.[0].message).toMatch(
-    /^No connection to the inspector's relay at ws:\/\/127\.0\.0\.1:9\/#fragment \(.*fragment.*\); it is tried again\.$/,
+    /^Inspector: Cannot connect to ws:\/\/127\.0\.0\.1:9\/#fragment \(.*fragment.*\)\. Retrying in the background\.$/,
   )
   expect([transport.state, transport.canTake, clock.pending]).toEqual(['down', false, 1])
   clock.runNext()
@@ -34,7 +34,7 @@ it('N3: a URL that no socket takes is told once, with what is wrong with it, and
   expect(clock.pending).toBe(0)
 })
 
-it('N6: close gives up a connection that has not been answered', async () => {
+it('N6: close ends a connection attempt that was not answered', async () => {
   const sockets: Socket[] = []
   const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
   onTestFinished(() => void silent.close())
@@ -49,36 +49,40 @@ it('N6: close gives up a connection that has not been answered', async () => {
   expect([onOpen.mock.calls, onDown.mock.calls, clock.pending]).toEqual([[], [], 0])
 })
 
-it('takes the socket of a browser where there is one, and can only ask it to close', async () => {
+it('uses the WebSocket of a browser, which it can only close with a handshake', async () => {
   const opened: string[] = []
   const closed = vi.fn()
   class BrowserSocket {
     readonly bufferedAmount = 0
     readonly send = vi.fn()
-    readonly close = closed
+    onclose: ((event: object) => void) | undefined
     constructor(url: string) {
       opened.push(url)
+    }
+    close(): void {
+      closed()
+      this.onclose?.({ code: 1000, reason: '' })
     }
   }
   vi.stubGlobal('WebSocket', BrowserSocket)
   vi.stubGlobal('process', undefined)
   const { transport } = setUp('wss://relay.example/')
+  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve()
   vi.unstubAllGlobals()
-  await Promise.resolve()
   expect(opened).toEqual(['wss://relay.example/'])
   await vi.waitFor(() => expect(transport.isDrained).toBe(true))
   await transport.close()
   expect(closed).toHaveBeenCalledOnce()
 })
 
-it('N3: says on the console what it has nobody to tell of', async () => {
+it('N3: logs errors to the console without onError', async () => {
   const said = vi.spyOn(console, 'error').mockReturnValue()
   onTestFinished(() => said.mockRestore())
   const inspector = createInspector({ url: 'ws://127.0.0.1:9/#fragment' })
   await vi.waitFor(() => expect(said).toHaveBeenCalledOnce())
   expect(said.mock.calls[0]).toEqual([
     '[agent-tasks] inspector, connection:',
-    expect.objectContaining({ message: expect.stringContaining('No connection') as string }),
+    expect.objectContaining({ message: expect.stringContaining('Inspector: Cannot connect') as string }),
   ])
   await inspector.close({ timeoutMs: 0 })
 })

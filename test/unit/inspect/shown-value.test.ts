@@ -1,10 +1,10 @@
-/** What a viewer is shown of values that JSON has no word for, or no room. */
+/** Values that JSON cannot represent, and how they are shown. */
 import { expect, it } from 'vitest'
 import { toShownValue } from '../../../src/inspect/shown-value.js'
 
 const show = (value: unknown): unknown => toShownValue('it', value, (_key, shown) => shown)
 
-it('shows big numbers and symbols as text, and functions by their name', () => {
+it('shows bigints and symbols as text, and functions by name', () => {
   expect(show({ big: 12n, sign: Symbol('here'), call: function named() {} })).toEqual({
     big: '12',
     sign: 'Symbol(here)',
@@ -12,7 +12,7 @@ it('shows big numbers and symbols as text, and functions by their name', () => {
   })
 })
 
-it('shows of an error its name, code and message, and nothing else that it carries', () => {
+it('shows only the name, code and message of an error', () => {
   const error = Object.assign(new TypeError('broken'), { code: 'E_BROKEN', secret: 'SECRET' })
   expect(show([error, new Error('plain')])).toEqual([
     { name: 'TypeError', code: 'E_BROKEN', message: 'broken' },
@@ -20,6 +20,6 @@ it('shows of an error its name, code and message, and nothing else that it carri
   ])
 })
 
-it('shows of bytes how many there are', () => {
+it('shows the length of bytes', () => {
   expect(show({ bytes: new Uint8Array(1000) })).toEqual({ bytes: '[Uint8Array: 1000 bytes]' })
 })

@@ -1,4 +1,4 @@
-/** What arrives through Stately's own relay and receiver of real runs: the tree of actors, their charts, events and snapshots. */
+/** Real runs through Stately's own relay and receiver: the tree of actors, their definitions, events and snapshots. */
 import { setImmediate } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { createMachine, type AnyStateMachine } from 'xstate'
@@ -69,7 +69,7 @@ it('shows the registry, its tasks and its deliveries, each under its parent, in 
   expect([...roots]).toEqual([registry?.sessionId])
 })
 
-it('shows who sent an event: a task that ended tells the registry', async () => {
+it('shows the sender of an event: a task that ends sends its done event to the registry', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url)
@@ -91,7 +91,7 @@ it("shows the registry's counts as they were at each step, although its ledger c
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url)
   const manager = new AsyncTaskManager({ inspect: inspector })
-  // Handlers run before the inspector is told of what they did, so that several steps are told at once.
+  // Handlers run before the inspector gets the events, so one batch has several steps.
   manager.onTaskCompleted(() => void manager.completeTask('b', {}))
   for (const id of ['a', 'b']) {
     manager.registerTask({ id, subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })
@@ -153,7 +153,7 @@ it('shows a lane with its tasks under it, and the instance', async () => {
   ])
 })
 
-it('shows a lane stop when it has nothing left to do', async () => {
+it('shows a lane stop when it is empty', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url)
@@ -180,7 +180,7 @@ it('shows a lane stop when it has nothing left to do', async () => {
   expect(received.messages.at(-1)).toMatchObject({ type: '@xstate.snapshot', snapshot: { status: 'stopped' } })
 })
 
-it('gives each actor the chart of its machine, which XState builds again from the text', async () => {
+it('gives each actor the definition of its machine, from which XState builds the same machine', async () => {
   const relay = await startRelay()
   const received = await relay.received()
   const { inspector } = inspectorFor(relay.url)
@@ -208,7 +208,7 @@ it('gives each actor the chart of its machine, which XState builds again from th
   expect(new Map(machines.map((machine) => [machine.id, chartOf(machine)]))).toEqual(drawn)
 })
 
-/** A machine as XState's own serialisation gives it, without what only its own code can hold. */
+/** A machine's definition as JSON, without the parts that are functions. */
 function chartOf(machine: { readonly definition: unknown }): unknown {
   return JSON.parse(
     JSON.stringify(machine.definition, (key, value: unknown) =>

@@ -1,4 +1,4 @@
-/** In a browser: the real adapter and the real receiver of `@statelyai/inspect`, between two windows that are only that. */
+/** In a browser: the adapter and the receiver of `@statelyai/inspect`, between two fake windows. */
 import { createBrowserReceiver, type StatelyInspectionEvent } from '@statelyai/inspect'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
@@ -18,7 +18,7 @@ function createWindow() {
   const self = {
     opener: undefined as unknown,
     addEventListener: (_type: string, listener: Listener) => void listeners.add(listener),
-    // As the platform does: a copy, and later. Data that cannot be copied throws.
+    // Like the platform: asynchronous, with a structured clone.
     postMessage: (data: unknown) => {
       const copy = structuredClone(data)
       queueMicrotask(() => {
@@ -29,7 +29,7 @@ function createWindow() {
   return { ...self, self, top: self }
 }
 
-it('opens the viewer in a window, and shows it the tree when it has loaded', async () => {
+it('opens the viewer in a window, and sends the tree when it has loaded', async () => {
   const page = createWindow()
   const viewer = createWindow()
   const opened = vi.fn(() => viewer)
@@ -46,7 +46,7 @@ it('opens the viewer in a window, and shows it the tree when it has loaded', asy
   await vi.waitFor(() => expect(inspector.stats.sent).toBeGreaterThan(0))
   expect(opened).toHaveBeenCalledExactlyOnceWith('https://viewer.example/inspect', 'xstateinspector')
 
-  // The viewer loads late, and says that it is there.
+  // The viewer is loaded later, and posts that it is connected.
   const seen: StatelyInspectionEvent[] = []
   createBrowserReceiver({ window: { ...viewer, self: viewer, top: viewer, opener: page } as never }).subscribe(
     (message) => {
@@ -69,7 +69,7 @@ it('opens the viewer in a window, and shows it the tree when it has loaded', asy
   await manager.dispose()
 })
 
-it('opens no viewer that was closed before it could be', async () => {
+it('does not open the viewer when it is closed before', async () => {
   const open = vi.fn()
   vi.stubGlobal('window', { ...createWindow(), open })
   const onOpen = vi.fn()
@@ -103,7 +103,7 @@ it.each([
   expect(inspector.stats).toMatchObject({ isConnected: false, sent: 0, buffered: 0 })
 })
 
-it('reports that the package of Stately is missing, and the work goes on', async () => {
+it('reports that @statelyai/inspect is missing, and tasks go on', async () => {
   vi.stubGlobal('window', createWindow())
   vi.doMock('@statelyai/inspect', () => raise(new Error('no such package')))
   onTestFinished(() => vi.doUnmock('@statelyai/inspect'))

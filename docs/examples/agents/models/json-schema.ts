@@ -1,4 +1,4 @@
-/** A model behind no SDK, with a script. */
+/** A model without an SDK, with a script. */
 import type { Complete, Message } from '../json-schema.js'
 import type { Script } from './script.js'
 

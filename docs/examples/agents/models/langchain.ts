@@ -1,9 +1,9 @@
-/** LangChain's own fake chat model, with a script that goes by the last message. */
+/** LangChain's own fake chat model, with a script that reads the last message. */
 import { AIMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages'
 import { fakeModel, type FakeBuiltModel } from '@langchain/core/testing'
 import type { Script } from './script.js'
 
-/** LangChain's model takes a list of answers: more than an example needs. */
+/** LangChain's model takes a list of answers, which the examples do not need. */
 const MAX_ANSWERS = 50
 
 export function scriptedLangChainModel(script: Script): FakeBuiltModel {

@@ -1,8 +1,8 @@
-/** The OpenAI Agents SDK's own scripted model, with a script that goes by the last message. */
+/** The OpenAI Agents SDK's own scripted model, with a script that reads the last message. */
 import { assistantMessage, functionCall, modelResponder, ScriptedModel } from '@openai/agents/testing'
 import type { LastWord, Script } from './script.js'
 
-/** The SDK's model takes a list of answers: more than an example needs. */
+/** The SDK's model takes a list of answers, which the examples do not need. */
 const MAX_ANSWERS = 50
 
 export function scriptedOpenAIModel(script: Script): ScriptedModel {

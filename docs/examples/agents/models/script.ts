@@ -1,6 +1,6 @@
-/** What a model would say, for the test models of the SDKs: the examples need no network. */
+/** The script of the SDKs' test models: the examples need no network. */
 
-/** A call of a tool. */
+/** A tool call. */
 export interface ScriptedCall {
   readonly id: string
   readonly name: string
@@ -9,17 +9,17 @@ export interface ScriptedCall {
 
 export interface ScriptedReply {
   readonly text: string
-  /** Calls to make before it says anything more. */
+  /** Tool calls of this message. */
   readonly calls: readonly ScriptedCall[]
 }
 
-/** What the model was told last. */
+/** The last message to the model. */
 export interface LastWord {
   readonly by: 'user' | 'tool'
   readonly text: string
 }
 
-/** Decides by the last message alone. It may throw, as a model does that is overloaded. */
+/** Returns the answer to the last message. It may throw, like an overloaded model. */
 export type Script = (last: LastWord) => ScriptedReply
 
 const launch = (id: string, subagent_name: string, goal_prompt: string): ScriptedCall => ({
@@ -30,7 +30,7 @@ const launch = (id: string, subagent_name: string, goal_prompt: string): Scripte
 
 const say = (text: string): ScriptedReply => ({ text, calls: [] })
 
-/** Launches two tasks when it is asked to start, chats, and reports what it is told of its tasks. */
+/** Launches two tasks on request, chats, and reports the results of its tasks. */
 export const script: Script = ({ by, text }) => {
   if (by === 'tool') return say(text.startsWith('Async task launched') ? 'Both are running.' : `That failed: ${text}`)
   if (text.startsWith('Start')) {

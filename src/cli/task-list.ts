@@ -1,0 +1,54 @@
+/** Lists of a server's tasks: read over pages, found by id, and shown as a table. */
+import { TaskServerError } from '../client/client-errors.js'
+import type { TaskClient, TaskListOptions } from '../client/task-client.js'
+import { lookUpPrefix } from '../async-tasks/task-lookup.js'
+import { MAX_LIST_LIMIT } from '../protocol/client-messages.js'
+import type { TaskSummary } from '../protocol/command-tasks.js'
+import { formatAge, formatTable, oneLine } from './table.js'
+
+/** At most `limit` tasks, newest first. */
+export async function listTasks(
+  client: TaskClient,
+  limit: number,
+  filter: Pick<TaskListOptions, 'instanceId' | 'status'> = {},
+): Promise<TaskSummary[]> {
+  const tasks: TaskSummary[] = []
+  let cursor: string | undefined
+  do {
+    const page = await client.list({
+      ...filter,
+      limit: Math.min(MAX_LIST_LIMIT, limit - tasks.length),
+      ...(cursor !== undefined && { cursor }),
+    })
+    tasks.push(...page.tasks)
+    cursor = page.nextCursor
+  } while (cursor !== undefined && tasks.length < limit)
+  return tasks
+}
+
+/**
+ * The id of the task that an id, or a unique prefix of one, stands for.
+ * @throws TaskServerError when there is no such task, or several
+ */
+export async function findTaskId(client: TaskClient, idOrPrefix: string): Promise<string> {
+  if ((await client.get(idOrPrefix)) !== undefined) return idOrPrefix
+  const candidates = lookUpPrefix(await listTasks(client, Infinity), idOrPrefix)
+  const [task] = candidates
+  if (task === undefined) throw new TaskServerError('TASK_NOT_FOUND', `There is no task ${idOrPrefix}.`)
+  if (candidates.length === 1) return task.id
+  const some = candidates.slice(0, 5).map(({ id }) => id)
+  throw new TaskServerError('TASK_AMBIGUOUS', `${idOrPrefix} could be ${some.join(', ')}. Write more of the id.`)
+}
+
+/** The lines of a table of tasks. */
+export function taskRows(tasks: readonly TaskSummary[]): string[] {
+  const rows = tasks.map(({ id, status, currentCommandIndex, totalCommands, instanceId, createdAt, name }) => [
+    id,
+    status,
+    `${status === 'completed' ? totalCommands : Math.min(currentCommandIndex, totalCommands)}/${totalCommands}`,
+    instanceId,
+    formatAge(createdAt),
+    oneLine(name, 60),
+  ])
+  return formatTable(['ID', 'STATUS', 'DONE', 'INSTANCE', 'AGE', 'NAME'], rows)
+}
