@@ -225,7 +225,7 @@ describe('peeking', () => {
     register('a')
     const { error } = await call(input)
     expect(error?.type).toBe('parameter_validation')
-    expect(error?.message).toMatch(/^params\.task_id: got .*, expected a task ID or the start of one, to \w+\.$/)
+    expect(error?.message).toMatch(/^params\.task_id: got .*, expected a task ID or a prefix of one, to \w+\.$/)
     expect(manager.getTask('a')?.status).toBe('running')
   })
 

@@ -11,6 +11,7 @@ import {
   type SubmitCommandsOptions,
   type SubmitCommandsParams,
 } from '../../../src/tools/submit-commands.js'
+import type { Tool } from '../../../src/tools/tool.js'
 import { deferred, setUpHost, settle } from './tool-host.js'
 
 type Options = Partial<Omit<SubmitCommandsOptions, 'taskManager'>> &
@@ -371,6 +372,7 @@ describe('submit_commands that cannot submit', () => {
     const { tool } = setUp()
     expect(tool.describe({ task_name: 'Sum', commands: [adding] })).toBe('Run 1 command in the background: Sum')
     expect(tool.describe({ task_name: 'Sum', commands: [adding, adding], async: false })).toBe('Run 2 commands: Sum')
-    expect(tool.describe(7)).toBe('submit_commands')
+    const untyped: Tool = tool
+    expect(untyped.describe(7)).toBe('submit_commands')
   })
 })

@@ -59,7 +59,7 @@ describe('waiting', () => {
       '1 of 2 async task(s) ended:',
       JSON.stringify({ agent_id: 'coder-b2', status: 'cancelled' }, null, 2),
       '1 async task(s) still running:\n- [research] researcher (2s)',
-      'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or go on with other work.',
+      'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or continue with other work.',
     ])
     expect(metadata).toEqual({ settled: ['coder-b2'], pending: ['researcher-a1'] })
   })
@@ -224,7 +224,7 @@ describe('an aborted wait', () => {
     controller.abort()
     expect((await waiting).error).toEqual({
       type: 'aborted',
-      message: 'The wait was aborted. The tasks go on, and what ended is still to be told.',
+      message: 'The wait was aborted. The tasks continue, and results that were not returned are delivered later.',
     })
     expect(manager.getTask('a')?.delivery).toBe('owed')
     expect(manager.getTask('b')?.status).toBe('running')
