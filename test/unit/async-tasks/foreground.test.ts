@@ -18,7 +18,7 @@ describe('a launch in the foreground', () => {
     expect([first, second, background].map(({ run }) => run.mock.calls.length)).toEqual([1, 1, 1])
   })
 
-  it('A3: gives no slot back that it did not take', async () => {
+  it('A3: frees no slot that it did not take', async () => {
     const { manager } = setUpHost({ maxAsyncTasks: 1 })
     const [foreground, background] = [controlledRun(), controlledRun()]
     manager.launch(input, background.run)

@@ -29,7 +29,7 @@ const input = (id: string, more: Partial<RegisterTaskInput> = {}): RegisterTaskI
 })
 
 describe('a task ends once', () => {
-  it('A1: the first end wins and the others answer false and change nothing', () => {
+  it('A1: the first end wins; the others return false and change nothing', () => {
     const { manager, clock } = setUp()
     const ends: string[] = []
     manager.settled$.subscribe((task) => ends.push(task.status))
@@ -48,7 +48,7 @@ describe('a task ends once', () => {
     expect(ends).toEqual(['completed'])
   })
 
-  it('A1: unknown ids answer false', () => {
+  it('A1: unknown ids return false', () => {
     const { manager } = setUp()
     expect(manager.completeTask('nobody', {})).toBe(false)
     expect(manager.failTask('nobody', 'x')).toBe(false)
@@ -75,7 +75,7 @@ describe('a task ends once', () => {
     expect(manager.getTask('twin')?.status).toBe('running')
   })
 
-  it('keeps the output as it came, even empty, and gives odd shapes words', () => {
+  it('keeps the output as it is, even empty, and turns other values into text', () => {
     const { manager } = setUp()
     const shapes: [unknown, unknown][] = [
       [{}, {}],
@@ -104,8 +104,8 @@ describe('a task ends once', () => {
   })
 })
 
-describe('the host is told', () => {
-  it('A2: state changes before its event, and a handler gets true answers', () => {
+describe('notifications', () => {
+  it('A2: the state changes before its event, and methods called in a handler return the current state', () => {
     const { manager } = setUp()
     const seen: unknown[] = []
     manager.registerTask(input('a'))
@@ -120,7 +120,7 @@ describe('the host is told', () => {
     expect(seen).toEqual(['a completed', true, 'completed', false, 'b completed'])
   })
 
-  it('A2: handlers run in transition order, each once, and one that throws stops nobody', () => {
+  it('A2: handlers run in transition order, each once, also when one of them throws', () => {
     const { manager, onError } = setUp()
     const told: string[] = []
     for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
@@ -143,7 +143,7 @@ describe('the host is told', () => {
     ])
   })
 
-  it('A2: a stream subscriber that throws is reported and the rest go on', () => {
+  it("A2: the exception of a stream's subscriber is reported, and the other subscribers are notified", () => {
     const { manager, onError } = setUp()
     const seen: string[] = []
     manager.settled$.subscribe(() => {
@@ -156,7 +156,7 @@ describe('the host is told', () => {
     expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'bad subscriber' }), { source: 'stream' })
   })
 
-  it('A2: an observer of the actor is told after the transition and may call any method', () => {
+  it('A2: an observer of the actor is notified after the transition and may call any method', () => {
     const { manager, onError } = setUp()
     const answers: unknown[] = []
     manager.registerTask(input('a'))
@@ -173,7 +173,7 @@ describe('the host is told', () => {
     })
   })
 
-  it('A2: a handler still finds the record it is told about, although the history is full', () => {
+  it('A2: a handler still finds the record of its task, although the history is full', () => {
     const { manager } = setUp({ maxAsyncTasks: 0 })
     const found: unknown[] = []
     manager.onTaskCancelled((task) => found.push(manager.getTask(task.id)?.status))
@@ -213,7 +213,7 @@ describe('the host is told', () => {
     expect(onError).toHaveBeenCalledWith(new Error('bad listener'), { source: 'abort-listener', taskId: 'a' })
   })
 
-  it('tells a subscriber only of what happens after it subscribed', () => {
+  it('notifies a subscriber only of what happens after it subscribed', () => {
     const { manager } = setUp()
     const late: string[] = []
     manager.registerTask(input('a'))
@@ -336,7 +336,7 @@ describe('ids', () => {
     expect(manager.getAllTasks()).toHaveLength(2)
   })
 
-  it('finds by prefix: exact beats longer, empty matches nothing', () => {
+  it('finds by prefix: an exact id wins over a longer one, an empty prefix matches nothing', () => {
     const { manager } = setUp()
     for (const id of ['res', 'res-1', 'res-2', 'other']) manager.registerTask(input(id))
     expect(manager.getTaskByPrefix('')).toEqual({})
@@ -361,7 +361,7 @@ describe('ids', () => {
 })
 
 describe('what is owed', () => {
-  it('A5: completed and failed tasks are owed, cancelled ones only if asked for', () => {
+  it('A5: completed and failed tasks are owed, cancelled ones only with notifyCancelled', () => {
     for (const notifyCancelled of [false, true]) {
       const { manager } = setUp({ notifyCancelled })
       for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
@@ -373,7 +373,7 @@ describe('what is owed', () => {
     }
   })
 
-  it('A6: a leased entry is in no other lease until it is returned', () => {
+  it('A6: a leased entry is in no other lease until it is released', () => {
     const { manager } = setUp()
     manager.registerTask(input('a'))
     manager.completeTask('a', {})
@@ -385,7 +385,7 @@ describe('what is owed', () => {
     expect(manager.lease()?.tasks).toHaveLength(1)
   })
 
-  it('A6: an owner has one exclusive lease out at most', () => {
+  it('A6: an owner has at most one exclusive lease', () => {
     const { manager } = setUp()
     for (const id of ['a', 'b']) manager.registerTask(input(id))
     manager.completeTask('a', {})
@@ -396,7 +396,7 @@ describe('what is owed', () => {
     expect(manager.lease({ owner: 'main', exclusive: true })?.tasks.map((task) => task.id)).toEqual(['b'])
   })
 
-  it('A5: a late acceptance acknowledges what is still owed and what another lease gives back', () => {
+  it('A5: a late acceptance acknowledges what is still owed and what another lease releases', () => {
     const { manager } = setUp()
     for (const id of ['a', 'b']) manager.registerTask(input(id))
     manager.completeTask('a', {})
@@ -422,7 +422,7 @@ describe('what is owed', () => {
     expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered', notifiedAt: 1_000 })
   })
 
-  it('hands what an owner has to its heir, or to nobody', () => {
+  it('hands the tasks of an owner to its heir, or drops what is owed', () => {
     const { manager } = setUp()
     for (const id of ['runs', 'owed', 'leased']) manager.registerTask(input(id, { owner: 'sub' }))
     manager.completeTask('leased', {})
@@ -439,7 +439,7 @@ describe('what is owed', () => {
 })
 
 describe('history', () => {
-  it('A7: what is owed is never pruned and is no barrier; acknowledging makes room', () => {
+  it('A7: an owed record is never pruned and does not stop pruning; acknowledging makes room', () => {
     const { manager } = setUp({ maxAsyncTasks: 1 }) // a history of two
     for (const id of ['a', 'b', 'c', 'd']) manager.registerTask(input(id))
     for (const id of ['a', 'b', 'c', 'd']) manager.completeTask(id, {})
@@ -462,7 +462,7 @@ describe('history', () => {
 })
 
 describe('records', () => {
-  it('A8: a record is a frozen snapshot, cut off from what the caller passed in', () => {
+  it('A8: a record is a frozen copy of what the caller passed in', () => {
     const { manager } = setUp()
     manager.registerTask(input('a'))
     const vars = { list: [1] }
@@ -520,7 +520,7 @@ describe('deadlines', () => {
     ])
   })
 
-  it('takes a deadline that is longer than the platform allows a timer to be', () => {
+  it('accepts a deadline that is longer than a timer of the platform can be', () => {
     const { manager, clock } = setUp({ graceMs: 0 })
     const days = 40 * 24 * 3_600_000
     manager.registerTask(input('a', { timeoutMs: days }))
@@ -532,7 +532,7 @@ describe('deadlines', () => {
 })
 
 describe('disposal', () => {
-  it('A9: cancels what runs, completes the streams, calls nobody afterwards and leaves no timer', async () => {
+  it('A9: cancels what runs, completes the streams, calls no callback afterwards and leaves no timer', async () => {
     const { manager, clock } = setUp({ graceMs: 20 })
     const told: string[] = []
     manager.onTaskCancelled((task) => told.push(`cancelled ${task.id}`))
@@ -560,7 +560,7 @@ describe('disposal', () => {
 })
 
 describe('restoring', () => {
-  it('owes what was owed or on its way, fails what ran, and goes on counting', () => {
+  it('owes what was owed or leased, fails what ran, and continues the sequence', () => {
     const { manager } = setUp()
     for (const id of ['told', 'leased', 'owed', 'ran']) manager.registerTask(input(id))
     manager.completeTask('told', {})
@@ -582,7 +582,7 @@ describe('restoring', () => {
     expect(() => restored.registerTask(input('owed'))).toThrow(TaskIdInUseError)
   })
 
-  it('fills in what an older journal did not write: numbers, owners, what is owed, and why', () => {
+  it('fills in what an older journal lacks: sequence numbers, owners, deliveries and errors', () => {
     const old = { subagentName: 's', goalPrompt: 'g', launchedAt: 1 } as const
     const restored = AsyncTaskManager.restore(
       [

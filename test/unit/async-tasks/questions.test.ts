@@ -36,7 +36,7 @@ function setUp(run: (context: RunContext) => Promise<unknown>, more: { timeoutMs
 }
 
 describe('a run that asks', () => {
-  it('T5: stays running, shows its question, and goes on with the answer', async () => {
+  it('T5: stays running, shows its question, and continues with the answer', async () => {
     const { manager, id, told, questions, answer, output } = setUp((context) => context.ask(confirmation))
     await settle()
     expect(manager.getTask(id)?.status).toBe('running')
@@ -51,7 +51,7 @@ describe('a run that asks', () => {
     ])
   })
 
-  it('is answered with one text when it asks in words', async () => {
+  it('is answered with one text when it has no schema', async () => {
     const { questions, answer, output } = setUp((context) => context.ask('Which branch?'))
     await settle()
     expect(questions()?.[0]?.schema).toMatchObject({ properties: { answer: { type: 'string' } }, required: ['answer'] })
@@ -74,7 +74,7 @@ describe('a run that asks', () => {
     expect(output()).toEqual({ answer: ['one', 'two'] })
   })
 
-  it('may be refused an answer', async () => {
+  it('may be declined an answer', async () => {
     const { manager, id, output } = setUp((context) => context.ask('Sure?'))
     await settle()
     expect(manager.answerTask(id, 'question-1', { action: 'decline' })).toBe(true)
@@ -82,7 +82,7 @@ describe('a run that asks', () => {
     expect(output()).toEqual({ answer: { action: 'decline' } })
   })
 
-  it('keeps its question open when the answer does not fit, and says what would', async () => {
+  it('keeps its question open when the answer does not match, and names the schema', async () => {
     const { manager, id, questions, answer } = setUp((context) => context.ask(confirmation))
     await settle()
     expect(() => answer({ confirm: 'yes' })).toThrow(
@@ -95,7 +95,7 @@ describe('a run that asks', () => {
     expect(manager.answerTask('nobody', 'question-1', { action: 'decline' })).toBe(false)
   })
 
-  it('A2: looks at the answer before it looks for the question, which may be gone by then', async () => {
+  it('A2: reads the answer before it looks for the question, which may be withdrawn by then', async () => {
     const { manager, id, ended } = setUp((context) => context.ask(confirmation))
     await settle()
     const content = {
@@ -159,7 +159,7 @@ describe('a run that asks', () => {
     expect(questions()).toBeUndefined()
   })
 
-  it('ends a wait that is to end so, and no other', async () => {
+  it('ends a wait with endsOnQuestion, and no other', async () => {
     let ask: () => void = () => undefined
     const asked = new Promise<void>((resolve) => (ask = resolve))
     const { manager, id } = setUp((context) => asked.then(() => context.ask('Sure?')))
@@ -174,7 +174,7 @@ describe('a run that asks', () => {
     manager.cancelTask(id)
   })
 
-  it('does not end the process when it does not wait for the answer', async () => {
+  it('does not end the process when it does not await the answer', async () => {
     const unhandled = vi.fn()
     process.once('unhandledRejection', unhandled)
     const { manager, id } = setUp((context) => {
@@ -188,7 +188,7 @@ describe('a run that asks', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
-  it('A2: an answer given from inside a subscriber counts, and the next one is told in order', async () => {
+  it('A2: an answer given inside a subscriber counts, and the next notification follows in order', async () => {
     const { manager, id, told, output } = setUp((context) => context.ask('Quick?'))
     manager.questions$.subscribe(({ questions: [question] }) => {
       if (question !== undefined) manager.answerTask(id, question.id, { action: 'accept', content: { answer: 'yes' } })

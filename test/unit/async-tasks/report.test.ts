@@ -21,7 +21,7 @@ describe('without onError', () => {
 })
 
 describe('an abort listener of a run', () => {
-  it('A2: that throws is reported with its task, and the task is cancelled all the same', async () => {
+  it('A2: that throws is reported with its task, and the task is still cancelled', async () => {
     const onError = vi.fn()
     const manager = new AsyncTaskManager({ clock: createManualClock(), onError })
     const error = new Error('a listener')

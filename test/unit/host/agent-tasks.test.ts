@@ -40,7 +40,7 @@ describe('turns of the host', () => {
     expect(manager.getAllTasks().map((task) => task.delivery)).toEqual(['delivered', 'owed'])
   })
 
-  it('A5: a turn that failed leaves everything owed', () => {
+  it('A5: after a turn that failed everything is owed', () => {
     const { tasks, manager } = setUp()
     manager.registerTask(input('a'))
     manager.failTask('a', 'broken')
@@ -77,11 +77,11 @@ describe('turns of the host', () => {
     expect(manager.getPendingNotifications().map((task) => task.id)).toEqual(['mine'])
   })
 
-  it('has nothing to say when there is nothing', () => {
+  it('returns an empty instruction and no reminder when there are no tasks', () => {
     expect(setUp().tasks.beforeTurn()).toEqual({ systemInstruction: '' })
   })
 
-  it('refuses an outcome that says nothing', () => {
+  it('refuses an outcome without `accepted`', () => {
     const { tasks } = setUp()
     expect(() => tasks.afterTurn({} as never)).toThrow(InvalidInputError)
     expect(() => tasks.afterTurn('main', undefined as never)).toThrow(
@@ -90,7 +90,7 @@ describe('turns of the host', () => {
   })
 })
 
-describe('hosts that say when they are busy', () => {
+describe('hosts that report when they are busy', () => {
   async function tellsAll(isPushing: boolean) {
     const told: string[] = []
     const busy$ = new BehaviorSubject(true)
@@ -150,7 +150,7 @@ describe('hosts that say when they are busy', () => {
     expect(told).toEqual(['second'])
   })
 
-  it('A6: is told at once that an agent whose busy function is only polled has become idle', async () => {
+  it('A6: delivers at once when notifyIdle reports that the agent is idle', async () => {
     let isBusy = true
     const told: string[] = []
     const { tasks, manager, clock } = setUp()
@@ -171,7 +171,7 @@ describe('hosts that say when they are busy', () => {
     await manager.dispose()
   })
 
-  it('wants both callbacks or neither', () => {
+  it('requires both callbacks or neither', () => {
     expect(() => createAgentTasks({ isAgentBusy: () => false })).toThrow('options.triggerAgentTurn: got undefined')
     expect(() => createAgentTasks({ triggerAgentTurn: () => undefined })).toThrow('options.isAgentBusy: got undefined')
   })
@@ -192,7 +192,7 @@ describe('tools, commands and settings', () => {
     expect(runCommandLine(tasks.commands, '/tasks')?.text).toContain('[DONE]')
   })
 
-  it('knows no subagent that only the prototype has', async () => {
+  it('does not find a subagent on the prototype', async () => {
     const { tasks } = setUp({ subagents: {} })
     const result = await tasks.tools.task.execute({ subagent_name: 'toString', goal_prompt: 'x' })
     expect(result.error?.type).toBe('parameter_validation')

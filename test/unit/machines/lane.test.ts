@@ -60,7 +60,7 @@ describe('a lane', () => {
     expect(log.at(-1)).toBe('start b (1 in flight)')
   })
 
-  it('L4: gives up a call that takes longer than its command may', () => {
+  it('L4: gives up a call that exceeds the timeout of its command', () => {
     const { clock, log, put, settle, actor } = start()
     put('a')
     clock.advance(99)

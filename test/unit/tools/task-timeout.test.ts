@@ -29,7 +29,7 @@ describe('the deadline of a task', () => {
     )
   })
 
-  it('follows settings that are asked for at every call', () => {
+  it('calls a setting that is a function at every call', () => {
     let limit = 1800
     const timeoutOf = timeoutPolicy({ maxTimeoutSeconds: () => limit })
     expect(timeoutOf(600).seconds).toBe(600)
