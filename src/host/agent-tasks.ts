@@ -46,7 +46,6 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
 }
 
 // Types, because TypeScript does not assign an interface to the `Record<string, Tool>` that the adapters take.
-/* eslint-disable @typescript-eslint/consistent-type-definitions */
 /** The tools for a model, by name. */
 export type AgentTools = {
   /** Runs a subagent. */
@@ -62,7 +61,6 @@ export type AgentToolsWithCommands = AgentTools & {
   /** Runs commands on an instance. */
   readonly submit_commands: ReturnType<typeof createSubmitCommandsTool>
 }
-/* eslint-enable @typescript-eslint/consistent-type-definitions */
 
 /** The result of `createAgentTasks`. */
 export interface AgentTasks {

@@ -54,7 +54,7 @@ export function endText(task: Task, complete: TaskCompleteMessage): string {
 
 function reasonOf(task: Task, { status, error, summary, instanceId }: TaskCompleteMessage): string {
   const why = error === undefined ? '' : ` ${error.code}: ${error.message}`
-  if (status === 'cancelled') return `was cancelled by someone else, not by you.${why}`
+  if (status === 'cancelled') return `was cancelled elsewhere, not by this async task.${why}`
   const { failedCommandIndex: index } = summary
   const command = index === undefined ? undefined : task.commands[index]
   return index === undefined || command === undefined

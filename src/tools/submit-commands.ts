@@ -90,8 +90,8 @@ export function createSubmitCommandsTool(
         ...(options.owner !== undefined && { owner: options.owner }),
         ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
       })
-      if (isAsync)
-        return launchCommands({ manager, taskManager, message, timeout, followUps: shared.followUps, launchInput })
+      const { followUps } = shared
+      if (isAsync) return launchCommands({ manager, taskManager, message, timeout, followUps, launchInput })
       const run = submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {

@@ -50,9 +50,9 @@ export function aToolKnowsItsInputFromItsSchema(): void {
 
 export function theInputsOfTheToolsAreTyped(): void {
   const { tools } = createAgentTasks()
-  expectTypeOf(tools.task.execute).parameter(0).toEqualTypeOf<TaskParams>()
-  expectTypeOf(tools.check_async_tasks.execute).parameter(0).toEqualTypeOf<CheckAsyncTasksParams>()
-  expectTypeOf(tools.wait_for_async_tasks.execute).parameter(0).toEqualTypeOf<WaitForAsyncTasksParams>()
+  expectTypeOf<Parameters<typeof tools.task.execute>[0]>().toEqualTypeOf<TaskParams>()
+  expectTypeOf<Parameters<typeof tools.check_async_tasks.execute>[0]>().toEqualTypeOf<CheckAsyncTasksParams>()
+  expectTypeOf<Parameters<typeof tools.wait_for_async_tasks.execute>[0]>().toEqualTypeOf<WaitForAsyncTasksParams>()
   void tools.task.execute({ subagent_name: 'x', goal_prompt: 'y', async: true })
   // @ts-expect-error a task has a goal
   void tools.task.execute({ subagent_name: 'x' })
@@ -61,7 +61,7 @@ export function theInputsOfTheToolsAreTyped(): void {
   // @ts-expect-error no such parameter
   void tools.wait_for_async_tasks.execute({ seconds: 3 })
   // @ts-expect-error without a task manager there is no such tool
-  void tools.submit_commands
+  expectTypeOf(tools.submit_commands)
 }
 
 export function aToolOfUnknownSchemaTakesAnything(sent: unknown): void {

@@ -1,4 +1,4 @@
-/** The auto-trigger's promises, one example each; `test/race` lets them race. */
+/** The guarantees of the auto-trigger, one example each; `test/race` runs them in many orders. */
 import { BehaviorSubject, Observable } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
@@ -277,7 +277,7 @@ describe('a delivery that takes too long', () => {
     await host.clock.advance(3_000)
     expect(onError).toHaveBeenCalledTimes(1)
     expect(host.manager.getTask('b')?.status).toBe('running')
-    // XState warns of actors that are made inside an action.
+    // XState warns about actors that are created inside an action.
     expect(warn).not.toHaveBeenCalled()
     warn.mockRestore()
   })

@@ -1,4 +1,4 @@
-/** Texts stay within their size, say what is missing, and are never cut inside a character. */
+/** Texts stay within their limit, say how much was cut, and are never cut inside a character. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
 import {

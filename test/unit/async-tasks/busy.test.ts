@@ -1,4 +1,4 @@
-/** How a trigger knows that its agent is busy: from a function that it asks, or an Observable that says so. */
+/** Whether the agent is busy: from a function that is polled, or from an Observable. */
 import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'

@@ -1,4 +1,4 @@
-/** Durations read as seed 002 writes them. */
+/** Durations have the format of seed 002. */
 import { expect, it } from 'vitest'
 import { formatDuration } from '../../../src/async-tasks/duration.js'
 

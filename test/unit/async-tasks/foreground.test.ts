@@ -1,4 +1,4 @@
-/** A launch that its caller waits for in place is no background task: the limit is not for it. */
+/** A launch whose caller waits for it in place does not count against the limit. */
 import { describe, expect, it } from 'vitest'
 import { TaskLimitError } from '../../../src/errors.js'
 import { controlledRun, setUpHost, settle } from '../tools/tool-host.js'

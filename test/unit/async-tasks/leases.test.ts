@@ -1,4 +1,4 @@
-/** Leases: what a message carries is held for it alone until it was accepted or refused. */
+/** Leases: what a message carries is in no other message until it is accepted or refused. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'

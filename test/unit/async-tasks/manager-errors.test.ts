@@ -1,4 +1,4 @@
-/** Bad input gets an error that says which field, what came and what was expected, and nothing is changed. */
+/** Invalid input throws an error that names the field, what it got and what was expected; nothing changes. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { asyncTaskMachine } from '../../../machines/index.js'
 import type { OutputObject } from '../../../machines/records.js'

@@ -1,4 +1,4 @@
-/** The manager's promises, one example each; `test/model` explores their combinations. */
+/** The guarantees of the manager, one example each; `test/model` explores their combinations. */
 import { describe, expect, it, vi } from 'vitest'
 import {
   AsyncTaskManager,
@@ -65,7 +65,7 @@ describe('a task ends once', () => {
     )
     await Promise.resolve()
     manager.cancelTask('twin')
-    manager.setMaxAsyncTasks(0) // a history of none: the record goes, the id is free
+    manager.setMaxAsyncTasks(0) // the history limit is 0: the record is pruned, and its id is free
     expect(manager.getTask('twin')).toBeUndefined()
     manager.registerTask(input('twin'))
 
@@ -122,21 +122,21 @@ describe('notifications', () => {
 
   it('A2: handlers run in transition order, each once, also when one of them throws', () => {
     const { manager, onError } = setUp()
-    const told: string[] = []
+    const calls: string[] = []
     for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
     manager.onTaskCompleted(() => {
       throw new Error('bad handler')
     })
     manager.onTaskCompleted((task) => {
-      told.push(`first ${task.id}`)
+      calls.push(`first ${task.id}`)
       if (task.id !== 'a') return
       manager.failTask('c', 'no')
       manager.completeTask('b', {})
     })
-    manager.onTaskCompleted((task) => told.push(`second ${task.id}`))
-    manager.onTaskFailed((task) => told.push(`failed ${task.id}`))
+    manager.onTaskCompleted((task) => calls.push(`second ${task.id}`))
+    manager.onTaskFailed((task) => calls.push(`failed ${task.id}`))
     expect(manager.completeTask('a', {})).toBe(true)
-    expect(told).toEqual(['first a', 'second a', 'failed c', 'first b', 'second b'])
+    expect(calls).toEqual(['first a', 'second a', 'failed c', 'first b', 'second b'])
     expect(onError.mock.calls.map(([error, from]) => [String(error), from])).toEqual([
       ['Error: bad handler', { source: 'handler', taskId: 'a' }],
       ['Error: bad handler', { source: 'handler', taskId: 'b' }],
@@ -440,7 +440,7 @@ describe('what is owed', () => {
 
 describe('history', () => {
   it('A7: an owed record is never pruned and does not stop pruning; acknowledging makes room', () => {
-    const { manager } = setUp({ maxAsyncTasks: 1 }) // a history of two
+    const { manager } = setUp({ maxAsyncTasks: 1 }) // the history limit is 2
     for (const id of ['a', 'b', 'c', 'd']) manager.registerTask(input(id))
     for (const id of ['a', 'b', 'c', 'd']) manager.completeTask(id, {})
     expect(manager.getAllTasks()).toHaveLength(4)
@@ -454,7 +454,7 @@ describe('history', () => {
   })
 
   it('A7: the earliest to end goes first, although many end in one millisecond', () => {
-    const { manager } = setUp({ maxAsyncTasks: -1 }) // a history of ten
+    const { manager } = setUp({ maxAsyncTasks: -1 }) // the history limit is 10
     for (let i = 0; i < 12; i += 1) manager.registerTask(input(`t${i}`))
     for (let i = 11; i >= 0; i -= 1) manager.cancelTask(`t${i}`)
     expect(manager.getAllTasks().map((task) => task.id)).toEqual(Array.from({ length: 10 }, (_, i) => `t${i}`))
@@ -534,15 +534,15 @@ describe('deadlines', () => {
 describe('disposal', () => {
   it('A9: cancels what runs, completes the streams, calls no callback afterwards and leaves no timer', async () => {
     const { manager, clock } = setUp({ graceMs: 20 })
-    const told: string[] = []
-    manager.onTaskCancelled((task) => told.push(`cancelled ${task.id}`))
-    manager.settled$.subscribe({ complete: () => told.push('complete') })
+    const calls: string[] = []
+    manager.onTaskCancelled((task) => calls.push(`cancelled ${task.id}`))
+    manager.settled$.subscribe({ complete: () => calls.push('complete') })
     manager.registerTask(input('a', { timeoutMs: 1_000 }))
     manager.launch(input('b'), () => new Promise(() => undefined))
     await new Promise((resolve) => setImmediate(resolve))
 
     const disposal = manager.dispose()
-    expect(told).toEqual(['cancelled a', 'cancelled b', 'complete'])
+    expect(calls).toEqual(['cancelled a', 'cancelled b', 'complete'])
     clock.advance(20)
     await disposal
     expect(manager.dispose()).toBe(disposal)
@@ -552,8 +552,8 @@ describe('disposal', () => {
     expect(manager.canLaunchAsync().allowed).toBe(false)
     expect(manager.completeTask('a', {})).toBe(false)
     expect(manager.getTask('a')?.status).toBe('cancelled')
-    manager.onTaskCancelled(() => told.push('too late'))
-    expect(told).toHaveLength(3)
+    manager.onTaskCancelled(() => calls.push('too late'))
+    expect(calls).toHaveLength(3)
     expect(clock.pending).toBe(0)
     expect(manager.actor.getSnapshot().status).toBe('done')
   })
@@ -562,9 +562,9 @@ describe('disposal', () => {
 describe('restoring', () => {
   it('owes what was owed or leased, fails what ran, and continues the sequence', () => {
     const { manager } = setUp()
-    for (const id of ['told', 'leased', 'owed', 'ran']) manager.registerTask(input(id))
-    manager.completeTask('told', {})
-    manager.markNotified('told')
+    for (const id of ['delivered', 'leased', 'owed', 'ran']) manager.registerTask(input(id))
+    manager.completeTask('delivered', {})
+    manager.markNotified('delivered')
     manager.completeTask('leased', { final_message: 'kept' })
     manager.lease()
     manager.failTask('owed', 'broken')
@@ -576,7 +576,7 @@ describe('restoring', () => {
       ['owed', 'broken'],
       ['ran', 'The process that ran this task ended before the task did.'],
     ])
-    expect(restored.getTask('told')?.delivery).toBe('delivered')
+    expect(restored.getTask('delivered')?.delivery).toBe('delivered')
     const seqs = restored.getAllTasks().map((task) => task.seq)
     expect(restored.registerTask(input('new')).seq).toBeGreaterThan(Math.max(...seqs))
     expect(() => restored.registerTask(input('owed'))).toThrow(TaskIdInUseError)
@@ -588,7 +588,7 @@ describe('restoring', () => {
       [
         { ...old, id: 'later', status: 'failed', completedAt: 9 },
         { ...old, id: 'earlier', status: 'completed', completedAt: 3 },
-        { ...old, id: 'told', status: 'completed', completedAt: 4, notifiedAt: 5 },
+        { ...old, id: 'delivered', status: 'completed', completedAt: 4, notifiedAt: 5 },
         { ...old, id: 'dropped', status: 'cancelled' },
         { ...old, id: 'ran', status: 'running', progress: { progress: 0.5 } },
       ],
@@ -597,7 +597,7 @@ describe('restoring', () => {
     expect(restored.getAllTasks().map(({ id, seq, owner, delivery }) => [id, seq, owner, delivery])).toEqual([
       ['dropped', 1, 'main', 'none'],
       ['earlier', 2, 'main', 'owed'],
-      ['told', 3, 'main', 'delivered'],
+      ['delivered', 3, 'main', 'delivered'],
       ['later', 4, 'main', 'owed'],
       ['ran', 5, 'main', 'owed'],
     ])

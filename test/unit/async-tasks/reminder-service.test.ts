@@ -1,4 +1,4 @@
-/** What the model reads about its background tasks (seed 003): the exact texts, and what taking one does. */
+/** The texts that the model reads about its background tasks (seed 003), and the effects of leasing one. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../../src/async-tasks/reminder-service.js'

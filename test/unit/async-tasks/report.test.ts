@@ -1,4 +1,4 @@
-/** A2: what a host's callbacks throw is told somewhere, also when the host says nowhere. */
+/** A2: the exceptions of a host's callbacks are reported, also without an onError. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'

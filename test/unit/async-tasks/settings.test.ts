@@ -1,4 +1,4 @@
-/** Settings are read from what a person or a file writes, and refused by name, value and range. */
+/** Settings are parsed from numbers or text; an error has the name, the value and the range. */
 import { describe, expect, it } from 'vitest'
 import {
   checkMaxAsyncTasks,

@@ -1,4 +1,4 @@
-/** Short ids tell tasks apart: what a list shows can be written back. */
+/** Short ids are unique: what a list shows identifies a task. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
 import { shortIds } from '../../../src/async-tasks/short-ids.js'

@@ -1,4 +1,4 @@
-/** A task is found by its id or the start of it, and only if it is one's own. */
+/** A task is found by its id or a prefix of it, and only among the tasks of its owner. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../../../src/async-tasks/task-lookup.js'

@@ -1,4 +1,4 @@
-/** Waiting for tasks to end, and for everything to be told. */
+/** Waiting for tasks to end, and for everything to be delivered. */
 import { describe, expect, it, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { InvalidInputError } from '../../../src/errors.js'

@@ -1,4 +1,4 @@
-/** A wait whose result is worded for a model: nothing of it may be lost between the end and the answer. */
+/** A wait whose result becomes a text for a model: nothing may be lost between the end of a task and the result. */
 import { describe, expect, it, vi } from 'vitest'
 import type { WordedWaitOptions } from '../../../src/async-tasks/waiting.js'
 import { setUpHost, settle } from '../tools/tool-host.js'

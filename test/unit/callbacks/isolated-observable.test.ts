@@ -1,4 +1,4 @@
-/** Observables that are handed out: a subscriber that throws harms nobody. */
+/** Observables for the host: the exceptions of their subscribers are reported. */
 import { filter, map, Subject } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { IsolatedObservable } from '../../../src/callbacks/isolated-observable.js'

@@ -1,4 +1,4 @@
-/** A2: listeners of an abort signal harm nobody, from the moment the signal is isolated. */
+/** A2: the exceptions of abort listeners are reported, once the signal is isolated. */
 import { describe, expect, it, vi } from 'vitest'
 import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
 

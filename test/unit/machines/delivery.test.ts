@@ -1,4 +1,4 @@
-/** The delivery machine by itself: D1 to D5, with a host that the test plays. */
+/** The delivery machine by itself: D1 to D5. The test is its host. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor } from 'xstate'
 import { deliveryMachine, type DeliveryReport, type DeliveryTiming } from '../../../machines/delivery.js'

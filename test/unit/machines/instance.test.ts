@@ -1,4 +1,4 @@
-/** The instance's chart by itself: I1 to I4. */
+/** The instance's machine by itself: I1 to I4. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { instanceMachine, type InstanceTiming } from '../../../machines/instance.js'

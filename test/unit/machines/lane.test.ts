@@ -1,4 +1,4 @@
-/** The lane's chart by itself: L1 to L4. */
+/** The lane's machine by itself: L1 to L4. */
 import { describe, expect, it } from 'vitest'
 import { createActor } from 'xstate'
 import { laneMachine } from '../../../machines/lane.js'

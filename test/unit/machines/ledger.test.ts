@@ -1,4 +1,4 @@
-/** Slots, ledger and history: what the manager reaches only in rare orders. */
+/** Slots, ledger and history, in orders that are rare with the manager. */
 import { describe, expect, it } from 'vitest'
 import { DueTimes } from '../../../machines/due-times.js'
 import { idsOf, startRegistry } from './registry-parts.js'

@@ -1,4 +1,4 @@
-/** check_async_tasks lists, shows and cancels, in the words of seed 002. */
+/** check_async_tasks lists, shows and cancels tasks, with the texts of seed 002. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'

@@ -1,4 +1,4 @@
-/** The tool submit_commands: a command task as an async task, and neither ends without the other (S10). */
+/** The tool submit_commands: a command task and its async task end together (S10). */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
@@ -65,7 +65,7 @@ const command = (tool_name: string, args: Record<string, unknown> = {}, intentio
 })
 const adding = command('add', { a: 20, b: 22 }, 'find the answer')
 
-/** The command task that a call submitted. */
+/** Returns the command task that a call submitted. */
 const commandTaskId = ({ metadata }: { metadata?: Readonly<Record<string, unknown>> }) =>
   String(metadata?.['commandTaskId'])
 
@@ -242,8 +242,8 @@ describe('a command task that ends for another reason', () => {
     await settle()
     const task = manager.getTask('do-it-2')
     expect(task).toMatchObject({ status: 'failed', delivery: 'owed', owner: 'sub' })
-    expect(task?.error).toContain('was cancelled by someone else')
-    expect(reminders.leaseReminder({ owner: 'sub' })?.text).toContain('was cancelled by someone else')
+    expect(task?.error).toContain('was cancelled elsewhere')
+    expect(reminders.leaseReminder({ owner: 'sub' })?.text).toContain('was cancelled elsewhere')
   })
 
   it('S10: a cancellation before it has started is reported too', async () => {

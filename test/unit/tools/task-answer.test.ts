@@ -1,4 +1,4 @@
-/** The tools tell a model that a task waits for an answer, and take it. */
+/** The tools show the questions of a task to a model, and take the answers. */
 import { describe, expect, it } from 'vitest'
 import type { RunContext } from '../../../src/engine/runner.js'
 import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'

@@ -1,4 +1,4 @@
-/** check_async_tasks reads what a task wrote, and the rest of a result that a message cut. */
+/** check_async_tasks reads the output of a task, and the rest of a result that a message cut. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
 import { formatCompletionNotification } from '../../../src/async-tasks/notifications.js'
@@ -15,7 +15,7 @@ function setUp(options: { maxMessageChars?: number; outputBytes?: number; maxAsy
   return { ...host, call }
 }
 
-/** Reads on until nothing remains; the texts put together. */
+/** Reads until nothing remains, and returns the whole text. */
 async function readAll(call: ReturnType<typeof setUp>['call'], first: CheckAsyncTasksParams): Promise<string> {
   let whole = ''
   for (let cursor = first.cursor ?? 0, remaining = 1; remaining > 0;) {

@@ -1,4 +1,4 @@
-/** Deadlines: the wish, else the default, within the limit; and a cut is said. */
+/** Deadlines: the requested one or the default, within the limit, with a note if it was cut. */
 import { describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { timeoutPolicy } from '../../../src/tools/task-timeout.js'

@@ -1,4 +1,4 @@
-/** The task tool in the background: it answers at once, and what comes later is a message about a task. */
+/** The task tool in the background: the call returns at once, and the result is delivered later. */
 import { describe, expect, it, vi } from 'vitest'
 import type { SubagentRequest, SubagentRunner } from '../../../src/tools/subagents.js'
 import { createTaskTool, type TaskParams, type TaskToolOptions } from '../../../src/tools/task-tool.js'
@@ -17,7 +17,7 @@ function setUp(run: SubagentRunner, options: Partial<TaskToolOptions> & { maxAsy
   return { ...host, call }
 }
 
-/** Ids count the slots that were reserved as well. */
+/** The reservation takes an id too. */
 const ID = 'researcher-2'
 
 describe('a task in the background', () => {

@@ -1,4 +1,4 @@
-/** The task tool in place: it runs a subagent and returns what that returned, or why it did not. */
+/** The task tool in place: it runs a subagent and returns its output, or its error. */
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { OutputObject } from '../../../machines/records.js'

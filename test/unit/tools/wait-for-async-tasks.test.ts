@@ -1,9 +1,9 @@
-/** wait_for_async_tasks blocks until tasks have ended, and what it returns is told once. */
+/** wait_for_async_tasks waits until tasks have ended, and what it returns is delivered. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
+import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../../src/tools/check-async-tasks.js'
 import {
   createWaitForAsyncTasksTool,
   WaitForAsyncTasksTool,
@@ -118,9 +118,9 @@ describe('waiting', () => {
 
   it('without ids is for running tasks and for results that are owed', async () => {
     const { call, manager, register } = setUp()
-    for (const id of ['told', 'owed', 'cancelled', 'running']) register(id)
-    manager.completeTask('told', {})
-    manager.markNotified('told')
+    for (const id of ['delivered', 'owed', 'cancelled', 'running']) register(id)
+    manager.completeTask('delivered', {})
+    manager.markNotified('delivered')
     manager.completeTask('owed', {})
     manager.cancelTask('cancelled')
     const { metadata } = await call({ mode: 'any', task_ids: [] })
@@ -252,7 +252,8 @@ describe('a long result', () => {
     expect(manager.getAllTasks().map((task) => [task.id, task.delivery])).toEqual([['long', 'delivered']])
 
     const notice = /Read the rest with check_async_tasks (\{.*\})\]/.exec(llmContent)?.[1] ?? ''
-    const rest = await createCheckAsyncTasksTool({ getAsyncTaskManager }).execute(JSON.parse(notice))
+    const params = JSON.parse(notice) as CheckAsyncTasksParams
+    const rest = await createCheckAsyncTasksTool({ getAsyncTaskManager }).execute(params)
     expect(rest.llmContent).toMatch(
       /^Result of task long \(completed\), bytes 200 to \d+:\nx+"\n\}\n\[That is the end\.\]$/,
     )
