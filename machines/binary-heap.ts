@@ -1,4 +1,4 @@
-/** A binary min-heap: what the registry keeps in order of age without sorting it again at every change. */
+/** A binary min-heap. */
 export class BinaryHeap<T> {
   readonly #items: T[] = []
   readonly #isBefore: (a: T, b: T) => boolean

@@ -1,63 +1,60 @@
-/**
- * The plain types that the task charts share: what a task is, how it ended, and what is still owed for it.
- * No behaviour lives here.
- */
+/** The types that the machines of tasks share: the record of a task, its end, and its delivery. No behaviour. */
 
-/** Where a task stands (seed 001). */
+/** The status of a task. */
 export type AsyncTaskStatus = 'running' | 'completed' | 'failed' | 'cancelled'
 
-/** The three ways a task can end. */
+/** The status of a task that has ended. */
 export type TerminalStatus = Exclude<AsyncTaskStatus, 'running'>
 
 /**
- * Where the message about a task's end stands.
- * `none`: nothing is owed (it runs, was cancelled, or its owner dropped it). `owed`: the owner has yet to be told.
- * `leased`: a message that carries it is on its way. `delivered`: such a message was accepted.
+ * The state of the message about a task's end.
+ * `none`: there is no message to deliver (the task runs, was cancelled, or its owner was released). `owed`: the message must be
+ * delivered to the owner. `leased`: a message that carries it has been sent, but not accepted yet. `delivered`: it was accepted.
  */
 export type DeliveryStatus = 'none' | 'owed' | 'leased' | 'delivered'
 
-/** What a run returned. Unknown fields are kept as they came. */
+/** The output of a run. Other fields are kept as well. */
 export interface OutputObject {
   /** Variables that the subagent emitted, by name. */
   readonly emitted_vars?: Readonly<Record<string, unknown>>
   /** Why the subagent stopped. */
   readonly terminate_reason?: string
-  /** What the subagent said last. */
+  /** The last message of the subagent. */
   readonly final_message?: string
   readonly [field: string]: unknown
 }
 
-/** How far a run has come, in the shape MCP uses for `notifications/progress`. */
+/** The progress of a run, with the fields of MCP's `notifications/progress`. */
 export interface TaskProgress {
-  /** How far it is, in a unit of the run's own. */
+  /** The progress so far, in any unit. */
   readonly progress: number
-  /** Where it ends, in the same unit. */
+  /** The total, in the same unit. */
   readonly total?: number
-  /** What it is doing. */
+  /** The current step, in words. */
   readonly message?: string
 }
 
-/** What a run asks whoever its task is for (MCP: a form elicitation). */
+/** A question of a run to the owner of its task, with the fields of MCP's form elicitation. */
 export interface AskedQuestion {
-  /** In words, for a person or a model. */
+  /** The question, in words. */
   readonly message: string
-  /** JSON Schema of the answer's content: an object whose properties are text, numbers, booleans or choices. */
+  /** JSON Schema of the answer's content: an object whose properties are strings, numbers, booleans or enums. */
   readonly schema: Readonly<Record<string, unknown>>
   /** Milliseconds since the epoch. */
   readonly askedAt: number
 }
 
-/** A question that waits for its answer. */
+/** An open question. */
 export interface TaskQuestion extends AskedQuestion {
-  /** Unique among all questions that the task ever asks. */
+  /** Unique among all questions of the task. */
   readonly id: string
 }
 
-/** What came of a question (MCP: the result of an elicitation). */
+/** The answer to a question, with the fields of MCP's elicitation result. */
 export interface TaskAnswer {
-  /** `accept`: `content` has the answer. `decline`: somebody said no. `cancel`: nobody chose. */
+  /** `accept`: `content` has the answer. `decline`: the question was declined. `cancel`: it was dismissed without a choice. */
   readonly action: 'accept' | 'decline' | 'cancel'
-  /** What was answered; it fits the schema of the question. */
+  /** The answer; it matches the schema of the question. */
   readonly content?: Readonly<Record<string, unknown>>
 }
 
@@ -66,31 +63,31 @@ interface TaskFields {
   readonly id: string
   /** The name of the subagent that runs it. */
   readonly subagentName: string
-  /** What it is to achieve. */
+  /** The goal of the task. */
   readonly goalPrompt: string
-  /** Who is told of the end. */
+  /** The owner, to whom the end is delivered. */
   readonly owner: string
-  /** Milliseconds since the epoch. */
+  /** When it was registered, in ms since the epoch. */
   readonly launchedAt: number
-  /** The number of the task's last change of status: later changes have greater numbers. */
+  /** The sequence number of the last change of its status: later changes have greater numbers. */
   readonly seq: number
-  /** Where the message about its end stands. */
+  /** The state of the message about its end. */
   readonly delivery: DeliveryStatus
-  /** When a message that carried the end was accepted; milliseconds since the epoch. */
+  /** When a message that carried the end was accepted, in ms since the epoch. */
   readonly notifiedAt?: number
-  /** The deadline, in milliseconds after the launch. */
+  /** The deadline, in ms after the launch. */
   readonly timeoutMs?: number
-  /** How far it has come, if its run reported it. */
+  /** The last progress that its run reported. */
   readonly progress?: TaskProgress
-  /** The controller that was registered with it: aborting it is a request to cancel (A8). */
+  /** The controller that was registered with it: aborting it cancels the task. */
   readonly abortController?: AbortController
 }
 
 /** A task that has not ended. */
 export interface RunningTaskInfo extends TaskFields {
-  /** It has not ended. */
+  /** Running: it has not ended. */
   readonly status: 'running'
-  /** What its run waits to be told; absent while it waits for nothing. */
+  /** The open questions of its run; absent when there are none. */
   readonly questions?: readonly TaskQuestion[]
   /** None before the end. */
   readonly completedAt?: never
@@ -102,13 +99,13 @@ export interface RunningTaskInfo extends TaskFields {
 
 /** A task that ended with an output. */
 export interface CompletedTaskInfo extends TaskFields {
-  /** It ended with an output. */
+  /** Completed: it ended with an output. */
   readonly status: 'completed'
   /** None: it has ended. */
   readonly questions?: never
   /** When it ended, in ms since the epoch. */
   readonly completedAt: number
-  /** What its run returned. */
+  /** The output of its run. */
   readonly output: OutputObject
   /** None: it succeeded. */
   readonly error?: never
@@ -116,7 +113,7 @@ export interface CompletedTaskInfo extends TaskFields {
 
 /** A task that ended with an error. */
 export interface FailedTaskInfo extends TaskFields {
-  /** It ended with an error. */
+  /** Failed: it ended with an error. */
   readonly status: 'failed'
   /** None: it has ended. */
   readonly questions?: never
@@ -124,72 +121,72 @@ export interface FailedTaskInfo extends TaskFields {
   readonly completedAt: number
   /** None: it failed. */
   readonly output?: never
-  /** What went wrong, in words. */
+  /** The error, in words. */
   readonly error: string
 }
 
 /** A task that was cancelled. */
 export interface CancelledTaskInfo extends TaskFields {
-  /** Someone called it off. */
+  /** Cancelled: it ended without an output or an error. */
   readonly status: 'cancelled'
   /** None: it has ended. */
   readonly questions?: never
-  /** When it was called off, in ms since the epoch. */
+  /** When it was cancelled, in ms since the epoch. */
   readonly completedAt: number
-  /** None: it was called off. */
+  /** None: it was cancelled. */
   readonly output?: never
-  /** None: it was called off. */
+  /** None: it was cancelled. */
   readonly error?: never
 }
 
-/** A task that has ended, whichever way. */
+/** A task that has ended. */
 export type SettledTaskInfo = CompletedTaskInfo | FailedTaskInfo | CancelledTaskInfo
 
-/** A frozen snapshot of one task (seed 000); `status` tells which fields it has. */
+/** A frozen snapshot of one task; `status` discriminates the union. */
 export type AsyncTaskInfo = RunningTaskInfo | SettledTaskInfo
 
-/** How a task's chart ended. */
+/** The output of a task's machine. */
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
   | { readonly status: 'failed'; readonly error: string }
   | { readonly status: 'cancelled' }
 
-/** What the registry needs to know of a task before it admits it. */
+/** The data of a task that is to be registered. */
 export interface TaskAdmission {
-  /** Must be free. */
+  /** No retained task may have it. */
   readonly id: string
   /** The name of the subagent that runs it. */
   readonly subagentName: string
-  /** What it is to achieve. */
+  /** The goal of the task. */
   readonly goalPrompt: string
-  /** Who is told of the end. */
+  /** The owner, to whom the end is delivered. */
   readonly owner: string
-  /** Aborting it is a request to cancel. */
+  /** Aborting it cancels the task. */
   readonly abortController?: AbortController
-  /** Deadline in ms. */
+  /** The deadline, in ms after the launch. */
   readonly timeoutMs?: number
-  /** How long after its deadline the task may still wind down, in ms. */
+  /** How long the run may take to stop after the deadline, in ms. */
   readonly graceMs: number
-  /** Whoever launched it waits for it in place: it is no background task, so it takes no slot. */
+  /** The caller waits for the task in place: it takes no slot. */
   readonly isForeground?: boolean
 }
 
 interface TransitionFields {
-  /** Strictly increasing: the order in which things happened. */
+  /** The sequence number of the change; strictly increasing. */
   readonly seq: number
   /** The task that changed. */
   readonly taskId: string
   /** The task's owner after the change. */
   readonly owner: string
-  /** Milliseconds since the epoch. */
+  /** When it changed, in ms since the epoch. */
   readonly at: number
-  /** The record as it was right after this change. */
+  /** The record as it was immediately after this change. */
   readonly record: AsyncTaskInfo
 }
 
 /** A task was registered (`from` is null) or ended. */
 export interface StatusTransition extends TransitionFields {
-  /** Tells it from the other transitions. */
+  /** Discriminates the union of transitions. */
   readonly kind: 'status'
   /** The status before; null for a registration. */
   readonly from: AsyncTaskStatus | null
@@ -197,21 +194,21 @@ export interface StatusTransition extends TransitionFields {
   readonly to: AsyncTaskStatus
 }
 
-/** What is owed for a task changed. */
+/** The delivery of a task's end changed. */
 export interface DeliveryTransition extends TransitionFields {
-  /** Tells it from the other transitions. */
+  /** Discriminates the union of transitions. */
   readonly kind: 'delivery'
-  /** Where the message stood before. */
+  /** The state before. */
   readonly from: DeliveryStatus
-  /** Where it stands after. */
+  /** The state after. */
   readonly to: DeliveryStatus
-  /** The lease that took, acknowledged or returned it, if one did. */
+  /** The lease that took, acknowledged or released it, if there was one. */
   readonly deliveryId?: string
 }
 
-/** A task, and what it owes, went over to another owner. */
+/** A task was handed to another owner. */
 export interface OwnerTransition extends TransitionFields {
-  /** Tells it from the other transitions. */
+  /** Discriminates the union of transitions. */
   readonly kind: 'owner'
   /** The owner before. */
   readonly from: string
@@ -219,15 +216,15 @@ export interface OwnerTransition extends TransitionFields {
   readonly to: string
 }
 
-/** A record was dropped from the history. */
+/** A record was removed from the history. */
 export interface HistoryTransition extends TransitionFields {
-  /** Tells it from the other transitions. */
+  /** Discriminates the union of transitions. */
   readonly kind: 'history'
-  /** It was in the history. */
+  /** The record was in the history. */
   readonly from: 'retained'
-  /** It is there no longer. */
+  /** The record was removed. */
   readonly to: 'pruned'
 }
 
-/** One change of one task; the stream of them is enough to rebuild the registry. */
+/** One change of one task. The records of all changes are enough to rebuild the registry. */
 export type TaskTransition = StatusTransition | DeliveryTransition | OwnerTransition | HistoryTransition

@@ -1,11 +1,11 @@
-/** The errors this package throws. Each has a stable `code`; the ones a caller would catch have a class. */
+/** The errors that this package throws. Each has a stable `code`; those that callers catch have a class. */
 import { preview } from './preview.js'
 
-/** The base of every error thrown here. */
+/** The base class of the errors that this package throws. */
 export class AgentTasksError extends Error {
   /** The name of the class. */
   override readonly name: string = 'AgentTasksError'
-  /** Stable and machine-readable; the message is for people. */
+  /** Identifies the kind of error; does not change between versions, as the message may. */
   readonly code: string
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -14,19 +14,19 @@ export class AgentTasksError extends Error {
   }
 }
 
-/** A retained record holds the id already (A4). Nothing was changed. */
+/** A retained task already has this id. Nothing has changed. */
 export class TaskIdInUseError extends AgentTasksError {
   override readonly name = 'TaskIdInUseError'
-  /** The id that is taken. */
+  /** The id that is in use. */
   readonly taskId: string
 
   constructor(taskId: string) {
-    super('TASK_ID_IN_USE', `Task id ${preview(taskId)} is in use: a retained task holds it. Choose another id.`)
+    super('TASK_ID_IN_USE', `Task id ${preview(taskId)} is in use by a retained task. Choose another id.`)
     this.taskId = taskId
   }
 }
 
-/** Every slot is taken or reserved (A3). The message starts with the text of seed 000. */
+/** Every slot is taken or reserved. Nothing has changed. */
 export class TaskLimitError extends AgentTasksError {
   override readonly name = 'TaskLimitError'
   /** The limit that was reached. */
@@ -38,15 +38,15 @@ export class TaskLimitError extends AgentTasksError {
   }
 }
 
-/** The text of seed 000 for a registry without a free slot. */
+/** The reason that there is no free slot (the text of seed 000). */
 export function limitReason(maxAsyncTasks: number): string {
   return `Max async tasks (${maxAsyncTasks}) reached`
 }
 
-/** The reservation was never made, was used or cancelled, or has expired. Nothing was changed. */
+/** The reservation does not exist: it was used or cancelled, or has expired. Nothing has changed. */
 export class ReservationError extends AgentTasksError {
   override readonly name = 'ReservationError'
-  /** The reservation that was named. */
+  /** The id of the reservation. */
   readonly reservationId: string
 
   constructor(reservationId: string) {
@@ -58,12 +58,12 @@ export class ReservationError extends AgentTasksError {
   }
 }
 
-/** A setting or limit is out of its range. The previous value stays. */
+/** The value of a setting or option is out of its range. The previous value stays. */
 export class InvalidSettingError extends AgentTasksError {
   override readonly name = 'InvalidSettingError'
   /** The name of the setting or option. */
   readonly setting: string
-  /** What came. */
+  /** The value that was given. */
   readonly received: unknown
 
   constructor(setting: string, received: unknown, expected: string) {
@@ -73,10 +73,10 @@ export class InvalidSettingError extends AgentTasksError {
   }
 }
 
-/** An argument is not what the signature asks for. Nothing was changed. */
+/** An argument is invalid. Nothing has changed. */
 export class InvalidInputError extends AgentTasksError {
   override readonly name = 'InvalidInputError'
-  /** The path of the field, as in `input.goalPrompt`. */
+  /** The path of the invalid field, such as `input.goalPrompt`. */
   readonly field: string
 
   constructor(field: string, received: unknown, expected: string) {
@@ -85,7 +85,7 @@ export class InvalidInputError extends AgentTasksError {
   }
 }
 
-/** The manager was disposed; it can still be read. */
+/** The manager was disposed: it can be read, but takes no new tasks. */
 export class DisposedError extends AgentTasksError {
   override readonly name = 'DisposedError'
 
@@ -94,9 +94,10 @@ export class DisposedError extends AgentTasksError {
   }
 }
 
-/** A configuration file cannot be read, or holds what is not allowed. Nothing was started. */
+/** A configuration file cannot be read or is invalid. Nothing was started. */
 export class ConfigFileError extends AgentTasksError {
   override readonly name = 'ConfigFileError'
+  /** The path of the file. */
   readonly file: string
 
   constructor(file: string, problem: string, options?: ErrorOptions) {
@@ -105,10 +106,10 @@ export class ConfigFileError extends AgentTasksError {
   }
 }
 
-/** A run's question will not be answered: its task has ended, or its deadline has passed. */
+/** A run's question was withdrawn, because its task has ended or its deadline has passed. */
 export class QuestionWithdrawnError extends AgentTasksError {
   override readonly name = 'QuestionWithdrawnError'
-  /** The task that asked. */
+  /** The task whose run asked. */
   readonly taskId: string
 
   constructor(taskId: string) {
@@ -118,12 +119,12 @@ export class QuestionWithdrawnError extends AgentTasksError {
 }
 
 /**
- * An instance cannot be used: it did not start (`INSTANCE_START_FAILED`), is gone (`INSTANCE_DISCONNECTED`), is not known
- * (`INSTANCE_UNKNOWN`), or its id is taken (`INSTANCE_ID_IN_USE`).
+ * An instance cannot be used: it did not start (`INSTANCE_START_FAILED`), has disconnected (`INSTANCE_DISCONNECTED`), does not
+ * exist (`INSTANCE_UNKNOWN`), or its id is in use (`INSTANCE_ID_IN_USE`).
  */
 export class InstanceError extends AgentTasksError {
   override readonly name = 'InstanceError'
-  /** The instance it is about. */
+  /** The id of the instance. */
   readonly instanceId: string
 
   constructor(code: InstanceErrorCode, instanceId: string, message: string, options?: ErrorOptions) {
@@ -132,16 +133,16 @@ export class InstanceError extends AgentTasksError {
   }
 }
 
-/** The codes of `InstanceError`. */
+/** The code of an `InstanceError`. */
 export type InstanceErrorCode =
   'INSTANCE_START_FAILED' | 'INSTANCE_DISCONNECTED' | 'INSTANCE_UNKNOWN' | 'INSTANCE_ID_IN_USE'
 
-/** A tool answered with an error of its protocol; code and message are the tool's own. */
+/** A tool returned an error; code and message are the tool's. */
 export class ToolCallError extends AgentTasksError {
   override readonly name = 'ToolCallError'
-  /** The JSON-RPC number, when the code is one. */
+  /** The code as a number, when the tool sent one, as in JSON-RPC. */
   readonly number: number | undefined
-  /** What the tool said besides, if anything. */
+  /** Further data of the tool about the error, if it sent any. */
   readonly data: unknown
 
   constructor(code: string | number, message: string, data?: unknown) {
@@ -151,7 +152,7 @@ export class ToolCallError extends AgentTasksError {
   }
 }
 
-/** What came over a connection is not what its protocol allows. */
+/** A connection received something that its protocol does not allow. */
 export class ProtocolError extends AgentTasksError {
   override readonly name = 'ProtocolError'
 

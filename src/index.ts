@@ -40,7 +40,7 @@ export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'
 export type { AutoTriggerOptions, ReminderSource, TriggerAgentTurn, TurnDelivery } from './async-tasks/auto-trigger.js'
 export type { BusySource } from './async-tasks/busy.js'
 
-// What runs, and where
+// Runners and engines
 export type { RunContext, RunInput, Runner } from './engine/runner.js'
 export type { Engine, Outcome, Run, Work } from './engine/engine.js'
 export type { Inspect } from './callbacks/inspection.js'
@@ -66,7 +66,7 @@ export {
 } from './errors.js'
 export type { InstanceErrorCode } from './errors.js'
 
-// What a task runs
+// Runners for functions and programs
 export { functionRunner } from './runners/function-runner.js'
 export type { RunFunction } from './runners/function-runner.js'
 export { processRunner } from './runners/process-runner.js'
@@ -75,11 +75,11 @@ export { ProcessError } from './runners/process-error.js'
 export type { ProcessFailure } from './runners/process-error.js'
 export type { OutputFormat, ParseFunction, ProcessDetails } from './runners/output-parsers.js'
 
-// What a model calls (more in `agent-tasks/tools`) and a person types
+// Tools for a model (more in `agent-tasks/tools`) and slash commands for people
 export { TaskTool } from './tools/task-tool.js'
 export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
 export { WaitForAsyncTasksTool } from './tools/wait-for-async-tasks.js'
-export type { Tool, ToolContext, ToolError, ToolResult } from './tools/tool.js'
+export type { Tool, ToolContext, ToolError, ToolInput, ToolResult } from './tools/tool.js'
 export type {
   ResolveSubagent,
   Subagent,
@@ -92,7 +92,14 @@ export type { CommandResult, SlashCommand } from './commands/command.js'
 export { createTaskCommands } from './commands/task-commands.js'
 export type { TaskCommandsOptions } from './commands/task-commands.js'
 
-// All of it, wired for one agent host
+// All of the above, wired for one agent host
 export { createAgentTasks } from './host/agent-tasks.js'
-export type { AgentTasks, AgentTasksOptions, AgentTasksSettings, AgentTasksWithCommands } from './host/agent-tasks.js'
+export type {
+  AgentTasks,
+  AgentTasksOptions,
+  AgentTasksSettings,
+  AgentTasksWithCommands,
+  AgentTools,
+  AgentToolsWithCommands,
+} from './host/agent-tasks.js'
 export type { AfterTurn, Turn, TurnOutcome } from './host/turns.js'

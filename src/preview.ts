@@ -1,10 +1,10 @@
-/** A short picture of any value for an error message; never throws, never longer than about eighty characters. */
+/** A short text for any value, for error messages. Never throws; at most 80 characters. */
 export function preview(value: unknown): string {
-  const text = picture(value)
+  const text = describe(value)
   return text.length > 80 ? `${text.slice(0, 77).replace(/[\uD800-\uDBFF]$/, '')}...` : text
 }
 
-function picture(value: unknown): string {
+function describe(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value.slice(0, 100))
@@ -13,17 +13,17 @@ function picture(value: unknown): string {
     case 'function':
       return 'a function'
     case 'object':
-      return value === null ? 'null' : pictureOfObject(value)
+      return value === null ? 'null' : describeObject(value)
     default:
       return String(value)
   }
 }
 
-function pictureOfObject(value: object): string {
+function describeObject(value: object): string {
   try {
     if (value instanceof Error) return `${value.name}: ${value.message}`
     if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`
-    // A toJSON may return nothing, whatever the signature says.
+    // With a toJSON that returns undefined, the result is undefined despite its type.
     const text = JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? `${inner}n` : inner)) as
       string | undefined
     return text ?? 'undefined'

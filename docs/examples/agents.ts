@@ -1,5 +1,5 @@
 /**
- * An agent on each SDK launches two background tasks, goes on talking, and is woken when they have ended. The models are
+ * An agent on each SDK launches two background tasks, continues to chat, and is woken when they have ended. The models are
  * the SDKs' own test models: no network, no key.
  *
  * Run it after `npm run build` with `node --import tsx docs/examples/agents.ts [ai-sdk | openai-agents | langchain | json-schema]`.

@@ -1,7 +1,7 @@
 /**
- * The main job: an agent launches background tasks that run real programs, is sometimes busy and sometimes idle, and is
- * told of every result once. It ends with the ledger, the verdict of a recorder that keeps its own log of every delivery, and an exit
- * code that says whether the promise was kept.
+ * An agent launches background tasks that run real programs, is sometimes busy and sometimes idle, and receives every result once.
+ * At the end the demo prints its ledger and the verdict of a recorder that logs every delivery; the exit code is 0 if each result was
+ * delivered exactly once.
  *
  * Run it with `npm run demo`.
  */
@@ -33,7 +33,7 @@ async function launch(name: string, goal: string, more: { timeout_seconds?: numb
   return String(result.metadata?.['agentId'])
 }
 
-/** Resolves when the task has ended; ask before it does. */
+/** Resolves when the task ends. Call it before that. */
 const ended = (id: string): Promise<unknown> => firstValueFrom(manager.settled$.pipe(filter((task) => task.id === id)))
 
 function accept(text: string): void {
@@ -97,6 +97,6 @@ const summary: LedgerSummary = ledger.summary()
 console.log('\nLedger')
 for (const [name, count] of Object.entries(summary)) console.log(`  ${name.padEnd(11)} ${String(count).padStart(3)}`)
 const isKept = summary.lost === 0 && summary.duplicated === 0 && summary.owed === 0
-console.log(isKept ? '\nEvery result was told exactly once.' : '\nThe promise was broken.')
+console.log(isKept ? '\nEvery result was delivered exactly once.' : '\nNot every result was delivered exactly once.')
 console.log(describeVerdict(verdict))
 process.exitCode = isKept && verdict.isClean ? 0 : 1

@@ -1,7 +1,7 @@
-/** Texts for a model or a person that stay within a size, and say what of them is missing. */
+/** Texts of limited length that say how much of them was cut. */
 import { InvalidSettingError } from '../errors.js'
 
-/** The most a text for the model says about one task, in characters. */
+/** The default maximum length of a text about one task, in characters. */
 const DEFAULT_MESSAGE_CHARS = 20_000
 
 /** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
@@ -12,15 +12,15 @@ export function checkMaxMessageChars(maxChars: number = DEFAULT_MESSAGE_CHARS): 
   return maxChars
 }
 
-/** A text for the model, and whether something of it is missing. */
+/** A text for the model, and whether it was cut. */
 export interface BoundedText {
   readonly text: string
   readonly isCut: boolean
 }
 
 /**
- * The first `maxChars` characters of a text, and how to read the rest.
- * @param reading the parameters of check_async_tasks that read the text; the notice adds the byte to start at
+ * The first `maxChars` characters of a text, and a notice that says how to read the rest.
+ * @param reading the parameters of check_async_tasks that read the text; the notice adds the cursor
  */
 export function boundText(text: string, maxChars: number, reading: Readonly<Record<string, unknown>>): BoundedText {
   if (text.length <= maxChars) return { text, isCut: false }
@@ -35,12 +35,12 @@ export function cutText(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : text.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '')
 }
 
-/** As `cutText`, with `...` after it if something was cut. */
+/** The same as `cutText`, followed by `...` if the text was cut. */
 export function previewText(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${cutText(text, maxChars)}...`
 }
 
-/** The lines that fit into `maxChars` characters, at least one, and how many there are besides. */
+/** The lines that fit into `maxChars` characters, at least one, and the number of those that do not. */
 export function boundLines(lines: readonly string[], maxChars: number): string {
   let length = 0
   const fitting = lines.findIndex((line, index) => (length += line.length + 1) > maxChars && index > 0)

@@ -1,4 +1,4 @@
-/** Whether the agent is busy, from a host that is asked or from one that says so itself. */
+/** Whether the agent is busy: from a function that is polled, or from an Observable. */
 import {
   BehaviorSubject,
   catchError,
@@ -14,7 +14,7 @@ import {
 } from 'rxjs'
 import type { OnError } from '../callbacks/error-report.js'
 
-/** A function that tells it now, or an Observable that tells every change. */
+/** Whether the agent is busy: a function that returns it, or an Observable that emits each change. */
 export type BusySource = (() => boolean) | Observable<boolean>
 
 export class BusyWatch {
@@ -22,7 +22,7 @@ export class BusyWatch {
   readonly #report: OnError
   readonly #owner: string
   #latest = true
-  /** The source has completed: its last value stays, and it has nothing to say to a later subscription. */
+  /** The source has completed: its last value stays, also for later subscriptions. */
   #isFinal = false
 
   constructor(source: BusySource, report: OnError, owner: string) {
@@ -36,12 +36,12 @@ export class BusyWatch {
     this.#source$.next(source)
   }
 
-  /** Whether the host must be asked, because it does not say when it becomes idle. */
+  /** Whether the source must be polled, because it does not emit when the agent becomes idle. */
   get isPolled(): boolean {
     return typeof this.#source$.value === 'function'
   }
 
-  /** A function that throws counts as busy, and so does an Observable that has not spoken yet. */
+  /** True also for a function that throws and for an Observable that has not emitted yet. */
   isBusy(): boolean {
     const source = this.#source$.value
     if (typeof source !== 'function') return this.#latest
@@ -53,7 +53,7 @@ export class BusyWatch {
     }
   }
 
-  /** Emits when an Observable says that the agent has become idle. Hears it only while it is subscribed. */
+  /** Emits when the Observable reports that the agent has become idle. Subscribes to the source only while it is subscribed. */
   get idle$(): Observable<void> {
     return this.#source$.pipe(
       switchMap((source) => (typeof source === 'function' ? NEVER : this.#listen(source))),
@@ -71,7 +71,7 @@ export class BusyWatch {
         this.#report(error, { source: 'busy', owner: this.#owner })
         return of(false)
       }),
-      // Within one source: the first value of another is news even when it is the same.
+      // Within one source: the first value of the next source counts as a change.
       distinctUntilChanged(),
       tap({
         next: (isBusy) => (this.#latest = isBusy),

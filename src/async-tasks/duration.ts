@@ -1,6 +1,6 @@
-/** Durations as people read them (seed 002). */
+/** Durations in words for people. */
 
-/** `42s`, `3m 5s` or `2h 7m`; a clock that went back counts as no time at all. */
+/** `42s`, `3m 5s` or `2h 7m`; `0s` if the clock went back. */
 export function formatDuration(startMs: number, endMs: number): string {
   const seconds = Math.max(0, Math.floor((endMs - startMs) / 1000))
   if (seconds < 60) return `${seconds}s`

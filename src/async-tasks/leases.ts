@@ -1,4 +1,4 @@
-/** Leases: a message holds exactly the tasks whose text it carries, until it was accepted or refused. */
+/** Leases: a message holds exactly the tasks whose text it carries, until it is accepted or refused. */
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { LeaseRequest } from '../../machines/ledger.js'
 import type { TaskRegistry } from './registry.js'

@@ -82,7 +82,7 @@ export interface AsyncTaskManagerOptions {
   readonly notifyCancelled?: boolean
   /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
   readonly graceMs?: number
-  /** How much of each task's appended output is kept, in bytes. Default 65536. */
+  /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
   /** The source of every timer and timestamp. Default: the platform's. */
   readonly clock?: Clock
@@ -100,9 +100,9 @@ export interface AsyncTaskManagerOptions {
 
 /** Which part of a task's text to read. */
 export interface ReadOutputOptions {
-  /** The byte to start at; the start of what is kept when absent. */
+  /** The byte to start at. Default: the first byte that is kept. */
   readonly cursor?: number
-  /** The most to return, in bytes. Default 16384. */
+  /** The maximum to return, in bytes. Default 16384. */
   readonly maxBytes?: number
 }
 
@@ -187,7 +187,7 @@ export class AsyncTaskManager {
 
   /**
    * Changes the limit. Lowering it stops nothing that runs.
-   * @throws InvalidSettingError for anything but an integer >= -1; the old limit stays
+   * @throws InvalidSettingError for a value that is not an integer >= -1; the old limit stays
    */
   setMaxAsyncTasks(max: number): void {
     checkMaxAsyncTasks(max, 'maxAsyncTasks')
@@ -199,7 +199,7 @@ export class AsyncTaskManager {
     return this.registry.slots.max
   }
 
-  /** Whether a launch would find a slot now, and why not. */
+  /** Whether there is a free slot now; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
     return this.registry.slots.hasRoom()
@@ -220,7 +220,7 @@ export class AsyncTaskManager {
     return isReserved && this.registry.slots.hasReservation(reservationId) ? reservationId : null
   }
 
-  /** Gives a reserved slot back. False when there is no such reservation. */
+  /** Cancels a reservation. False when there is no such reservation. */
   cancelReservation(reservationId: string): boolean {
     return this.registry.cancelReservation(reservationId)
   }
@@ -228,7 +228,7 @@ export class AsyncTaskManager {
   // Tasks
 
   /**
-   * Registers a task that the caller runs itself. Without a reservation it is registered even at the limit.
+   * Registers a task that the caller runs. Without a reservation it is registered even at the limit.
    * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError; nothing has changed then
    */
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
@@ -292,8 +292,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * The task whose id is or starts with `prefix`. An exact id wins over longer ones; an empty prefix matches nothing.
-   * @returns the one task, or the candidates when there are several, or neither
+   * Finds the task whose id is or starts with `prefix`. An exact id takes precedence over longer ones; an empty prefix matches nothing.
+   * @returns the task, or the candidates when there are several, or neither
    */
   getTaskByPrefix(prefix: string): { task?: AsyncTaskInfo; candidates?: AsyncTaskInfo[] } {
     const found = lookUpTask(this, prefix)
@@ -336,8 +336,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Hands the running, owed and leased tasks of an owner to the owner `to`; without one they are owed to no one.
-   * @returns how many tasks that were
+   * Hands the running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
+   * @returns the number of those tasks
    * @throws InvalidInputError; nothing has changed then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
@@ -366,7 +366,7 @@ export class AsyncTaskManager {
   /**
    * Answers a question that a task's run has asked (`questions` of its record).
    * @returns false, with nothing changed, when that question is not open
-   * @throws InvalidInputError for an answer that does not fit the schema of its question, which stays open
+   * @throws InvalidInputError for an answer that does not match the schema of its question, which stays open
    */
   answerTask(id: string, questionId: string, answer: TaskAnswer): boolean {
     const entry = this.registry.history.get(id)
@@ -440,7 +440,7 @@ export class AsyncTaskManager {
   #end(id: string, status: TerminalStatus, toEvent: () => AsyncTaskEvent): boolean {
     const entry = this.registry.history.get(id)
     if (entry === undefined || hasEnded(entry)) return false
-    // Reading what was given may call code of the host, which may end the task first.
+    // Reading the arguments may call code of the host, which may end the task.
     const event = toEvent()
     if (hasEnded(entry)) return false
     this.registry.batch(() => entry.ref?.send(event))

@@ -1,8 +1,8 @@
-/** The text about one ended task (seed 003): whole, and cut to what a model should be given at once. */
+/** The text about one ended task: whole, and cut to the maximum length of a message. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundText, type BoundedText } from './bounded-text.js'
 
-/** The whole text about one ended task, in the fields of a synchronous task's result; `''` for one that runs. */
+/** The whole text about one ended task, with the fields of a synchronous task's result; `''` for a running task. */
 export function formatCompletionNotification(task: AsyncTaskInfo): string {
   switch (task.status) {
     case 'completed': {
@@ -19,7 +19,7 @@ export function formatCompletionNotification(task: AsyncTaskInfo): string {
   }
 }
 
-/** A task's notification of at most `maxChars` characters; a cut one says how to read the rest. */
+/** A task's notification of at most `maxChars` characters; if it is cut, it says how to read the rest. */
 export function boundNotification(task: AsyncTaskInfo, maxChars: number): BoundedText {
   return boundText(formatCompletionNotification(task), maxChars, { task_id: task.id, action: 'output', part: 'result' })
 }

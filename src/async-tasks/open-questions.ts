@@ -1,4 +1,4 @@
-/** What one task's run has asked and not been told: the promises it waits for, and how they end. */
+/** The open questions of one task's run: the promises that the run waits for. */
 import type { AsyncTaskInfo, TaskAnswer } from '../../machines/records.js'
 import { QuestionWithdrawnError } from '../errors.js'
 
@@ -7,11 +7,11 @@ interface Asking {
   readonly reject: (reason: unknown) => void
 }
 
-/** The questions of one task. */
+/** The open questions of one task. */
 export class OpenQuestions {
   readonly #waiting = new Map<string, Asking>()
 
-  /** Waits for the answer to a question that is open. */
+  /** Resolves with the answer to an open question; rejects when it is withdrawn. */
   wait(questionId: string): Promise<TaskAnswer> {
     return new Promise((resolve, reject) => this.#waiting.set(questionId, { resolve, reject }))
   }
@@ -21,7 +21,7 @@ export class OpenQuestions {
     this.#waiting.delete(questionId)
   }
 
-  /** Gives up what is no longer open. */
+  /** Rejects the questions that are no longer open in the record. */
   withdraw({ id, questions = [] }: AsyncTaskInfo): void {
     for (const [questionId, { reject }] of this.#waiting) {
       if (questions.some((question) => question.id === questionId)) continue

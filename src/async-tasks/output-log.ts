@@ -1,33 +1,33 @@
 /**
- * The last bytes that a task wrote, with a cursor that counts bytes from the start of the task, so that a reader that
- * comes back misses nothing that is still kept and is told what is not.
+ * The last bytes that a task wrote. The cursor counts bytes from the task's first one, so that a reader can continue where it
+ * stopped, and learns how many bytes were dropped meanwhile.
  */
 
-/** How much of a task's output is kept, in bytes (64 KiB). */
+/** How much of a task's output is kept by default, in bytes (64 KiB). */
 export const DEFAULT_OUTPUT_BYTES = 64 * 1024
 
 /** A part of a text. */
 export interface OutputChunk {
-  /** The text, cut at whole characters. */
+  /** The text; it starts and ends at whole characters. */
   readonly text: string
-  /** The byte after the last one of `text`: pass it as the next cursor. */
+  /** The position after the last byte of `text`: the cursor for the next call. */
   readonly nextCursor: number
-  /** Bytes between the asked cursor and the start of `text` that are no longer kept. */
+  /** The number of bytes between the given cursor and the start of `text`, which are no longer kept. */
   readonly skippedBytes: number
-  /** Bytes after `nextCursor` that can be read now. */
+  /** The number of bytes after `nextCursor` that can be read now. */
   readonly remainingBytes: number
 }
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** Reads whole characters of UTF-8 `bytes` (which start at byte `start` of the text) from `cursor` on. */
+/** Reads whole characters of UTF-8 from `cursor` on; `bytes` starts at byte `start` of the text. */
 export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxBytes: number): OutputChunk {
   const end = start + bytes.length
   let from = Math.min(Math.max(cursor, start), end)
   while (isContinuation(bytes[from - start])) from += 1
   let to = Math.min(from + maxBytes, end)
   while (to > from && to < end && isContinuation(bytes[to - start])) to -= 1
-  // One character must fit, or a reader with a tiny limit would never advance.
+  // Return at least one character: a reader with a small limit must advance too.
   if (to === from && from < end) {
     to += 1
     while (isContinuation(bytes[to - start])) to += 1
@@ -40,10 +40,10 @@ export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxB
   }
 }
 
-/** A bounded log. */
+/** A text of which the last `limit` bytes are kept. */
 export class OutputLog {
   readonly #limit: number
-  /** Holds bytes `#start` to `#end` of the text; it slides when it is full, so that appending costs what is appended. */
+  /** Holds bytes `#start` to `#end` of the text; compacted only when full, so that the cost of appending does not grow with the log. */
   #buffer = new Uint8Array(0)
   #start = 0
   #end = 0
@@ -53,7 +53,7 @@ export class OutputLog {
     this.#limit = limit
   }
 
-  /** Bytes appended so far, kept or not. */
+  /** The number of bytes appended so far, kept or not. */
   get size(): number {
     return this.#end
   }
@@ -70,7 +70,7 @@ export class OutputLog {
     this.#end += bytes.length
   }
 
-  /** Reads from `cursor` (in bytes; the start of what is kept when absent) at most `maxBytes`. */
+  /** Reads at most `maxBytes` from `cursor` on; without a cursor, from the first byte that is kept. */
   read(cursor: number | undefined, maxBytes: number): OutputChunk {
     const start = Math.max(this.#start, this.#end - this.#limit)
     const kept = this.#buffer.subarray(start - this.#start, this.#end - this.#start)

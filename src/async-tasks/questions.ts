@@ -1,4 +1,4 @@
-/** The questions of runs, and their answers. */
+/** Asks the questions of runs, and answers them. */
 import type { AskedQuestion, TaskAnswer } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { QuestionWithdrawnError } from '../errors.js'
@@ -13,7 +13,7 @@ import { OpenQuestions } from './open-questions.js'
 import type { TaskRegistry } from './registry.js'
 
 /**
- * Asks on behalf of a task's run.
+ * Asks a question for a task's run.
  * @returns resolves with the answer; rejects when the task ends or is overdue, or the question is malformed
  */
 export function askQuestion(registry: TaskRegistry, entry: TaskEntry, input: TaskQuestionInput): Promise<TaskAnswer> {
@@ -38,7 +38,7 @@ function open(registry: TaskRegistry, entry: TaskEntry, question: AskedQuestion)
 /**
  * Answers an open question of a task.
  * @returns false, with nothing changed, when no such question is open
- * @throws InvalidInputError for an answer that is malformed, or that does not fit the schema of its question
+ * @throws InvalidInputError for an answer that is malformed, or that does not match the schema of its question
  */
 export function answerQuestion(
   registry: TaskRegistry,
@@ -46,7 +46,7 @@ export function answerQuestion(
   questionId: string,
   input: TaskAnswer,
 ): boolean {
-  // A copy, plain data: no code of the host runs between the check of the question and its answer.
+  // A copy of plain data: no code of the host runs between here and the answer.
   const answer = parseInput(taskAnswerSchema(), input, 'answer')
   const question = entry.record.questions?.find(({ id }) => id === questionId)
   if (question === undefined) return false

@@ -1,6 +1,6 @@
 /**
- * The registry's actor as the host gets it. An observer inside a transition could not get true answers (a send to an actor that is
- * processing is deferred), and its exception would end the process: observers are notified afterwards.
+ * The registry's actor as the host sees it. Observers are notified after a transition: inside one, the methods that they call could
+ * not return an answer, because XState defers events to an actor that is processing one.
  */
 import type { Observer, Subscription } from 'rxjs'
 import type { RegistrySnapshot } from '../../machines/task-registry.js'
@@ -9,7 +9,7 @@ import type { TaskRegistry } from './registry.js'
 
 /** Reads and observes the registry's snapshots, as an XState actor does. */
 export interface RegistryActor {
-  /** The present snapshot: frozen, with counts and never contents. */
+  /** Returns the current snapshot, which is frozen. It has counts, no records. */
   getSnapshot(): RegistrySnapshot
   /** Notifies the observer of each new snapshot, after its transition; completes on `dispose`. */
   subscribe(observer: Partial<Observer<RegistrySnapshot>> | ((snapshot: RegistrySnapshot) => void)): Subscription

@@ -1,4 +1,4 @@
-/** The texts that the model reads about its background tasks: summary, reminders and leased reminders. */
+/** The texts that the model reads about its background tasks: status summary and reminders. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { checkMaxMessageChars } from './bounded-text.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
@@ -8,7 +8,7 @@ import { shortIds } from './short-ids.js'
 
 /** Options of `AsyncTaskReminderService`. */
 export interface ReminderServiceOptions {
-  /** The maximum text about one task in a message, in characters (default 20000); the rest can be read by cursor. */
+  /** The maximum length of the text about one task, in characters. Default 20000. The rest can be read with a cursor. */
   readonly maxMessageChars?: number
 }
 
@@ -34,7 +34,7 @@ export const STATUS_ICONS = {
   cancelled: '[CANCELLED]',
 } as const satisfies Record<AsyncTaskInfo['status'], string>
 
-/** Puts what is owed into words for a model. */
+/** Creates the texts about an owner's tasks, and leases the results that they carry. */
 export class AsyncTaskReminderService {
   readonly #manager: AsyncTaskManager
   readonly #registry: TaskRegistry
@@ -59,14 +59,14 @@ export class AsyncTaskReminderService {
     return [`[ASYNC TASKS: ${tasks.length} total]`, ...lines].join('\n')
   }
 
-  /** What is owed and how many tasks run, for the next turn; `''` for nothing. It takes no lease. */
+  /** The results that are owed and the number of running tasks; `''` when there are neither. Takes no lease. */
   generateReminder(owner?: string): string {
     const pending = this.#manager.getPendingNotifications(owner)
     return this.#reminder(pending, this.#registry.ledger.countOf('running', owner))
   }
 
   /**
-   * Leases what is owed to an owner and puts it into words.
+   * Leases what is owed to an owner, and returns the lease with the text that carries it.
    * @param request `owner` (default `main`); `exclusive`: refuse while another exclusive lease of the owner is open
    * @returns undefined when nothing is owed
    */
@@ -88,7 +88,7 @@ export class AsyncTaskReminderService {
     })
   }
 
-  /** The whole text about one ended task, in the fields of a synchronous task's result; `''` for one that runs. */
+  /** The whole text about one ended task, with the fields of a synchronous task's result; `''` for a running task. */
   formatCompletionNotification(task: AsyncTaskInfo): string {
     return formatCompletionNotification(task)
   }

@@ -1,4 +1,4 @@
-/** Turns what a journal kept into records for a new registry. */
+/** Converts the records of an earlier process for a new registry. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo, DeliveryStatus } from '../../machines/records.js'
@@ -7,12 +7,12 @@ import { restorableRecordSchema, type RestorableRecord } from '../protocol/async
 import { parseInput } from '../protocol/parse.js'
 import { toOutput } from '../protocol/outcomes.js'
 
-/** What a task that ran when its process ended fails with. */
+/** The error of a task that was running when its process ended. */
 const LOST_RUN_MESSAGE = 'The process that ran this task ended before the task did.'
 
 const recordsSchema = lazily(() => z.array(restorableRecordSchema()))
 
-/** Checked, frozen, in the order in which they ended. */
+/** The records, checked and frozen, in the order in which they ended. */
 export function toRestoredRecords(records: readonly RestorableRecord[], now: number): AsyncTaskInfo[] {
   const checked = parseInput(recordsSchema(), records, 'records')
   const ids = new Set<string>()

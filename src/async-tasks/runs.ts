@@ -1,4 +1,4 @@
-/** Runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
+/** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import type { AsyncTaskEvent } from '../../machines/async-task.js'
 import type { TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
@@ -9,7 +9,7 @@ import { preview } from '../preview.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
 
-/** What a run needs of the manager. */
+/** What a run uses of the manager. */
 export interface RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
@@ -17,7 +17,7 @@ export interface RunHost {
   append(entry: TaskEntry, text: string): void
 }
 
-/** Starts the run of a task that was just admitted. */
+/** Starts the run of a task that has just been admitted. */
 export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceMs: number): void {
   const { registry, engine } = host
   const { id, subagentName, goalPrompt } = entry.record
@@ -45,7 +45,7 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     registry.attachment(entry).run = run
     registry.runs.add(run)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
-    // A controller that was aborted before the registration has cancelled it already.
+    // The registered controller had aborted: the task is cancelled already.
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
     settle(registry, entry, { type: 'threw', reason })
@@ -53,7 +53,7 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
 }
 
 function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {
-  // Reading what the run returned may call code of its own, which may end the task first.
+  // Reading the returned value may call code of the run, which may end the task: read it first.
   const event: AsyncTaskEvent =
     outcome.type === 'returned'
       ? { type: 'task.complete', output: toOutput(outcome.value) }
@@ -70,19 +70,19 @@ function describeOutcome(outcome: Exclude<Outcome, { type: 'returned' }>): strin
   if (outcome.type === 'threw') return describeFailure(outcome.reason)
   return outcome.type === 'skipped'
     ? 'The run was aborted before it started.'
-    : 'The run did not stop when it was asked to.'
+    : 'The run did not stop when it was aborted.'
 }
 
 function reportLate(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {
-  const said =
+  const late =
     outcome.type === 'returned' && outcome.value !== undefined
       ? `a result (${preview(outcome.value)})`
       : outcome.type === 'threw' && !isAbort(outcome.reason)
         ? `an error (${describeFailure(outcome.reason)})`
         : undefined
-  if (said === undefined || registry.isDisposed) return
+  if (late === undefined || registry.isDisposed) return
   const { id, status } = entry.record
-  registry.report(new Error(`The run of task ${id} returned ${said} after the task had ended as ${status}: dropped.`), {
+  registry.report(new Error(`The run of task ${id} returned ${late} after the task had ended as ${status}: dropped.`), {
     source: 'late-result',
     taskId: id,
   })

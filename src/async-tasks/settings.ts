@@ -1,19 +1,19 @@
-/** The settings of the async tasks (seed 001 and its additions), as a person or a file writes them. */
+/** The settings of async tasks, as people and configuration files write them. */
 import { InvalidSettingError } from '../errors.js'
 
-/** What a setting means and what it may be. */
+/** The meaning and the range of a setting. */
 export interface SettingDefinition {
-  /** What it means, for a person. */
+  /** What it means, in words. */
   readonly description: string
-  /** Its value when nobody sets it. */
+  /** The default value. */
   readonly default: number
-  /** The least value. */
+  /** The smallest value. */
   readonly min: number
-  /** The greatest value. */
+  /** The largest value. */
   readonly max: number
 }
 
-/** Every setting by its name. -1 stands for "no limit". */
+/** All settings by name. -1 means no limit. */
 export const settingDefinitions = {
   'task-max-async': {
     description: 'How many background tasks may run at once; -1 for no limit.',
@@ -22,13 +22,13 @@ export const settingDefinitions = {
     max: 100,
   },
   'task-default-timeout-seconds': {
-    description: 'The deadline of a task that asks for none, in seconds; -1 for none.',
+    description: 'The deadline of a task that sets none, in seconds; -1 for none.',
     default: 900,
     min: -1,
     max: 2 ** 31,
   },
   'task-max-timeout-seconds': {
-    description: 'The longest deadline a task may ask for, in seconds; -1 for no bound.',
+    description: 'The longest deadline that a task may set, in seconds; -1 for no limit.',
     default: 1800,
     min: -1,
     max: 2 ** 31,
@@ -39,8 +39,8 @@ export const settingDefinitions = {
 export type SettingName = keyof typeof settingDefinitions
 
 /**
- * Reads a setting from a number or its text.
- * @throws InvalidSettingError that names the setting, the value and the range
+ * Parses the value of a setting: a number, or text with an integer.
+ * @throws InvalidSettingError for an unknown setting or a value out of its range
  */
 export function parseSetting(name: SettingName, value: unknown): number {
   if (!Object.hasOwn(settingDefinitions, name)) {
@@ -48,7 +48,7 @@ export function parseSetting(name: SettingName, value: unknown): number {
   }
   const { min, max } = settingDefinitions[name]
   const number = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value
-  // A timeout of no seconds would fail every task; no tasks at all is a sensible limit.
+  // A timeout of 0 seconds would fail every task; a limit of 0 tasks is useful.
   const isZeroTimeout = number === 0 && name !== 'task-max-async'
   if (typeof number !== 'number' || !Number.isInteger(number) || number < min || number > max || isZeroTimeout) {
     const expected = `an integer from ${min} to ${max}${name === 'task-max-async' ? ' (-1: no limit)' : ' other than 0 (-1: none)'}`
@@ -57,7 +57,7 @@ export function parseSetting(name: SettingName, value: unknown): number {
   return number
 }
 
-/** The manager's own rule: any integer >= 0, or -1. Returns the value, or throws `InvalidSettingError`. */
+/** The manager's option accepts any integer >= 0, or -1. Returns the value, or throws `InvalidSettingError`. */
 export function checkMaxAsyncTasks(max: number, setting: string): number {
   if (!Number.isInteger(max) || max < -1) {
     throw new InvalidSettingError(setting, max, 'an integer >= 0, or -1 for no limit')

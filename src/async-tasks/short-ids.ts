@@ -1,11 +1,11 @@
-/** The shortest prefixes that still tell ids apart. */
+/** The shortest prefixes that identify tasks. */
 
-/** The least a short id shows, in characters (seed 002 shows exactly as many). */
+/** The minimum length of a short id, in characters. */
 export const MIN_SHORT_ID = 8
 
 /**
- * Each id's shortest unique prefix of at least eight characters, among the ids given. It never ends inside a surrogate
- * pair; an id that is itself the start of another is shown whole, and an exact id beats a prefix.
+ * The shortest prefix of each id that is unique among the given ids, at least eight characters long. It never ends inside a
+ * surrogate pair. An id that is a prefix of another is shown whole: an exact id takes precedence over a prefix.
  */
 export function shortIds(ids: Iterable<string>): Map<string, string> {
   const sorted = [...new Set(ids)].sort()

@@ -1,4 +1,4 @@
-/** Notifies the host: the handlers of ends, and the streams. Every callback is isolated (A2). */
+/** The host's handlers and streams. Every callback is isolated (A2). */
 import { filter, map, type Observable, type Subscriber } from 'rxjs'
 import type {
   AsyncTaskInfo,

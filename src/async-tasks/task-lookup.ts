@@ -1,8 +1,8 @@
-/** Finds tasks by an id, or the start of one, as a model or a person writes it. */
+/** Finds tasks by an id or a prefix of one, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { shortIds } from './short-ids.js'
 
-/** The part of a manager that a lookup needs. */
+/** The part of a manager that a lookup uses. */
 interface TaskSource {
   getTask(id: string): AsyncTaskInfo | undefined
   getAllTasks(): AsyncTaskInfo[]
@@ -14,7 +14,7 @@ export type TaskLookup =
   | { readonly type: 'ambiguous'; readonly candidates: readonly AsyncTaskInfo[] }
   | { readonly type: 'unknown' }
 
-/** The task whose id is or starts with `idOrPrefix`, among one owner's tasks or all. An exact id wins over longer ones. */
+/** The task whose id is or starts with `idOrPrefix`, among one owner's tasks or all. An exact id takes precedence over longer ones. */
 export function lookUpTask(manager: TaskSource, idOrPrefix: string, owner?: string): TaskLookup {
   const isVisible = (task: AsyncTaskInfo): boolean => owner === undefined || task.owner === owner
   const exact = manager.getTask(idOrPrefix)

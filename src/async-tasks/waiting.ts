@@ -1,4 +1,4 @@
-/** Waiting for tasks to end, and for an owner to have nothing left. */
+/** Waits for tasks to end, and for an owner to have no task that runs or is owed. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
@@ -17,7 +17,7 @@ export interface WaitOptions {
   readonly signal?: AbortSignal
 }
 
-/** Options of a wait whose result is put into words for a model. */
+/** Options of a wait whose result becomes a text for a model. */
 export interface WordedWaitOptions extends WaitOptions {
   /**
    * Called with the tasks that have ended, just before they are acknowledged and while their records cannot be pruned. If it throws,

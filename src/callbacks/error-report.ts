@@ -1,9 +1,9 @@
-/** Where exceptions of the host's own callbacks go: they change nothing else (A2). */
+/** Reports of exceptions in the host's callbacks, which change nothing else (A2). */
 import { callIsolated } from './isolated-call.js'
 
-/** What threw, and for which task if it was about one. */
+/** The origin of a reported error. */
 export interface ErrorSource {
-  /** Whose code it was, or what was dropped. */
+  /** The kind of callback that threw, or the kind of event that was dropped. */
   readonly source:
     | 'handler'
     | 'stream'
@@ -16,26 +16,25 @@ export interface ErrorSource {
     | 'delivery'
     | 'delivery-timeout'
     | 'progress'
-  /** The task it was about. */
+  /** The task that it concerns, if any. */
   readonly taskId?: string
-  /** The owner it was about. */
+  /** The owner that it concerns, if any. */
   readonly owner?: string
-  /** The delivery it was about. */
+  /** The delivery that it concerns, if any. */
   readonly deliveryId?: string
 }
 
-/** Told of every exception that was caught, and of results that came too late. */
+/** Called with every exception of a callback, and with results that came too late. What it throws is ignored. */
 export type OnError = (error: unknown, from: ErrorSource) => void
 
-/** Writes to the console, so that nothing is swallowed unless the host says so. */
+/** The default `onError`: writes to `console.error`, so that no error is hidden. */
 export const reportToConsole: OnError = (error, from) => {
   console.error(`[agent-tasks] ${from.source}${from.taskId === undefined ? '' : ` of task ${from.taskId}`}:`, error)
 }
 
-/** The host's `onError`, which may itself throw: that is dropped, as there is nobody left to tell. */
+/** The host's `onError`, with its own exceptions ignored. */
 export function isolateReport(onError: OnError): OnError {
   return (error, from) => {
-    // Reporting is the last resort.
     callIsolated(
       (): unknown => onError(error, from),
       () => undefined,

@@ -1,6 +1,6 @@
-/** Calls of the host's code that cannot harm the caller, whether the host answers at once or with a promise (A2). */
+/** Calls of the host's code whose exceptions and rejections do not reach the caller (A2). */
 
-/** Runs a callback: what it throws, or what a promise it returned rejects with, goes to `report` and no further. */
+/** Runs a callback. An exception, or the rejection of the promise that it returns, goes to `report`. */
 export function callIsolated(run: () => unknown, report: (error: unknown) => void): void {
   try {
     const result = run()

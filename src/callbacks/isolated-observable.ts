@@ -1,6 +1,6 @@
 /**
- * Observables to hand out: an exception in a subscriber is caught and reported instead of ending the process later,
- * as RxJS does with it. Whatever is piped from one is isolated too.
+ * Observables for the host: an exception in a subscriber is reported, where RxJS would throw it from a timer and end the process.
+ * Observables that are piped from one are isolated too.
  */
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs'
 import { callIsolated } from './isolated-call.js'
@@ -37,7 +37,7 @@ export class IsolatedObservable<T> extends Observable<T> {
     error?: ((error: unknown) => void) | null,
     complete?: (() => void) | null,
   ): Subscription {
-    // A subscriber of RxJS itself is the inside of an operator, which passes its exceptions on by its own rules.
+    // A Subscriber belongs to an RxJS operator, which handles exceptions itself.
     if (observerOrNext instanceof Subscriber) return super.subscribe(observerOrNext)
     const observer: Partial<Observer<T>> =
       typeof observerOrNext === 'function' || observerOrNext == null

@@ -1,20 +1,19 @@
 /**
- * Abort signals whose listeners cannot harm: the platform turns an exception in an abort listener into an uncaught
- * exception, which ends the process (A2).
+ * Abort signals whose listeners are isolated: the platform turns an exception in an abort listener into an uncaught exception,
+ * which ends the process (A2).
  *
- * Every run has such a signal, so one costs as little as it can: it shares its methods with all others of its kind, and what
- * it has to remember is made when someone listens.
+ * Every run has such a signal, so it is cheap: all of them share their methods, and the map of listeners is created with the
+ * first listener.
  */
-
 import { callIsolated } from './isolated-call.js'
 
 type Listener = ((event: Event) => void) | { handleEvent(event: Event): void }
 type ListenerOptions = Parameters<AbortSignal['addEventListener']>[2]
 
-/** What an isolated signal has of its own. */
+/** The state of one isolated signal. */
 interface Isolation {
   readonly report: (error: unknown) => void
-  /** What stands for each listener, so that it can be taken back. */
+  /** The wrapper of each listener, which is needed to remove it. */
   wrappers: WeakMap<object, Listener> | undefined
   handler: Listener | null
 }
@@ -24,7 +23,7 @@ const ISOLATION = Symbol('isolation')
 type IsolatedSignal = AbortSignal & { readonly [ISOLATION]: Isolation }
 
 /**
- * Makes every listener that is added to `signal` from now on catch its own exceptions and hand them to `report`.
+ * Isolates the listeners that are added to `signal` from now on: their exceptions go to `report`.
  * Listeners that were added before keep the platform's behaviour; isolating a signal again does nothing.
  */
 export function isolateAbortListeners(signal: AbortSignal, report: (error: unknown) => void): void {
@@ -32,7 +31,7 @@ export function isolateAbortListeners(signal: AbortSignal, report: (error: unkno
   const handler = signal.onabort as Listener | null
   if (handler !== null) signal.onabort = null
   Object.defineProperty(signal, ISOLATION, { value: { report, wrappers: undefined, handler: null } })
-  // A signal with methods of its own is isolated by itself.
+  // A signal with its own methods would hide those of the prototype.
   if (Object.hasOwn(signal, 'addEventListener')) Object.defineProperties(signal, isolatingMethods(signal))
   else Object.setPrototypeOf(signal, isolatingPrototype(Object.getPrototypeOf(signal) as AbortSignal))
   if (handler !== null) signal.onabort = handler as AbortSignal['onabort']
@@ -46,9 +45,9 @@ function isolatingPrototype(of: AbortSignal): object {
   return prototype
 }
 
-/** @param from has the methods that are isolated */
+/** @param from the object whose methods are wrapped */
 function isolatingMethods(from: AbortSignal): PropertyDescriptorMap {
-  /* eslint-disable @typescript-eslint/unbound-method -- they are called with the signal they are asked of */
+  /* eslint-disable @typescript-eslint/unbound-method -- they are called with the signal as `this` */
   const add = from.addEventListener
   const remove = from.removeEventListener
   /* eslint-enable @typescript-eslint/unbound-method */
@@ -56,12 +55,12 @@ function isolatingMethods(from: AbortSignal): PropertyDescriptorMap {
     addEventListener: {
       configurable: true,
       value(this: IsolatedSignal, type: string, listener: Listener, options?: ListenerOptions) {
-        // What is no listener is the platform's to refuse.
+        // The platform rejects an invalid listener.
         if (!isListener(listener)) {
           add.call(this, type, listener, options)
           return
         }
-        // It may have been added before the signal was isolated, and must not be called twice.
+        // It may have been added before the signal was isolated: do not call it twice.
         remove.call(this, type, listener, options)
         add.call(this, type, wrapperOf(this, listener), options)
       },

@@ -1,10 +1,11 @@
-/** Everything for one agent host, wired: manager, reminders, auto-trigger, tools and slash commands (seed 001: Config). */
+/** Background tasks for one agent host: manager, reminders, auto-trigger, tools and slash commands, wired together. */
 import { AsyncTaskAutoTrigger, type AutoTriggerOptions, type TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
 import type { BusySource } from '../async-tasks/busy.js'
 import { AsyncTaskManager, DEFAULT_OWNER, type AsyncTaskManagerOptions } from '../async-tasks/manager.js'
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { SlashCommand } from '../commands/command.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import { InvalidInputError } from '../errors.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
@@ -12,68 +13,106 @@ import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import type { ResolveSubagent, Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
-import { createTurns, type AfterTurn, type Turn } from './turns.js'
+import { Turns, type AfterTurn, type Turn, type TurnOutcome } from './turns.js'
 
-/** Settings by name, as numbers or as the text a person wrote; see `settingDefinitions`. */
+/** Settings by name, as numbers or as text; see `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
 
-/** Options of `createAgentTasks`; those of the manager are among them. */
-export interface AgentTasksOptions extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks'> {
-  /** How many tasks may run at once, -1 for no limit. Beats the setting `task-max-async`. Default 5. */
+/** Options of `createAgentTasks`, including those of the manager. */
+export interface AgentTasksOptions<Commands extends TaskManager | undefined = TaskManager | undefined> extends Omit<
+  AsyncTaskManagerOptions,
+  'maxAsyncTasks'
+> {
+  /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
   readonly maxAsyncTasks?: number
   /** The subagents that the tool `task` can start, by name. */
   readonly subagents?: Readonly<Record<string, Subagent>>
-  /** Looks up subagents that `subagents` does not have. */
+  /** Finds subagents that `subagents` does not have. */
   readonly resolveSubagent?: ResolveSubagent
-  /** Whose tools these are: their tasks are told to this owner. Default `main`. */
+  /** The owner of the tasks that the tools start: their results are delivered to it. Default `main`. */
   readonly owner?: string
-  /** Runs command tasks (`agent-tasks/server`): with it there is the tool `submit_commands`. The host disposes it. */
-  readonly taskManager?: TaskManager
-  /** Settings by name; options beat them. */
+  /** Runs command tasks (`agent-tasks/server`), and adds the tool `submit_commands`. The host disposes it. */
+  readonly taskManager?: Commands
+  /** Settings by name; the options above take precedence. */
   readonly settings?: AgentTasksSettings
-  /** The most a message or a tool's result says about one task, in characters. Default 20000. */
+  /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
   readonly maxMessageChars?: number
-  /** Whether the agent is busy. With `triggerAgentTurn` it sets the auto-trigger up at once. */
+  /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
   readonly isAgentBusy?: BusySource
-  /** Starts a turn of the agent with a message. */
+  /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
   readonly triggerAgentTurn?: TriggerAgentTurn
-  /** How results are brought: gathering, back-off, limits. */
+  /** The timing of the auto-trigger: coalescing, back-off and limits. */
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
 }
 
-/**
- * What `createAgentTasks` makes.
- * @useDeclaredType
- */
-export type AgentTasks = ReturnType<typeof wire>
+// Types, because TypeScript does not assign an interface to the `Record<string, Tool>` that the adapters take.
+/** The tools for a model, by name. */
+export type AgentTools = {
+  /** Runs a subagent. */
+  readonly task: ReturnType<typeof createTaskTool>
+  /** Lists tasks, shows one, reads its output, cancels it, and answers its questions. */
+  readonly check_async_tasks: ReturnType<typeof createCheckAsyncTasksTool>
+  /** Waits for tasks and returns their results. */
+  readonly wait_for_async_tasks: ReturnType<typeof createWaitForAsyncTasksTool>
+}
 
-/** What `createAgentTasks` makes when it is given a task manager: one tool more. */
+/** The tools for a model, with the one that needs a `taskManager`. */
+export type AgentToolsWithCommands = AgentTools & {
+  /** Runs commands on an instance. */
+  readonly submit_commands: ReturnType<typeof createSubmitCommandsTool>
+}
+
+/** The result of `createAgentTasks`. */
+export interface AgentTasks {
+  /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
+  readonly tools: AgentTools
+  /** The slash commands for people: `/tasks` and `/task`. */
+  readonly commands: readonly SlashCommand[]
+  /** Returns the manager; always the same. */
+  readonly getAsyncTaskManager: () => AsyncTaskManager
+  /** Returns the reminder service; always the same. */
+  readonly getAsyncTaskReminderService: () => AsyncTaskReminderService
+  /** Delivers owed results to the agent when it is idle. A further call replaces both callbacks. Returns an unsubscribe function. */
+  readonly setupAsyncTaskAutoTrigger: (isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn) => () => void
+  /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. */
+  readonly notifyIdle: () => void
+  /** Returns the current value of a setting. */
+  readonly getSetting: (name: SettingName) => number
+  /** Changes a setting. Throws `InvalidSettingError` for a value out of its range; the old value stays. */
+  readonly setSetting: (name: SettingName, value: number | string) => void
+  /** Returns what the next turn of an owner's agent (default: `owner`) should contain. Leases what is owed until `afterTurn`. */
+  readonly beforeTurn: (owner?: string) => Turn
+  /** Ends the lease of `beforeTurn`: the results are delivered, or owed again. */
+  readonly afterTurn: AfterTurn
+  /** Cancels every task and stops all callbacks. Resolves when every run has ended or its grace has passed. */
+  readonly dispose: () => Promise<void>
+  /** `dispose`, for `await using`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>
+}
+
+/** The result of `createAgentTasks` with a `taskManager`. */
 export interface AgentTasksWithCommands extends AgentTasks {
-  readonly tools: AgentTasks['tools'] & { readonly submit_commands: ReturnType<typeof createSubmitCommandsTool> }
+  /** The tools for the model, `submit_commands` included. */
+  readonly tools: AgentToolsWithCommands
 }
 
 /**
- * Wires background tasks for one agent host.
- * @returns manager, reminders, auto-trigger, tools and commands that work on the same registry
- * @throws InvalidSettingError, InvalidInputError for options that do not fit
+ * Wires background tasks for one agent host: a manager, and the reminders, auto-trigger, tools and commands that use it.
+ * @throws InvalidSettingError, InvalidInputError for an invalid option
  */
-export function createAgentTasks(
-  options: AgentTasksOptions & { readonly taskManager: TaskManager },
-): AgentTasksWithCommands
-export function createAgentTasks(options?: AgentTasksOptions): AgentTasks
-export function createAgentTasks(options: AgentTasksOptions = {}): AgentTasks {
-  return wire(options)
+export function createAgentTasks<Commands extends TaskManager | undefined = undefined>(
+  options: AgentTasksOptions<Commands> = {},
+): Commands extends TaskManager ? AgentTasksWithCommands : AgentTasks {
+  // With a task manager there is the tool `submit_commands`.
+  return wire(options) as AgentTasksWithCommands
 }
 
-function wire(options: AgentTasksOptions) {
+function wire(options: AgentTasksOptions): AgentTasks {
   const { subagents = {}, owner = DEFAULT_OWNER, isAgentBusy, triggerAgentTurn, settings = {} } = options
   if ((isAgentBusy === undefined) !== (triggerAgentTurn === undefined)) {
-    const missing = isAgentBusy === undefined ? 'isAgentBusy' : 'triggerAgentTurn'
-    throw new InvalidInputError(
-      `options.${missing}`,
-      undefined,
-      'isAgentBusy and triggerAgentTurn together, or neither',
-    )
+    const [given, missing] =
+      isAgentBusy === undefined ? ['triggerAgentTurn', 'isAgentBusy'] : ['isAgentBusy', 'triggerAgentTurn']
+    throw new InvalidInputError(`options.${missing}`, undefined, `a value, because ${given} has one`)
   }
   const current = readSettings(settings)
   const manager = new AsyncTaskManager({
@@ -83,8 +122,8 @@ function wire(options: AgentTasksOptions) {
   const { maxMessageChars } = options
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }
   const reminders = new AsyncTaskReminderService(manager, limits)
-  const turns = createTurns(manager, reminders, owner)
-  const getAsyncTaskManager = () => manager
+  const turns = new Turns(manager, reminders, owner)
+  const getAsyncTaskManager = (): AsyncTaskManager => manager
   const deps = { getAsyncTaskManager, owner, ...limits }
   const timeouts = {
     defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
@@ -107,10 +146,6 @@ function wire(options: AgentTasksOptions) {
   let trigger: AsyncTaskAutoTrigger | undefined
   let unsubscribe: (() => void) | undefined
 
-  /**
-   * Wakes the idle agent with what it is owed. Calling it again replaces the callbacks (`updateCallbacks`).
-   * @returns what ends it; setting it up again starts it again
-   */
   const setupAsyncTaskAutoTrigger = (busy: BusySource, turn: TriggerAgentTurn): (() => void) => {
     if (trigger === undefined) {
       trigger = new AsyncTaskAutoTrigger(manager, reminders, busy, turn, { ...options.autoTrigger, owner })
@@ -125,35 +160,24 @@ function wire(options: AgentTasksOptions) {
     setupAsyncTaskAutoTrigger(isAgentBusy, triggerAgentTurn)
   }
 
+  const dispose = (): Promise<void> => manager.dispose()
   return {
-    /** The manager; the same at every call. */
+    tools,
+    commands: createTaskCommands({ getAsyncTaskManager }),
     getAsyncTaskManager,
-    /** The reminder service; the same at every call. */
     getAsyncTaskReminderService: () => reminders,
     setupAsyncTaskAutoTrigger,
-    /** Says that the agent has become idle, for a host whose `isAgentBusy` is a function. */
     notifyIdle: () => trigger?.notifyIdle(),
-    /** What the model calls: plain tools by name, each `{ name, description, inputSchema, execute }`. */
-    tools,
-    /** What a person types. */
-    commands: createTaskCommands({ getAsyncTaskManager }),
-    /** The present value of a setting. */
-    getSetting: (name: SettingName): number => (name === 'task-max-async' ? manager.getMaxAsyncTasks() : current[name]),
-    /**
-     * Changes a setting, from a number or its text.
-     * @throws InvalidSettingError; the old value stays
-     */
-    setSetting: (name: SettingName, value: number | string): void => {
+    getSetting: (name) => (name === 'task-max-async' ? manager.getMaxAsyncTasks() : current[name]),
+    setSetting: (name, value) => {
       const parsed = parseSetting(name, value)
       if (name === 'task-max-async') manager.setMaxAsyncTasks(parsed)
       current[name] = parsed
     },
-    /** What the next turn of an owner's agent must know: a status summary, and what is owed under a lease. */
-    beforeTurn: (turnOwner?: string): Turn => turns.before(turnOwner),
-    /** Ends the lease of `beforeTurn`: whether the turn accepted the reminder. */
-    afterTurn: ((ownerOrOutcome, outcome) => turns.after(ownerOrOutcome, outcome)) as AfterTurn,
-    /** Ends everything; resolves when every run has ended or its grace has passed. */
-    dispose: (): Promise<void> => manager.dispose(),
+    beforeTurn: (turnOwner) => turns.before(turnOwner),
+    afterTurn: (ownerOrOutcome?: string | TurnOutcome, outcome?: TurnOutcome) => turns.after(ownerOrOutcome, outcome),
+    dispose,
+    [Symbol.asyncDispose]: dispose,
   }
 }
 

@@ -1,18 +1,16 @@
-/** The tool check_async_tasks: what runs, what has ended, what it wrote; and it cancels (seed 002 and its additions). */
+/** The tool check_async_tasks: lists tasks, shows one, reads its output, cancels it, and answers its questions. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
-import { checkMaxMessageChars } from '../async-tasks/bounded-text.js'
-import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
-import { buildInvocation, type ToolInvocation } from './invocation.js'
+import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
+import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
 import { defineTool, validationError, type Tool, type ToolResult } from './tool.js'
 
-/** How much of a text one call returns when it does not say, in bytes. */
+/** How much of a text one call returns by default, in bytes. */
 const DEFAULT_READ_BYTES = 16_384
 
 export const checkAsyncTasksSchema = lazily(() =>
@@ -22,53 +20,50 @@ export const checkAsyncTasksSchema = lazily(() =>
       .enum(['list', 'peek', 'cancel', 'output', 'answer'])
       .optional()
       .describe(
-        'list: all tasks. peek: details of one task. cancel: stop one task. output: read what one task has written. ' +
-          'answer: answer what one task asks. Default: peek with a task_id, list without.',
+        'list: all tasks. peek: details of one task. cancel: stop one task. output: read the output of one task. ' +
+          'answer: answer a question of one task. Default: peek with a task_id, list without.',
       ),
     part: z
       .enum(['output', 'result'])
       .optional()
       .describe(
-        'For output. output (default): what the task has written. result: the text of its end, if that was cut.',
+        'For action output. output (default): what the task has written. result: the full text of its result, if it was cut.',
       ),
-    cursor: z.number().int().min(0).optional().describe('For output and peek: the byte to read on from.'),
+    cursor: z.number().int().min(0).optional().describe('For action output and peek: the byte to start reading at.'),
     max_bytes: z
       .number()
       .int()
       .min(1)
       .optional()
-      .describe(`For output: the most to return, in bytes. Default ${DEFAULT_READ_BYTES}.`),
-    question_id: z.string().optional().describe('For answer: which question, if the task asks more than one.'),
+      .describe(`For action output: how many bytes to return at most. Default ${DEFAULT_READ_BYTES}.`),
+    question_id: z
+      .string()
+      .optional()
+      .describe('For action answer: the ID of the question, if the task has more than one.'),
     answer: z
       .union([z.string(), z.record(z.string(), z.unknown())])
       .optional()
-      .describe("For answer: text, or an object that fits the question's schema."),
-    decline: z.boolean().optional().describe('For answer: true to refuse an answer.'),
+      .describe('For action answer: text, or an object that matches the schema of the question.'),
+    decline: z.boolean().optional().describe('For action answer: true to decline the question.'),
   }),
 )
 
 /**
- * What the model sends.
+ * The parameters of check_async_tasks.
  * @useDeclaredType
  */
 export type CheckAsyncTasksParams = z.input<ReturnType<typeof checkAsyncTasksSchema>>
 
 /** Options of `createCheckAsyncTasksTool`. */
-export interface CheckAsyncTasksOptions {
-  /** The manager at the time of each call. */
-  readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** Restricts the tool to this owner's tasks. Default: everyone's. */
+export interface CheckAsyncTasksOptions extends AsyncTaskToolOptions {
+  /** Restricts the tool to the tasks of this owner. Default: the tasks of every owner. */
   readonly owner?: string
-  /** The most a text says about one task, in characters. Default 20000. */
-  readonly maxMessageChars?: number
-  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
-  readonly followUps?: FollowUps
 }
 
 const NAME = 'check_async_tasks'
 
 /**
- * Makes the tool.
+ * Creates the tool `check_async_tasks`.
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
  */
 export function createCheckAsyncTasksTool(
@@ -78,19 +73,19 @@ export function createCheckAsyncTasksTool(
     name: NAME,
     description:
       'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
-      'prefix) to get detailed info about a specific task. It can also cancel a task, read what a task has written, and ' +
-      'answer what a task asks.',
+      'prefix) to get detailed info about a specific task. It can also cancel a task, read its output, and answer its ' +
+      'questions.',
     inputSchema: checkAsyncTasksSchema(),
     describe: describeCall,
     run: createTaskCheck(options),
   })
 }
 
-/** The work of the tool, for tools that check a part of its input by a schema of their own. */
+/** The function that the tool runs, for tools that take a part of its input and validate it themselves. */
 export function createTaskCheck(options: CheckAsyncTasksOptions): (input: CheckAsyncTasksParams) => ToolResult {
-  const { getAsyncTaskManager, owner, followUps = CHECK_FOLLOW_UPS } = options
-  const maxChars = checkMaxMessageChars(options.maxMessageChars)
-  return (input) => check({ manager: getAsyncTaskManager(), owner, maxChars, followUps }, input)
+  const { getAsyncTaskManager, owner } = options
+  const shared = readToolOptions(options)
+  return (input) => check({ manager: getAsyncTaskManager(), owner, ...shared }, input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {
@@ -117,12 +112,12 @@ function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   if (action === 'list') return listTasks(view)
   const { task_id = '', cursor, max_bytes = DEFAULT_READ_BYTES } = input
   if (task_id.trim() === '') {
-    return validationError(NAME, 'params.task_id', input.task_id, `a task ID or the start of one, to ${action}`)
+    return validationError(NAME, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)
   }
   const found = findTask(view, task_id)
   if ('refusal' in found) return found.refusal
   const { task } = found
-  // A character takes at least as many bytes as UTF-16 units.
+  // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
   if (action === 'cancel') return cancel(view, task.id)
   if (action === 'answer') return answerTask(view, task, input)
@@ -139,31 +134,20 @@ function cancel({ manager }: TaskView, taskId: string): ToolResult {
   return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }
 }
 
-/** The tool in the shape of seed 002. */
-export class CheckAsyncTasksTool {
-  /** The name under which it is registered (seed 002). */
+/** The tool `check_async_tasks` as a class. */
+export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof checkAsyncTasksSchema>> {
+  /** The name under which the tool is registered. */
   static readonly Name = NAME
-  /** The name under which it is registered. */
-  readonly name = NAME
-  /** For the person who watches. */
-  readonly displayName = 'Check Async Tasks'
-  /** It only looks (seed 002). */
-  readonly kind = 'think'
-  /** The neutral tool inside. */
-  readonly tool: Tool<ReturnType<typeof checkAsyncTasksSchema>>
+  override readonly name = NAME
+  override readonly displayName = 'Check Async Tasks'
+  override readonly kind = 'think'
 
   /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
   constructor(deps: CheckAsyncTasksOptions) {
-    this.tool = createCheckAsyncTasksTool(deps)
+    super(createCheckAsyncTasksTool(deps))
   }
 
-  /** What the model is told of it. */
-  get description(): string {
-    return this.tool.description
-  }
-
-  /** Binds the tool to the parameters of one call; they are checked when it is executed. */
-  build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {
-    return buildInvocation(this.tool, params)
+  override build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {
+    return super.build(params)
   }
 }

@@ -1,8 +1,8 @@
 /**
- * A command task as the run of an async task: submitted, followed to its end, and ended with its async task (S10).
+ * A command task as the run of an async task (S10).
  *
- * Either end brings about the other: when the async task is cancelled or its deadline passes, the command task is
- * cancelled; when the command task ends, the run ends. An end that nobody here asked for is a failure that says so.
+ * When the async task is cancelled or its deadline passes, the command task is cancelled; when the command task ends, the run
+ * ends. If the command task is cancelled elsewhere, the run fails with an error that says so.
  */
 import type { RunContext, Runner } from '../engine/runner.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -19,11 +19,11 @@ import { endText, outputOf, progressText, stepName } from './command-texts.js'
 export interface CommandRun {
   readonly task: Task
   readonly queuePosition: number
-  /** What the async task runs: it ends as the command task does. */
+  /** The run of the async task: it ends as the command task does. */
   readonly runner: Runner
-  /** The async task's: its abort cancels the command task, even if the runner was never called. */
+  /** To register with the async task: its abort cancels the command task, even if the runner was never called. */
   readonly abortController: AbortController
-  /** No async task came of it: cancels the command task. */
+  /** Cancels the command task, when no async task could be launched for it. */
   abandon(): void
 }
 
@@ -33,13 +33,13 @@ export interface SubmitRefusal {
   readonly code: SubmitErrorCode
 }
 
-/** Submits a command task and begins to follow it, before its first event. */
+/** Submits a command task and follows it from its first event. */
 export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitMessage): CommandRun | SubmitRefusal {
   const submitted = taskManager.submitTask(message)
   if ('error' in submitted) return submitted
   const { taskId, queuePosition } = submitted
   const task = taskManager.getTask(taskId)
-  if (task === undefined) throw new Error(`command task ${taskId} was accepted and is unknown`)
+  if (task === undefined) throw new Error(`Command task ${taskId} was accepted, but the task manager does not know it.`)
   const end = followTask(taskManager, task)
   const abortController = new AbortController()
   const cancel = (): void => {
@@ -53,7 +53,7 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
     runner: async (_input, context) => {
       end.attach(context)
       const complete = await end.complete
-      // What was asked for here is no news: it ends the run without a result.
+      // The async task has ended already: there is no result to report.
       if (abortController.signal.aborted) throw new DOMException('The async task was ended first.', 'AbortError')
       if (complete.status === 'completed') return outputOf(task, complete)
       throw new Error(endText(task, complete))
@@ -63,9 +63,9 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
 }
 
 interface FollowedTask {
-  /** Resolves with the end, which every task has (S1). */
+  /** Resolves when the task ends, as every task does (S1). */
   readonly complete: Promise<TaskCompleteMessage>
-  /** Tells the run what has been told so far, and from now on. */
+  /** Reports the progress to the run: what came before, and each later message. */
   attach(context: RunContext): void
 }
 
@@ -73,7 +73,7 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
   let context: RunContext | undefined
   let done = 0
   const early: TaskProgressMessage[] = []
-  const tell = (message: TaskProgressMessage): void => {
+  const report = (message: TaskProgressMessage): void => {
     if (message.taskId !== task.id) return
     if (context === undefined) {
       early.push(message)
@@ -81,11 +81,11 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
     }
     const text = progressText(message)
     if (text !== '') context.append(`${text}\n`)
-    // A tool that stops saying how much there is in all does not take back what was done.
+    // A later message may lack the total: the reported progress never decreases.
     done = Math.max(done, commandsDone(message))
     context.report({ progress: done, total: message.totalCommands, message: message.message ?? stepName(message) })
   }
-  const following = taskManager.progress$.subscribe(tell)
+  const following = taskManager.progress$.subscribe(report)
   const complete = new Promise<TaskCompleteMessage>((resolve) => {
     const waiting = taskManager.complete$.subscribe((message) => {
       if (message.taskId !== task.id) return
@@ -98,12 +98,12 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
     complete,
     attach: (run) => {
       context = run
-      for (const message of early.splice(0)) tell(message)
+      for (const message of early.splice(0)) report(message)
     },
   }
 }
 
-/** How many commands are done, with the part of the present one that its tool has reported. */
+/** How many commands are done, including the reported fraction of the current one. */
 function commandsDone({ commandIndex, status, progress, total }: TaskProgressMessage): number {
   if (status === 'success') return commandIndex + 1
   const hasPart = progress !== undefined && total !== undefined && total > 0

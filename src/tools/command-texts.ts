@@ -1,4 +1,4 @@
-/** What a model reads about a command task: its steps as they happen, and how it ended. */
+/** The texts for a model about a command task: its progress, and its end. */
 import type { OutputObject } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import type {
@@ -9,7 +9,7 @@ import type {
   TaskProgressMessage,
 } from '../protocol/command-tasks.js'
 
-/** The most that one progress line says of a result, in characters; the end says all. */
+/** The maximum length of a result in a progress line, in characters; the text of the end has all of it. */
 const LINE_CHARS = 500
 
 interface Step {
@@ -17,12 +17,12 @@ interface Step {
   readonly intention: string
 }
 
-/** A command in a few words: the tool, and what it is for if that was said. */
+/** A command in a few words: its tool, and its intention if it has one. */
 export function stepName({ tool_name, intention }: Step): string {
   return intention === '' ? tool_name : `${tool_name} (${previewText(intention, 100)})`
 }
 
-/** One line of a task's output; `''` for a report that says nothing new in words. */
+/** One line of the async task's output; `''` for progress without a message. */
 export function progressText(message: TaskProgressMessage): string {
   const { commandIndex, totalCommands, status, result, error } = message
   const place = `[${commandIndex + 1}/${totalCommands}] ${stepName(message)}`
@@ -46,7 +46,7 @@ export function outputOf(task: Task, complete: TaskCompleteMessage): OutputObjec
   }
 }
 
-/** Why an async task failed whose command task did not complete (S10). */
+/** The error of an async task whose command task did not complete (S10). */
 export function endText(task: Task, complete: TaskCompleteMessage): string {
   const name = `Command task '${task.name}' (${task.id})`
   return [`${name} ${reasonOf(task, complete)}`, ...stepLines(task, complete.results)].join('\n')
@@ -54,7 +54,7 @@ export function endText(task: Task, complete: TaskCompleteMessage): string {
 
 function reasonOf(task: Task, { status, error, summary, instanceId }: TaskCompleteMessage): string {
   const why = error === undefined ? '' : ` ${error.code}: ${error.message}`
-  if (status === 'cancelled') return `was cancelled by someone else, not by you.${why}`
+  if (status === 'cancelled') return `was cancelled elsewhere, not by this async task.${why}`
   const { failedCommandIndex: index } = summary
   const command = index === undefined ? undefined : task.commands[index]
   return index === undefined || command === undefined
@@ -75,7 +75,7 @@ function outcomeText(status: CommandStatus, result: unknown, error: CommandError
   return text === '' ? status : `${status}: ${text}`
 }
 
-/** A tool's result in words: the text it holds, or all of it as JSON. */
+/** A tool's result as text: its text content, or all of it as JSON. */
 function resultText(result: unknown): string {
   if (result === undefined) return ''
   const { content } = Object(result) as { content?: unknown }
@@ -86,6 +86,6 @@ function resultText(result: unknown): string {
 function blockText(block: unknown): string {
   const { type, text, mimeType } = Object(block) as { type?: unknown; text?: unknown; mimeType?: unknown }
   if (typeof text === 'string') return text
-  // Images and the like are no words: what they are is enough.
+  // An image or the like has no text: show its type.
   return `[${[type, mimeType].filter((part) => typeof part === 'string').join(' ') || 'content'}]`
 }

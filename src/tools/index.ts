@@ -1,6 +1,6 @@
-/** The public names of `agent-tasks/tools`: what a model can call, and how to define more of it. */
+/** The public names of `agent-tasks/tools`: the tools for a model, and how to define your own. */
 
-// The tools, bound to no agent SDK
+// The tools, for any agent SDK
 export { createTaskTool } from './task-tool.js'
 export type { TaskParams, TaskToolOptions } from './task-tool.js'
 export { createCheckAsyncTasksTool } from './check-async-tasks.js'
@@ -10,19 +10,19 @@ export type { WaitForAsyncTasksOptions, WaitForAsyncTasksParams } from './wait-f
 export { createSubmitCommandsTool } from './submit-commands.js'
 export type { SubmitCommandsOptions, SubmitCommandsParams } from './submit-commands.js'
 
-// The same in the shape of the seeds' classes
+// The same tools as classes
 export { TaskTool } from './task-tool.js'
 export { CheckAsyncTasksTool } from './check-async-tasks.js'
 export { WaitForAsyncTasksTool } from './wait-for-async-tasks.js'
-export { buildInvocation } from './invocation.js'
-export type { ToolInvocation } from './invocation.js'
+export { BaseDeclarativeTool, buildInvocation } from './declarative-tool.js'
+export type { ToolInvocation } from './declarative-tool.js'
 
 // Subagents
 export type { ResolveSubagent, Subagent, SubagentDefinition, SubagentRequest, SubagentRunner } from './subagents.js'
 export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
-export type { FollowUps } from './follow-ups.js'
+export type { AsyncTaskToolOptions, FollowUps } from './task-tool-options.js'
 
-// Tools of one's own
+// Your own tools
 export { defineTool } from './tool.js'
-export type { Tool, ToolContext, ToolDefinition, ToolError, ToolResult } from './tool.js'
+export type { Tool, ToolContext, ToolDefinition, ToolError, ToolInput, ToolResult } from './tool.js'

@@ -1,11 +1,11 @@
-/** What a model was shown of ended tasks: a record whose text was cut is kept until it was read. */
+/** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { boundNotification } from '../async-tasks/notifications.js'
 
 /**
- * The model read a task's text, to its end or not. For an owner without a push subscriber, reading to the end is the delivery: no
- * message would bring the rest.
+ * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, as no
+ * message would.
  */
 export function markShown({ registry }: AsyncTaskManager, task: AsyncTaskInfo, isWhole: boolean): void {
   if (task.status === 'running') return

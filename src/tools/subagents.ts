@@ -1,51 +1,59 @@
-/** Subagents as the task tool sees them: a name that stands for something that runs a request. */
+/** Subagents as the task tool uses them: a name, and a function that runs a request. */
 import type { RunContext, Runner, RunInput } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import { toPlainData } from '../protocol/plain-data.js'
 
-/** What a subagent is asked to do: the call of the task tool, and the task that came of it. */
+/** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
 export interface SubagentRequest extends RunInput {
-  /** The name that the model asked for. */
+  /** The name of the subagent, as the model wrote it. */
   readonly subagent_name: string
   /** What to achieve, as the model wrote it. */
   readonly goal_prompt: string
-  /** How to go about it: further instructions. */
+  /** Further instructions on how to do it. */
   readonly behaviour_prompts?: readonly string[] | undefined
-  /** The tools the subagent may use; all that it has when absent. */
+  /** The only tools that the subagent may use; all of its tools when absent. */
   readonly tool_whitelist?: readonly string[] | undefined
-  /** What to emit, by name: a description of each. */
+  /** The variables to emit: a description of each, by name. */
   readonly expected_outputs?: Readonly<Record<string, string>> | undefined
-  /** Anything else it needs to know, by name. */
+  /** Further data for the subagent, by name. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The part of a request that comes from the model. */
 export type SubagentParams = Omit<SubagentRequest, keyof RunInput>
 
-/** Runs a request; starting the subagent is part of it. */
+/** Runs a request. Starting the subagent is part of the run: if it throws, the task fails. */
 export type SubagentRunner = Runner<SubagentRequest>
 
-/** A subagent. */
+/** A subagent with a description. */
 export interface SubagentDefinition {
-  /** Its name, where it is not known by its key. */
+  /** Its name, where no key gives it. */
   readonly name?: string
   /** What it is good at. */
   readonly description?: string
-  /** Does the work. */
+  /** Runs a request. */
   readonly run: SubagentRunner
 }
 
-/** A subagent, or just what it does. */
+/** A subagent: a definition, or only its function. */
 export type Subagent = SubagentDefinition | SubagentRunner
 
-/** Finds a subagent by its name; undefined when there is none. A failure counts as a start that failed. */
+/** Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails. */
 export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<Subagent | undefined>
 
 /**
  * Looks a subagent up and binds it to a request.
- * @returns what to launch, or undefined for a name that stands for nothing
+ * @returns the runner to launch, or undefined when there is no such subagent; rejects when the signal aborts first
  */
-export async function bindSubagent(resolve: ResolveSubagent, params: SubagentParams): Promise<Runner | undefined> {
+export function bindSubagent(
+  resolve: ResolveSubagent,
+  params: SubagentParams,
+  signal?: AbortSignal,
+): Promise<Runner | undefined> {
+  return orAborted(lookUp(resolve, params), signal)
+}
+
+async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<Runner | undefined> {
   try {
     // A host without types may resolve to anything.
     const found: unknown = await resolve(params.subagent_name)
@@ -70,4 +78,23 @@ function bind(subagent: Subagent, params: SubagentParams): Runner {
 
 function isDefinition(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function'
+}
+
+/** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise
+  let stop: () => void = () => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void => {
+      reject(signal.reason instanceof Error ? signal.reason : new Error('Aborted.', { cause: signal.reason }))
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    stop = () => signal.removeEventListener('abort', onAbort)
+    if (signal.aborted) onAbort()
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    stop()
+  }
 }

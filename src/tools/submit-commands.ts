@@ -1,15 +1,16 @@
-/** The tool submit_commands: runs commands on an instance as a command task, and brings its end back as an async task's (S10). */
+/** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (S10). */
 import { z } from 'zod'
-import { checkMaxMessageChars, previewText } from '../async-tasks/bounded-text.js'
+import type { RunningTaskInfo } from '../../machines/records.js'
+import { previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
-import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
-import { limitRefusal, runInPlace } from './task-runs.js'
+import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
 import { timeoutPolicy, timeoutSecondsSchema, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
+import { readToolOptions, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 export const submitCommandsSchema = lazily(() => {
@@ -17,7 +18,7 @@ export const submitCommandsSchema = lazily(() => {
   const command = commands.element.shape
   return z.strictObject({
     task_name: task_name.describe('A short name of the task.'),
-    task_intention: task_intention.describe('What the task is to achieve.'),
+    task_intention: task_intention.describe('What the task should achieve.'),
     instanceId: instanceId.describe('The instance to run on. Default: the first that is connected.'),
     commands: z
       .array(
@@ -25,59 +26,53 @@ export const submitCommandsSchema = lazily(() => {
           tool_name: command.tool_name.describe('The tool to call.'),
           intention: command.intention.describe('Why this call is made.'),
           args: command.args.describe("The tool's arguments."),
-          timeout: command.timeout.describe('The longest it may take, in ms.'),
+          timeout: command.timeout.describe('How long the call may take, in ms.'),
         }),
       )
       .min(1)
       .max(MAX_COMMANDS)
-      .describe('The calls, made one after the other. The first that fails ends the task.'),
+      .describe('The calls, made one after the other. The task ends at the first call that fails.'),
     timeout_seconds: timeoutSecondsSchema(),
     async: z
       .boolean()
       .default(true)
-      .describe('true (default): run in the background; you are told when it ends. false: wait for its result.'),
+      .describe('true (default): run in the background; you are notified when it ends. false: wait for its result.'),
   })
 })
 
 /**
- * What the model sends.
+ * The parameters of submit_commands.
  * @useDeclaredType
  */
 export type SubmitCommandsParams = z.input<ReturnType<typeof submitCommandsSchema>>
 
 /** Options of `createSubmitCommandsTool`. */
-export interface SubmitCommandsOptions extends TimeoutSettings {
-  /** The manager at the time of each call. */
-  readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** Takes the command tasks. */
+export interface SubmitCommandsOptions extends AsyncTaskToolOptions, TimeoutSettings {
+  /** The manager that runs the command tasks. */
   readonly taskManager: TaskManager
-  /** Who is told of the ends of background tasks. Default `main`. */
+  /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
-  /** The most a result says, in characters. Default 20000. */
-  readonly maxMessageChars?: number
-  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
-  readonly followUps?: FollowUps
 }
 
 const NAME = 'submit_commands'
 
 /**
- * Makes the tool. Cancelling the async task cancels the command task; a command task that someone else ends is a failed
- * async task that says so.
+ * Creates the tool `submit_commands`. Cancelling the async task cancels the command task. If the command task is cancelled
+ * elsewhere, the async task fails with an error that says so.
  * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
  */
 export function createSubmitCommandsTool(
   options: SubmitCommandsOptions,
 ): Tool<ReturnType<typeof submitCommandsSchema>> {
   const timeoutOf = timeoutPolicy(options)
-  const maxChars = checkMaxMessageChars(options.maxMessageChars)
-  const { taskManager, followUps = CHECK_FOLLOW_UPS } = options
+  const shared = readToolOptions(options)
+  const { taskManager } = options
   return defineTool({
     name: NAME,
     description:
       'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
-      'default the call returns at once and the commands run in the background: check_async_tasks shows how they are ' +
-      'doing, and their result comes by itself. With async: false the call returns the result.',
+      'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
+      'progress, and their result is delivered automatically. With async: false the call returns the result.',
     inputSchema: submitCommandsSchema(),
     describe: (input) => {
       const count = input.commands.length
@@ -95,12 +90,13 @@ export function createSubmitCommandsTool(
         ...(options.owner !== undefined && { owner: options.owner }),
         ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
       })
+      const { followUps } = shared
       if (isAsync) return launchCommands({ manager, taskManager, message, timeout, followUps, launchInput })
       const run = submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {
         const input = launchInput(run)
-        return await runInPlace({ manager, input, timeout, followUps, maxChars, signal, ...bound(run) })
+        return await runInPlace({ manager, input, timeout, signal, ...shared }, run.runner)
       } catch (error) {
         run.abandon()
         throw error
@@ -118,7 +114,7 @@ interface Launch {
   readonly launchInput: (run: CommandRun) => LaunchTaskInput
 }
 
-/** Takes a slot, submits, and launches in that slot: nothing is submitted that cannot be tracked. */
+/** Reserves a slot before it submits, so that no command task is submitted without an async task that follows it. */
 function launchCommands({ manager, taskManager, message, timeout, followUps, launchInput }: Launch): ToolResult {
   const reservationId = manager.tryReserveAsyncSlot()
   if (reservationId === null) return limitRefusal(manager, followUps)
@@ -126,8 +122,7 @@ function launchCommands({ manager, taskManager, message, timeout, followUps, lau
     const run = submitCommandTask(taskManager, message)
     if ('error' in run) return submitRefused(run)
     try {
-      const { id, subagentName } = manager.launch(launchInput(run), run.runner, reservationId)
-      return launched(run, { id, subagentName, timeout })
+      return launched(run, manager.launch(launchInput(run), run.runner, reservationId), timeout)
     } catch (error) {
       run.abandon()
       throw error
@@ -139,25 +134,14 @@ function launchCommands({ manager, taskManager, message, timeout, followUps, lau
 
 function launched(
   { task, queuePosition }: CommandRun,
-  { id, subagentName, timeout }: { id: string; subagentName: string; timeout: EffectiveTimeout },
+  asyncTask: RunningTaskInfo,
+  timeout: EffectiveTimeout,
 ): ToolResult {
-  const text =
-    `Async task launched: command task '${subagentName}' (ID: ${id}) of ${task.commands.length} command(s) on instance ` +
-    `${task.instanceId}, number ${queuePosition} in its queue. Task is running in background. ` +
-    `Use 'check_async_tasks' to monitor progress.`
-  return {
-    llmContent: timeout.note === undefined ? text : `${text}\n\n${timeout.note}`,
-    returnDisplay: `Async task started: **${subagentName}** (\`${id}\`)`,
-    metadata: {
-      agentId: id,
-      async: true,
-      status: 'running',
-      effectiveTimeoutSeconds: timeout.seconds,
-      commandTaskId: task.id,
-      instanceId: task.instanceId,
-      queuePosition,
-    },
-  }
+  const { id: commandTaskId, instanceId } = task
+  const what =
+    `command task '${asyncTask.subagentName}' (ID: ${asyncTask.id}) of ${task.commands.length} command(s) on instance ` +
+    `${instanceId}, number ${queuePosition} in its queue.`
+  return launchedResult(asyncTask, timeout, what, { commandTaskId, instanceId, queuePosition })
 }
 
 function submitRefused({ error, code }: SubmitRefusal): ToolResult {
@@ -166,14 +150,6 @@ function submitRefused({ error, code }: SubmitRefusal): ToolResult {
     llmContent: `The commands were not submitted: ${error} (${code}).`,
     metadata: { code },
   })
-}
-
-/** A run that is there already, in the words of a task in place. */
-function bound(run: CommandRun) {
-  return {
-    findRunner: () => Promise.resolve(run.runner),
-    unknownSubagent: () => errorResult('execution_failed', 'The commands were not submitted.'),
-  }
 }
 
 type Submission = Omit<z.output<ReturnType<typeof submitCommandsSchema>>, 'async' | 'timeout_seconds'>
@@ -191,7 +167,7 @@ function goalOf({ task_intention: intention, commands: calls }: Submission): str
   return intention === '' ? calls.map(({ tool_name }) => tool_name).join(', ') : intention
 }
 
-/** The start of an id that a person can type. */
+/** The beginning of an id that people can type. */
 function idPrefix(name: string): string {
   const words = name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-')
   return words.slice(0, 40).replace(/^-+|-+$/g, '') || 'commands'

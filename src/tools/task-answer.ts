@@ -1,22 +1,22 @@
-/** Answers what a task asks, and says how that is done. */
+/** Answers the questions of tasks, and tells the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
-import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
+import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'
 import { validationError, type ToolResult } from './tool.js'
 
-/** What the model sends to answer a question. */
+/** The parameters that answer a question. */
 interface AnswerParams {
   readonly question_id?: string | undefined
   readonly answer?: string | Record<string, unknown> | undefined
   readonly decline?: boolean | undefined
 }
 
-/** The most that a hint says of a question, in characters; a peek says all. */
+/** The maximum length of a question in a hint, in characters; a peek shows all of it. */
 const QUESTION_CHARS = 500
 
-/** How to answer a task that asks, in a sentence for a model. */
+/** The open questions of a task, and the calls that answer them, in words for a model. */
 export function howToAnswer(
   { id, questions = [] }: AsyncTaskInfo,
   { answer: { tool, params } }: FollowUps = CHECK_FOLLOW_UPS,
@@ -29,7 +29,7 @@ export function howToAnswer(
     .join('\n')
 }
 
-/** The call that answers a question of a task. */
+/** Answers an open question of a task. */
 export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo, params: AnswerParams): ToolResult {
   const { questions = [] } = task
   const refusal = (field: string, received: unknown, expected: string): ToolResult =>
@@ -48,7 +48,7 @@ export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo
     const isAnswered = manager.answerTask(task.id, question.id, answerOf(question, params))
     const text = isAnswered
       ? `Answered ${question.id} of task ${task.id}.`
-      : `Task ${task.id} waits for no answer to ${question.id} any more.`
+      : `Task ${task.id} no longer waits for an answer to ${question.id}.`
     return { llmContent: text, returnDisplay: text, metadata: { id: task.id, question_id: question.id, isAnswered } }
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error
@@ -63,7 +63,7 @@ function answerOf(question: TaskQuestion, { answer, decline }: AnswerParams): Ta
   return { action: 'accept', ...(content !== undefined && { content }) }
 }
 
-/** Text stands for the only property of the answer. */
+/** An example of an answer; plain text is accepted where the schema has one property. */
 function exampleOf(question: TaskQuestion): unknown {
   const names = propertiesOf(question)
   return names.length === 1 ? '...' : Object.fromEntries(names.map((name) => [name, '...']))

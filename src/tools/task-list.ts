@@ -1,11 +1,11 @@
-/** What check_async_tasks says of all tasks at once (seed 002: list mode). */
+/** The result of check_async_tasks for all tasks: its list mode. */
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { howToAnswer } from './task-answer.js'
 import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
-/** Counts, and a line a task. It tells of no result, so it acknowledges nothing. */
+/** Counts, and one line per task. It contains no result, so it acknowledges nothing. */
 export function listTasks(view: TaskView): ToolResult {
   const tasks = visibleTasks(view.manager, view.owner)
   if (tasks.length === 0) {

@@ -1,4 +1,4 @@
-/** What check_async_tasks says of one task (seed 002: peek mode). */
+/** The result of check_async_tasks for one task: its peek mode. */
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
@@ -11,13 +11,13 @@ import type { ToolResult } from './tool.js'
 const GOAL_PREVIEW_CHARS = 100
 const VALUE_PREVIEW_CHARS = 50
 
-/** Where to go on in a peek that was cut; all in bytes. */
+/** Which part of the details to return, in bytes. */
 export interface PeekRange {
   readonly cursor: number
   readonly maxBytes: number
 }
 
-/** The details of one task as JSON. Seen to its end, an ended task counts as told for an owner that only pulls. */
+/** The details of one task as JSON. For an owner without a push subscriber, reading an ended task to the end of the text delivers it. */
 export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): ToolResult {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
@@ -61,7 +61,7 @@ function shownQuestion({ id, message, schema }: TaskQuestion): Record<string, un
   return { id, message, schema }
 }
 
-/** The model knows its own goal: where space is short, the result has it. */
+/** The model knows the goal that it wrote: the goal is cut before the result is. */
 function detailsText(details: TaskDetails, maxChars: number): string {
   const whole = JSON.stringify(details, null, 2)
   if (whole.length <= maxChars) return whole
@@ -88,7 +88,7 @@ function valueText(value: unknown): string {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)
 }
 
-/** A restored record may hold a time that no date has. */
+/** A restored record may have a time outside the range of a date. */
 function isoTime(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()

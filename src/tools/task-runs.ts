@@ -1,4 +1,4 @@
-/** The two ways in which the task tool runs a subagent: in the background, and in place. */
+/** The two ways in which a tool runs a task: in the background, and in place. */
 import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cutText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -6,37 +6,42 @@ import type { Runner } from '../engine/runner.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { ReservationError, TaskLimitError } from '../errors.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import type { FollowUps } from './follow-ups.js'
 import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
+import type { FollowUps } from './task-tool-options.js'
 import { errorResult, type ToolResult } from './tool.js'
 
-/** What to run. */
+/** One call of a tool that runs a task. */
 export interface TaskCall {
   readonly manager: AsyncTaskManager
   readonly input: LaunchTaskInput
   readonly timeout: EffectiveTimeout
   readonly followUps: FollowUps
-  /** The most a result says, in characters. */
+  /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
   readonly signal: AbortSignal | undefined
-  /** Finds what runs; undefined for a subagent that does not exist. Rejects when the call is aborted. */
-  readonly findRunner: () => Promise<Runner | undefined>
-  readonly unknownSubagent: () => ToolResult
 }
 
-/** How long a slot is held for a subagent that is being looked up, in ms. It is given back when the look-up ends. */
-const LOOK_UP_MS = 60_000
+/** How long a slot is reserved while a subagent is looked up, in ms. The reservation ends with the lookup. */
+const LOOKUP_MS = 60_000
 
-/** Launches in a slot that was free when the call came, and returns at once. */
-export async function runInBackground(call: TaskCall): Promise<ToolResult> {
+/**
+ * Reserves a slot, launches the task in it, and returns without waiting for the task.
+ * @param findRunner returns the runner, or the result to return when there is none; rejects when the call is aborted
+ */
+export async function runInBackground(
+  call: TaskCall,
+  findRunner: () => Promise<Runner | ToolResult>,
+): Promise<ToolResult> {
   const { manager } = call
-  const reservationId = manager.tryReserveAsyncSlot({ ttlMs: LOOK_UP_MS })
+  const reservationId = manager.tryReserveAsyncSlot({ ttlMs: LOOKUP_MS })
   if (reservationId === null) return limitRefusal(manager, call.followUps)
   try {
-    const runner = await call.findRunner()
-    return runner === undefined ? call.unknownSubagent() : launched(call, launchInSlot(call, runner, reservationId))
+    const runner = await findRunner()
+    if (typeof runner !== 'function') return runner
+    const task = launchInSlot(call, runner, reservationId)
+    return launchedResult(task, call.timeout, `subagent '${task.subagentName}' (ID: ${task.id}).`)
   } catch (error) {
     if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps)
     throw error
@@ -49,25 +54,33 @@ function launchInSlot({ manager, input }: TaskCall, runner: Runner, reservationI
   try {
     return manager.launch(input, runner, reservationId)
   } catch (error) {
-    // A look-up that took longer than its slot was held takes its chance like any other.
+    // The lookup took longer than the reservation: launch as if there had been none.
     if (error instanceof ReservationError) return manager.launch(input, runner)
     throw error
   }
 }
 
-function launched(call: TaskCall, task: RunningTaskInfo): ToolResult {
-  const { id, subagentName } = task
+/**
+ * The result of a call that launched a task.
+ * @param what the launched work, in words
+ * @param metadata fields besides those of every task
+ */
+export function launchedResult(
+  task: RunningTaskInfo,
+  timeout: EffectiveTimeout,
+  what: string,
+  metadata?: Readonly<Record<string, unknown>>,
+): ToolResult {
   const text =
-    `Async task launched: subagent '${subagentName}' (ID: ${id}). Task is running in background. ` +
-    `Use 'check_async_tasks' to monitor progress.`
+    `Async task launched: ${what} Task is running in background. ` + `Use 'check_async_tasks' to monitor progress.`
   return {
-    llmContent: withNote(text, call.timeout),
-    returnDisplay: `Async task started: **${subagentName}** (\`${id}\`)`,
-    metadata: taskMetadata(call, task, true),
+    llmContent: withNote(text, timeout),
+    returnDisplay: `Async task started: **${task.subagentName}** (\`${task.id}\`)`,
+    metadata: { ...taskMetadata(task, timeout, true), ...metadata },
   }
 }
 
-/** What a model is told when every slot is taken. */
+/** The result of a call that found every slot taken. */
 export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolResult {
   const { reason = 'No slot is free' } = manager.canLaunchAsync()
   const max = manager.getMaxAsyncTasks()
@@ -80,19 +93,17 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): 
 }
 
 /**
- * Runs in place and returns what the run returned. It is a task like any other, with a deadline and an id to cancel it
- * by, but it takes no slot, and its end is owed to nobody else. When its run asks something, it goes on in the background.
+ * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot, and no message
+ * carries its end besides this result. If its run asks a question, the task continues in the background.
  */
-export async function runInPlace(call: TaskCall): Promise<ToolResult> {
+export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolResult> {
   const { manager, signal } = call
-  const runner = await call.findRunner()
-  if (runner === undefined) return call.unknownSubagent()
   let text = ''
   const waiting: WordedWaitOptions = {
     onSettled: (ended) => ([text = ''] = wordEnds(manager, ended, call.maxChars)),
     endsOnQuestion: true,
   }
-  // Claimed in the step that launches it: whatever ends it, and however soon, the end comes here and nowhere else.
+  // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
   const { id, end } = manager.registry.batch(() => {
     const task = manager.launch({ ...call.input, isForeground: true }, runner)
     return { id: task.id, end: manager.waitFor([task.id], waiting) }
@@ -106,7 +117,7 @@ export async function runInPlace(call: TaskCall): Promise<ToolResult> {
     const { settled, pending } = await end
     const [task] = settled
     if (task !== undefined) return finished(call, task, text)
-    // Whoever waits for the call cannot answer meanwhile: the task goes on in the background, and its end is owed.
+    // The caller cannot answer before this call returns, so the task continues in the background and its end is owed.
     const [asking] = pending
     return asking?.questions === undefined
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
@@ -117,11 +128,11 @@ export async function runInPlace(call: TaskCall): Promise<ToolResult> {
 }
 
 function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
-  const text = `Task ${task.id} has not ended: it waits for an answer, and goes on in the background.\n${howToAnswer(task, call.followUps)}`
+  const text = `Task ${task.id} has not ended: it waits for an answer, and continues in the background.\n${howToAnswer(task, call.followUps)}`
   return {
     llmContent: withNote(text, call.timeout),
     returnDisplay: `Task waits for an answer: **${task.subagentName}** (\`${task.id}\`)`,
-    metadata: taskMetadata(call, task, true),
+    metadata: taskMetadata(task, call.timeout, true),
   }
 }
 
@@ -132,7 +143,7 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string): ToolResu
   const result = {
     llmContent: withNote(text, call.timeout),
     returnDisplay: cutText(display, call.maxChars),
-    metadata: taskMetadata(call, task, false),
+    metadata: taskMetadata(task, call.timeout, false),
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'
@@ -140,13 +151,12 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string): ToolResu
     : result
 }
 
-function taskMetadata(call: TaskCall, task: AsyncTaskInfo, isAsync: boolean): Record<string, unknown> {
-  return {
-    agentId: task.id,
-    async: isAsync,
-    status: task.status,
-    effectiveTimeoutSeconds: call.timeout.seconds,
-  }
+function taskMetadata(
+  { id, status }: AsyncTaskInfo,
+  { seconds }: EffectiveTimeout,
+  isAsync: boolean,
+): Record<string, unknown> {
+  return { agentId: id, async: isAsync, status, effectiveTimeoutSeconds: seconds }
 }
 
 function withNote(text: string, { note }: EffectiveTimeout): string {

@@ -1,4 +1,4 @@
-/** Reads a task's texts from a byte cursor: what it has written, and the rest of a result that was cut. */
+/** Reads the texts of a task from a byte cursor: its output, and a result that was cut. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
@@ -6,14 +6,14 @@ import { markShown } from './shown-texts.js'
 import type { TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
-/** Where to read; all in bytes. */
+/** Which part of a text to return, in bytes. */
 export interface TextRange {
-  /** The byte to start at; the first that is kept when absent. */
+  /** The byte to start at; undefined for the first byte that is kept. */
   readonly cursor: number | undefined
   readonly maxBytes: number
 }
 
-/** What a task has written so far, as far as it is kept. */
+/** The output of a task, as far as it is kept. */
 export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const { cursor, maxBytes } = range
   const chunk = view.manager.readOutput(task.id, { maxBytes, ...(cursor !== undefined && { cursor }) }) ?? NOTHING
@@ -25,7 +25,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
   })
 }
 
-/** The text of a task's end, which a reminder may have cut. Read to its end, it counts as read. */
+/** The text of a task's end, which a reminder may have cut. Reading it to its end marks it as read. */
 export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const bytes = new TextEncoder().encode(formatCompletionNotification(task))
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
@@ -43,13 +43,13 @@ const NOTHING: OutputChunk = { text: '', nextCursor: 0, skippedBytes: 0, remaini
 interface ChunkText {
   readonly title: string
   readonly chunk: OutputChunk
-  /** The parameters of check_async_tasks that read on; the cursor is added. */
+  /** The parameters of check_async_tasks that read this text; the cursor is added. */
   readonly reading: Readonly<Record<string, unknown>>
-  /** There may be more later. */
+  /** The task may still append to the text. */
   readonly isGrowing: boolean
 }
 
-/** A part of a text, with what is missing before it and how to read what comes after it. */
+/** A part of a text, with a note on what is missing before it and how to read what follows. */
 export function chunkResult({ title, chunk, reading, isGrowing }: ChunkText): ToolResult {
   const { text, nextCursor, skippedBytes, remainingBytes } = chunk
   const start = nextCursor - new TextEncoder().encode(text).length

@@ -1,4 +1,4 @@
-/** The deadline of a task that a model asked for: its wish, the default, and the limit. */
+/** The deadline of a task that a tool starts: the requested one, the default, and the limit. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
@@ -10,21 +10,21 @@ export const timeoutSecondsSchema = lazily(() =>
     .max(2 ** 31)
     .refine((seconds) => seconds > 0 || seconds === -1, 'a number of seconds > 0, or -1 for no deadline')
     .optional()
-    .describe('After how many seconds it is stopped; -1 for no deadline.'),
+    .describe('The task is stopped after this many seconds; -1 for no deadline.'),
 )
 
-/** A setting that stands, or one that is asked for at every call. */
+/** A number, or a function that returns it and is called at every call of the tool. */
 export type TimeoutSetting = number | (() => number)
 
-/** In seconds; -1 for none. */
+/** Deadlines in seconds; -1 for none. */
 export interface TimeoutSettings {
-  /** The deadline of a task that asks for none. Setting `task-default-timeout-seconds`, default 900. */
+  /** The deadline of a task whose call has no `timeout_seconds`. Default 900. */
   readonly defaultTimeoutSeconds?: TimeoutSetting
-  /** The longest deadline. Setting `task-max-timeout-seconds`, default 1800. */
+  /** The longest deadline; longer ones are reduced to it. Default 1800. */
   readonly maxTimeoutSeconds?: TimeoutSetting
 }
 
-/** A deadline, and what the model is told if it is not the one that was asked for. */
+/** A deadline, and a note for the model if it is not the requested one. */
 export interface EffectiveTimeout {
   /** In seconds; -1 for none. */
   readonly seconds: number
@@ -32,9 +32,9 @@ export interface EffectiveTimeout {
 }
 
 /**
- * Checks the settings that stand, and gives the deadline of a task by what it asked for (seconds, -1 for none, undefined
- * for the default).
- * @throws InvalidSettingError, now for a setting that stands and at the call for one that is asked for
+ * Checks the settings, and returns a function from the requested deadline (in seconds, -1 for none, undefined for the default)
+ * to the effective one.
+ * @throws InvalidSettingError for a number out of its range; for a function's number when the returned function is called
  */
 export function timeoutPolicy(settings: TimeoutSettings): (asked: number | undefined) => EffectiveTimeout {
   const standard = reader('task-default-timeout-seconds', settings.defaultTimeoutSeconds)

@@ -1,14 +1,12 @@
-/** The tool task: runs a subagent, in place or in the background (seed 001). */
+/** The tool task: runs a subagent, and returns its result or leaves it running in the background. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
-import { checkMaxMessageChars, previewText } from '../async-tasks/bounded-text.js'
-import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { previewText } from '../async-tasks/bounded-text.js'
 import { preview } from '../preview.js'
-import { orAborted } from './abortable.js'
-import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
-import { buildInvocation, type ToolInvocation } from './invocation.js'
+import { BaseDeclarativeTool } from './declarative-tool.js'
 import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
+import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
@@ -21,59 +19,53 @@ export const taskSchema = lazily(() =>
       .max(256)
       .refine(notBlank, 'the name of a subagent')
       .describe('The name of the subagent to run.'),
-    goal_prompt: z.string().refine(notBlank, 'a goal, in words').describe('What the subagent is to achieve.'),
-    behaviour_prompts: z.array(z.string()).optional().describe('How it is to go about it: further instructions.'),
-    tool_whitelist: z.array(z.string()).optional().describe('The only tools it may use. Default: all it has.'),
+    goal_prompt: z.string().refine(notBlank, 'a goal, in words').describe('What the subagent should achieve.'),
+    behaviour_prompts: z.array(z.string()).optional().describe('Further instructions on how to do it.'),
+    tool_whitelist: z.array(z.string()).optional().describe('The only tools it may use. Default: all of its tools.'),
     expected_outputs: z
       .record(z.string(), z.string())
       .optional()
-      .describe('The variables it is to emit: a description of each, by name.'),
+      .describe('The variables it should emit: a description of each, by name.'),
     timeout_seconds: timeoutSecondsSchema(),
-    context: z.record(z.string(), z.unknown()).optional().describe('Anything else it needs to know, by name.'),
+    context: z.record(z.string(), z.unknown()).optional().describe('Further data for the subagent, by name.'),
     async: z
       .boolean()
       .optional()
-      .describe('true: run in the background; you are told when it ends. false (default): wait for its result.'),
+      .describe('true: run in the background; you are notified when it ends. false (default): wait for its result.'),
   }),
 )
 
 /**
- * What the model sends.
+ * The parameters of task.
  * @useDeclaredType
  */
 export type TaskParams = z.input<ReturnType<typeof taskSchema>>
 
 /** Options of `createTaskTool`. */
-export interface TaskToolOptions extends TimeoutSettings {
-  /** The manager at the time of each call. */
-  readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** Finds subagents by name. */
+export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings {
+  /** Finds a subagent by its name. */
   readonly resolveSubagent: ResolveSubagent
-  /** The names to show when a subagent is unknown. */
+  /** Returns the known names, which the error for an unknown subagent lists. */
   readonly listSubagents?: () => readonly string[]
-  /** Who is told of the ends of background tasks. Default `main`. */
+  /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
-  /** The most a result says, in characters. Default 20000. */
-  readonly maxMessageChars?: number
-  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
-  readonly followUps?: FollowUps
 }
 
 const NAME = 'task'
 
 /**
- * Makes the tool.
+ * Creates the tool `task`.
  * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
  */
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
   const timeoutOf = timeoutPolicy(options)
-  const maxChars = checkMaxMessageChars(options.maxMessageChars)
+  const shared = readToolOptions(options)
   const { owner } = options
   return defineTool({
     name: NAME,
     description:
       'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
-      'subagent runs in the background: check_async_tasks shows how it is doing, and its result comes by itself.',
+      'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.',
     inputSchema: taskSchema(),
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
@@ -89,13 +81,14 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         },
         timeout,
-        followUps: options.followUps ?? CHECK_FOLLOW_UPS,
-        maxChars,
         signal,
-        findRunner: () => orAborted(bindSubagent(options.resolveSubagent, params), signal),
-        unknownSubagent: () => unknownSubagent(options, params),
+        ...shared,
       }
-      return isAsync ? runInBackground(call) : runInPlace(call)
+      const findRunner = async () =>
+        (await bindSubagent(options.resolveSubagent, params, signal)) ?? unknownSubagent(options, params)
+      return isAsync
+        ? runInBackground(call, findRunner)
+        : findRunner().then((runner) => (typeof runner === 'function' ? runInPlace(call, runner) : runner))
     },
   })
 }
@@ -107,31 +100,16 @@ function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentPa
   return errorResult('parameter_validation', message)
 }
 
-/** The tool in the shape of the seeds' classes. */
-export class TaskTool {
-  /** The name under which it is registered (seed 001). */
+/** The tool `task` as a class. */
+export class TaskTool extends BaseDeclarativeTool<ReturnType<typeof taskSchema>> {
+  /** The name under which the tool is registered. */
   static readonly Name = NAME
-  /** The name under which it is registered. */
-  readonly name = NAME
-  /** For the person who watches. */
-  readonly displayName = 'Task'
-  /** It starts work. */
-  readonly kind = 'execute'
-  /** The neutral tool inside. */
-  readonly tool: Tool<ReturnType<typeof taskSchema>>
+  override readonly name = NAME
+  override readonly displayName = 'Task'
+  override readonly kind = 'execute'
 
-  /** @throws InvalidSettingError as `createTaskTool` does */
+  /** @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range */
   constructor(deps: TaskToolOptions) {
-    this.tool = createTaskTool(deps)
-  }
-
-  /** What the model is told of it. */
-  get description(): string {
-    return this.tool.description
-  }
-
-  /** Binds the tool to the parameters of one call; they are checked when it is executed. */
-  build(params: TaskParams): ToolInvocation<TaskParams> {
-    return buildInvocation(this.tool, params)
+    super(createTaskTool(deps))
   }
 }

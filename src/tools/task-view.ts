@@ -1,23 +1,23 @@
-/** What the query tools share: whose tasks they show, how much of them, and what they say when an id fits no task. */
+/** What the tools that read tasks share: which tasks they show, how much text, and the results for an id that matches no task. */
 import type { AsyncTaskInfo, AsyncTaskStatus } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
-import type { FollowUps } from './follow-ups.js'
+import type { FollowUps } from './task-tool-options.js'
 import { errorResult, type ToolResult } from './tool.js'
 
-/** The registry as one call sees it. */
+/** What one call can see of the registry. */
 export interface TaskView {
   readonly manager: AsyncTaskManager
-  /** Whose tasks are there; everyone's when undefined. */
+  /** The owner whose tasks are visible; undefined for every owner's. */
   readonly owner: string | undefined
-  /** The most a text says about one task, and a list in all, in characters. */
+  /** The maximum length of a text about one task, and of a whole list, in characters. */
   readonly maxChars: number
   readonly followUps: FollowUps
 }
 
-/** The icons of seed 002. */
+/** The status in lists and details. */
 export const LIST_ICONS = {
   running: '',
   completed: '[OK]',
@@ -30,7 +30,7 @@ export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
   return formatDuration(task.launchedAt, task.completedAt ?? view.manager.registry.clock.now())
 }
 
-/** The task an id or a prefix stands for, or the result that says why there is none (seed 002). */
+/** The task that an id or a prefix of one names, or the result to return when there is no such task or several. */
 export function findTask(view: TaskView, taskId: string): { task: AsyncTaskInfo } | { refusal: ToolResult } {
   const found = lookUpTask(view.manager, taskId, view.owner)
   if (found.type === 'found') return { task: found.task }
@@ -51,7 +51,7 @@ export function findTask(view: TaskView, taskId: string): { task: AsyncTaskInfo 
   }
 }
 
-/** The tasks that a prefix could mean, one a line. */
+/** The tasks that a prefix matches, one per line. */
 export function candidateLines(view: TaskView, candidates: readonly AsyncTaskInfo[]): string {
   const shortOf = shortTaskIds(view.manager)
   return boundLines(

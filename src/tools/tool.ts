@@ -1,75 +1,78 @@
 /**
- * The neutral tool: what a model can call, bound to no agent SDK. A call never throws: input that does not fit and
- * exceptions inside become results with an `error`.
+ * The neutral tool: a tool for a model that depends on no agent SDK. A call never rejects: invalid input and exceptions become
+ * results with an `error`.
  */
 import type { z } from 'zod'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 
-/** Why a call did not do what it was asked to. */
+/** Why a call failed. */
 export interface ToolError {
-  /** In words. */
+  /** The reason, in words. */
   readonly message: string
   /**
-   * `parameter_validation` (the seeds' literal), `execution_failed`, `limit_reached`, `aborted` (the call was) or
-   * `cancelled` (the task was); other tools may have others.
+   * `parameter_validation`, `execution_failed`, `limit_reached`, `aborted` (the call was) or `cancelled` (the task was). Your own
+   * tools may use other types.
    */
   readonly type: string
 }
 
-/** What a call gives back (seed 002). */
+/** The result of a call. */
 export interface ToolResult {
-  /** For the model. */
+  /** The text for the model. */
   readonly llmContent: string
-  /** For the person who watches; Markdown. */
+  /** The text for a person, in Markdown. */
   readonly returnDisplay: string
-  /** For the host's own use. */
+  /** Data for the host. */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** Present when the call failed. */
   readonly error?: ToolError
 }
 
-/** The circumstances of one call. */
+/** The context of one call. */
 export interface ToolContext {
-  /** Aborts the call: what it waits for, and a task that it runs in place. */
+  /** Aborts the call: it stops waiting, and a task that it runs in place is cancelled. */
   readonly signal?: AbortSignal | undefined
-  /** The host's name for the call. */
+  /** The id that the host or its SDK gave the call. */
   readonly toolCallId?: string | undefined
 }
 
-/** A tool that any agent SDK can be given. */
-export interface Tool<Schema extends z.ZodObject = z.ZodObject> {
-  /** What the model calls it. */
+/** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */
+export type ToolInput<Schema extends z.ZodObject> = z.ZodObject extends Schema ? unknown : z.input<Schema>
+
+/** A tool for any agent SDK. */
+export interface Tool<Schema extends z.ZodObject = z.ZodObject, Input = ToolInput<Schema>> {
+  /** The name under which the model calls it. */
   readonly name: string
-  /** What the model is told of it. */
+  /** The description that the model reads. */
   readonly description: string
-  /** What a call takes; zod turns it into JSON Schema. */
+  /** The schema of its input; `z.toJSONSchema` converts it. */
   readonly inputSchema: Schema
   /** What a call with this input would do, in a few words. Never throws. */
-  describe(input: unknown): string
+  describe(input: Input): string
   /**
-   * Checks the input and does the work. Never rejects.
-   * @param input what the model sent; nothing at all counts as no parameters
+   * Checks the input and runs the tool. Never rejects.
+   * @param input the parameters; `undefined` and `null` count as `{}`
    */
-  execute(input: unknown, context?: ToolContext): Promise<ToolResult>
+  execute(input: Input, context?: ToolContext): Promise<ToolResult>
 }
 
-/** What a tool is made of; the schema gives `run` its types. */
+/** The input of `defineTool`; `run` gets its types from the schema. */
 export interface ToolDefinition<Schema extends z.ZodObject> {
-  /** What the model calls it. */
+  /** The name under which the model calls it. */
   readonly name: string
-  /** What the model is told of it. */
+  /** The description that the model reads. */
   readonly description: string
-  /** Its checks are synchronous, so that a call takes effect when it is made. */
+  /** The schema of the input. Its checks must be synchronous: a call takes effect when it is made. */
   readonly inputSchema: Schema
   /** What a call would do, in a few words. Default: the name. */
   readonly describe?: (input: z.output<Schema>) => string
-  /** Does the work. What it throws becomes a result with an `error`. */
+  /** Runs the tool. An exception becomes a result with an `error`. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => ToolResult | Promise<ToolResult>
 }
 
-/** Makes a tool that checks its input by its own schema and turns exceptions into results. */
+/** Creates a tool that checks its input with its schema and turns exceptions into results. */
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool<Schema> {
   const { name, description, inputSchema, describe, run } = definition
   return {
@@ -104,12 +107,12 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   }
 }
 
-/** A result that says what went wrong, to the model and to the person. */
+/** The result of a failed call. Both texts are the message unless `more` has others. */
 export function errorResult(type: string, message: string, more: Partial<Omit<ToolResult, 'error'>> = {}): ToolResult {
   return { llmContent: message, returnDisplay: message, ...more, error: { message, type } }
 }
 
-/** The result of a call whose parameters do not fit: which field, what came, what was expected. */
+/** The result of a call with invalid parameters: which field, what it got and what was expected. */
 export function validationError(tool: string, field: string, received: unknown, expected: string): ToolResult {
   const message = `${field}: got ${preview(received)}, expected ${expected}.`
   return errorResult('parameter_validation', message, {

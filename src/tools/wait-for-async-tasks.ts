@@ -1,23 +1,22 @@
-/** The tool wait_for_async_tasks: blocks until tasks have ended, and returns what they returned. */
+/** The tool wait_for_async_tasks: waits until tasks have ended, and returns their results. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { boundLines, checkMaxMessageChars } from '../async-tasks/bounded-text.js'
-import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { boundLines } from '../async-tasks/bounded-text.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { InvalidSettingError } from '../errors.js'
-import { CHECK_FOLLOW_UPS, type FollowUps } from './follow-ups.js'
-import { buildInvocation, type ToolInvocation } from './invocation.js'
+import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
+import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { ambiguityText, candidateLines, durationOf, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
-/** How long a wait lasts that does not say, in seconds. */
+/** The default maximum of a wait, in seconds. */
 const DEFAULT_WAIT_SECONDS = 60
 
-/** The longest wait, in seconds: a model that waits hears nothing else. */
+/** The longest wait a call may ask for, in seconds: a model that waits receives nothing else. */
 const MAX_WAIT_SECONDS = 600
 
 export const waitForAsyncTasksSchema = lazily(() =>
@@ -25,50 +24,46 @@ export const waitForAsyncTasksSchema = lazily(() =>
     task_ids: z
       .array(z.string())
       .optional()
-      .describe('Task IDs or unique prefixes. Default: every task that runs or whose result is still to be told.'),
+      .describe(
+        'Task IDs or unique prefixes. Default: every task that is running or whose result was not delivered yet.',
+      ),
     mode: z
       .enum(['any', 'all'])
       .optional()
-      .describe('all (default): until the last of them has ended. any: until the first has.'),
+      .describe('all (default): wait until all of them have ended. any: wait until one has ended.'),
     timeout_seconds: z
       .number()
       .min(0)
       .optional()
-      .describe(`The longest wait, in seconds. Default ${DEFAULT_WAIT_SECONDS}.`),
+      .describe(`The maximum wait, in seconds. Default ${DEFAULT_WAIT_SECONDS}.`),
   }),
 )
 
 /**
- * What the model sends.
+ * The parameters of wait_for_async_tasks.
  * @useDeclaredType
  */
 export type WaitForAsyncTasksParams = z.input<ReturnType<typeof waitForAsyncTasksSchema>>
 
 /** Options of `createWaitForAsyncTasksTool`. */
-export interface WaitForAsyncTasksOptions {
-  /** The manager at the time of each call. */
-  readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** Restricts the tool to this owner's tasks. Default: everyone's. */
+export interface WaitForAsyncTasksOptions extends AsyncTaskToolOptions {
+  /** Restricts the tool to the tasks of this owner. Default: the tasks of every owner. */
   readonly owner?: string
-  /** The most a result says about one task, in characters. Default 20000. */
-  readonly maxMessageChars?: number
   /** The longest wait a call may ask for, in seconds. Default 600. */
   readonly maxWaitSeconds?: number
-  /** What results tell the model to call next. Default: check_async_tasks, with an action. */
-  readonly followUps?: FollowUps
 }
 
 const NAME = 'wait_for_async_tasks'
 
 /**
- * Makes the tool. What a call returns counts as told; an aborted call gives it back.
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` not a number > 0
+ * Creates the tool `wait_for_async_tasks`. The results that a call returns are delivered; an aborted call leaves them owed.
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
  */
 export function createWaitForAsyncTasksTool(
   options: WaitForAsyncTasksOptions,
 ): Tool<ReturnType<typeof waitForAsyncTasksSchema>> {
-  const { getAsyncTaskManager, owner, maxWaitSeconds = MAX_WAIT_SECONDS, followUps = CHECK_FOLLOW_UPS } = options
-  const maxChars = checkMaxMessageChars(options.maxMessageChars)
+  const { getAsyncTaskManager, owner, maxWaitSeconds = MAX_WAIT_SECONDS } = options
+  const shared = readToolOptions(options)
   if (!Number.isFinite(maxWaitSeconds) || maxWaitSeconds <= 0) {
     throw new InvalidSettingError('maxWaitSeconds', maxWaitSeconds, 'a number of seconds > 0')
   }
@@ -76,14 +71,14 @@ export function createWaitForAsyncTasksTool(
     name: NAME,
     description:
       'Wait until background async tasks have ended, and get their results. Without task_ids it waits for every running ' +
-      'task. Use it when nothing else is left to do: results also come by themselves.',
+      'task. Use it when you have nothing else to do: results are also delivered automatically.',
     inputSchema: waitForAsyncTasksSchema(),
     describe: ({ task_ids = [], mode = 'all' }) => {
       const which = task_ids.length === 0 ? 'async tasks' : `async tasks ${task_ids.map((id) => `'${id}'`).join(', ')}`
       return `Wait for ${mode} of the ${which}`
     },
     run: (input, { signal }) => {
-      const view = { manager: getAsyncTaskManager(), owner, maxChars, followUps }
+      const view = { manager: getAsyncTaskManager(), owner, ...shared }
       return wait(view, input, { maxWaitSeconds, signal })
     },
   })
@@ -122,7 +117,10 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     ended = await view.manager.waitFor(ids, options)
   } catch (error) {
     if (limits.signal?.aborted !== true) throw error
-    return errorResult('aborted', 'The wait was aborted. The tasks go on, and what ended is still to be told.')
+    return errorResult(
+      'aborted',
+      'The wait was aborted. The tasks continue, and results that were not returned are delivered later.',
+    )
   }
   const { settled, pending } = ended
   const cut = seconds < asked ? [`timeout_seconds was cut to the limit of ${seconds} (asked: ${asked}).`] : []
@@ -147,7 +145,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   }
 }
 
-/** The ids that were meant, and a sentence for each that fits no task or several. */
+/** The ids of the named tasks, and a message for each name that matches no task or several. */
 function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: string[]; problems: string[] } {
   const ids = new Set<string>()
   const problems: string[] = []
@@ -160,7 +158,7 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
   return { ids: [...ids], problems }
 }
 
-/** What runs, and what has ended and is owed: a task that ended a moment ago is still worth waiting for. */
+/** The running tasks, and those that have ended and are owed: a call may wait for a task that has just ended. */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
   return [...manager.getPendingNotifications(owner), ...manager.getRunningTasks(owner)].map((task) => task.id)
 }
@@ -171,35 +169,24 @@ function pendingText(view: TaskView, pending: readonly AsyncTaskInfo[]): string[
   const lines = pending.map((task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(view, task)})`)
   return [
     `${pending.length} async task(s) still running:\n${boundLines(lines, view.maxChars)}`,
-    `Wait again with ${NAME}, look at one with check_async_tasks, or go on with other work.`,
+    `Wait again with ${NAME}, look at one with check_async_tasks, or continue with other work.`,
   ]
 }
 
-/** The tool in the shape of the seeds' classes. */
-export class WaitForAsyncTasksTool {
-  /** The name under which it is registered. */
+/** The tool `wait_for_async_tasks` as a class. */
+export class WaitForAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof waitForAsyncTasksSchema>> {
+  /** The name under which the tool is registered. */
   static readonly Name = NAME
-  /** The name under which it is registered. */
-  readonly name = NAME
-  /** For the person who watches. */
-  readonly displayName = 'Wait For Async Tasks'
-  /** It only waits. */
-  readonly kind = 'think'
-  /** The neutral tool inside. */
-  readonly tool: Tool<ReturnType<typeof waitForAsyncTasksSchema>>
+  override readonly name = NAME
+  override readonly displayName = 'Wait For Async Tasks'
+  override readonly kind = 'think'
 
-  /** @throws InvalidSettingError as `createWaitForAsyncTasksTool` does */
+  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0 */
   constructor(deps: WaitForAsyncTasksOptions) {
-    this.tool = createWaitForAsyncTasksTool(deps)
+    super(createWaitForAsyncTasksTool(deps))
   }
 
-  /** What the model is told of it. */
-  get description(): string {
-    return this.tool.description
-  }
-
-  /** Binds the tool to the parameters of one call; they are checked when it is executed. */
-  build(params: WaitForAsyncTasksParams = {}): ToolInvocation<WaitForAsyncTasksParams> {
-    return buildInvocation(this.tool, params)
+  override build(params: WaitForAsyncTasksParams = {}): ToolInvocation<WaitForAsyncTasksParams> {
+    return super.build(params)
   }
 }

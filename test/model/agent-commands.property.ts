@@ -100,7 +100,7 @@ function follow({ log, action }: LaneStep, model: AgentModel, host: AgentHost): 
     assert.deepEqual([record?.status, record?.delivery], [status, end === undefined ? 'none' : 'owed'], after)
     assert.equal(record?.owner, 'the agent', after)
     if (status === 'failed') assert.ok(record.error?.includes(error), `${after}: ${record.error ?? ''}`)
-    if (end === 'cancelled') assert.match(record.error ?? '', /cancelled by someone else/, after)
+    if (end === 'cancelled') assert.match(record.error ?? '', /cancelled elsewhere/, after)
   }
 }
 

@@ -165,7 +165,9 @@ export async function theHostIsTyped(): Promise<void> {
     },
   })
   expectTypeOf(host.getAsyncTaskManager()).toEqualTypeOf<AsyncTaskManager>()
-  expectTypeOf(await host.tools.task.execute({})).toEqualTypeOf<ToolResult>()
+  expectTypeOf(
+    await host.tools.task.execute({ subagent_name: 'helper', goal_prompt: 'help' }),
+  ).toEqualTypeOf<ToolResult>()
   // @ts-expect-error no such tool
   expectTypeOf(host.tools.tasks)
   // @ts-expect-error a busy source answers with a boolean

@@ -1,7 +1,8 @@
 /** The types of `agent-tasks/tools`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
-import type { AsyncTaskManager } from 'agent-tasks'
+import { createAgentTasks, type AsyncTaskManager } from 'agent-tasks'
+import type { TaskManager } from 'agent-tasks/server'
 import {
   createCheckAsyncTasksTool,
   createTaskTool,
@@ -13,6 +14,7 @@ import {
   type TimeoutSettings,
   type Tool,
   type ToolContext,
+  type ToolInput,
   type ToolResult,
   type WaitForAsyncTasksParams,
 } from 'agent-tasks/tools'
@@ -39,7 +41,41 @@ export function aToolKnowsItsInputFromItsSchema(): void {
   })
   expectTypeOf(tool).toEqualTypeOf<Tool<typeof inputSchema>>()
   expectTypeOf(tool).toExtend<Tool>()
-  expectTypeOf(tool.execute({})).toEqualTypeOf<Promise<ToolResult>>()
+  expectTypeOf(tool.execute({ city: 'Berlin' })).toEqualTypeOf<Promise<ToolResult>>()
+  // @ts-expect-error a city is required
+  void tool.execute({})
+  // @ts-expect-error the days are a number
+  tool.describe({ city: 'Berlin', days: '3' })
+}
+
+export function theInputsOfTheToolsAreTyped(): void {
+  const { tools } = createAgentTasks()
+  expectTypeOf<Parameters<typeof tools.task.execute>[0]>().toEqualTypeOf<TaskParams>()
+  expectTypeOf<Parameters<typeof tools.check_async_tasks.execute>[0]>().toEqualTypeOf<CheckAsyncTasksParams>()
+  expectTypeOf<Parameters<typeof tools.wait_for_async_tasks.execute>[0]>().toEqualTypeOf<WaitForAsyncTasksParams>()
+  void tools.task.execute({ subagent_name: 'x', goal_prompt: 'y', async: true })
+  // @ts-expect-error a task has a goal
+  void tools.task.execute({ subagent_name: 'x' })
+  // @ts-expect-error no such action
+  void tools.check_async_tasks.execute({ action: 'stop' })
+  // @ts-expect-error no such parameter
+  void tools.wait_for_async_tasks.execute({ seconds: 3 })
+  // @ts-expect-error without a task manager there is no such tool
+  expectTypeOf(tools.submit_commands)
+}
+
+export function aToolOfUnknownSchemaTakesAnything(sent: unknown): void {
+  const tools: Record<string, Tool> = { ...createAgentTasks().tools }
+  void tools['task']?.execute(sent)
+  expectTypeOf<ToolInput<z.ZodObject>>().toBeUnknown()
+  expectTypeOf<ToolInput<z.ZodObject<{ city: z.ZodString }>>>().toEqualTypeOf<{ city: string }>()
+}
+
+export function aTaskManagerAddsATool(taskManager: TaskManager): void {
+  const { tools } = createAgentTasks({ taskManager })
+  void tools.submit_commands.execute({ task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] })
+  // @ts-expect-error commands have a tool
+  void tools.submit_commands.execute({ task_name: 'Add', commands: [{ args: {} }] })
 }
 
 export function misuseDoesNotCompile(): void {
@@ -79,7 +115,7 @@ export function theParametersAreThoseOfTheSchemas(): void {
   tool.build({ subagent_name: 'x', goal_prompt: 'y', background: true })
 }
 
-export function aLimitStandsOrIsAskedFor(): void {
+export function aLimitIsANumberOrAFunction(): void {
   expectTypeOf<TimeoutSettings['maxTimeoutSeconds']>().toEqualTypeOf<TimeoutSetting | undefined>()
   expectTypeOf<TimeoutSetting>().toEqualTypeOf<number | (() => number)>()
 }

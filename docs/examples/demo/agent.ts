@@ -1,13 +1,13 @@
 /**
- * The agent of the demo: a loop that is busy while it thinks and idle in between. Where a real host would call a model, it
- * waits; what a model would have read, it keeps.
+ * The agent of the demo: a loop that is busy during a turn and idle in between. Where a real host calls a model, it waits, and keeps
+ * the text that the model would have read.
  */
 import { setTimeout as think } from 'node:timers/promises'
 import type { TurnDelivery } from 'agent-tasks'
 import { BehaviorSubject } from 'rxjs'
 
 export interface AgentHooks {
-  /** What the agent does in a turn that brings these results; it rejects to refuse the message. */
+  /** Runs the agent's turn for these results; rejects to refuse the message. */
   readonly onResults: (text: string, taskIds: readonly string[]) => Promise<void>
   readonly onAccepted: (text: string) => void
 }
@@ -16,7 +16,7 @@ export interface Agent {
   readonly busy$: BehaviorSubject<boolean>
   /** A turn that the auto-trigger starts. */
   readonly triggerAgentTurn: (text: string, delivery: TurnDelivery) => Promise<void>
-  /** Something keeps the agent busy: the user talks, a confirmation is awaited. */
+  /** Keeps the agent busy: the user chats, or a confirmation is awaited. */
   readonly whileBusy: (turn: () => Promise<void>) => Promise<void>
 }
 

@@ -1,9 +1,9 @@
-/** Shows the tasks: a live table with a progress bar each on a terminal, lines when piped. */
+/** Shows the tasks: on a terminal as a live table with progress bars, otherwise as lines. */
 import type { AsyncTaskInfo, AsyncTaskManager } from 'agent-tasks'
 import logUpdate from 'log-update'
 
 export interface Display {
-  /** Says what the agent or its user does. */
+  /** Prints what the agent or its user does. */
   say(line: string): void
   close(): void
 }

@@ -1,6 +1,5 @@
 /**
- * The demo's own book-keeping. It counts what the agent accepted by reading the messages, and does not ask the library
- * what it believes to have told.
+ * The demo's own ledger. It counts the results in the messages that the agent accepted, without relying on the library's records.
  */
 import type { AsyncTaskManager, TerminalStatus } from 'agent-tasks'
 import type { DeliveryVerdict } from 'agent-tasks/testing/ledger'
@@ -18,13 +17,13 @@ export interface LedgerSummary {
   readonly completed: number
   readonly failed: number
   readonly cancelled: number
-  /** Still to be told by the library's own account. */
+  /** Owed, according to the library. */
   readonly owed: number
-  /** Told, by the library's own account. */
+  /** Delivered, according to the library. */
   readonly delivered: number
-  /** Ended with a result that the agent never got. */
+  /** Results that the agent never received. */
   readonly lost: number
-  /** Results that the agent got more than once. */
+  /** Results that the agent received more than once. */
   readonly duplicated: number
 }
 
@@ -59,7 +58,7 @@ export function keepLedger(manager: AsyncTaskManager): Ledger {
   }
 }
 
-/** What the recorder of the package found, in a line; each problem in one of its own. */
+/** The verdict of the package's recorder in one line, and one line per problem. */
 export function describeVerdict({ isClean, counts, ...verdict }: DeliveryVerdict): string {
   const { tasks, owed, delivered } = counts
   if (isClean) {

@@ -1,4 +1,4 @@
-/** The subagents of the demo: real programs, found wherever Node, npm and git are. */
+/** The subagents of the demo: real programs that need only Node, npm and git. */
 import { fileURLToPath } from 'node:url'
 import {
   processRunner,
@@ -8,7 +8,7 @@ import {
   type TaskProgress,
 } from 'agent-tasks'
 
-/** How long a program may take to stop after it was asked to, in ms. */
+/** How long a program may take to stop after SIGTERM, in ms. */
 const GRACE_MS = 800
 
 const program = (name: string): string => fileURLToPath(new URL(`./programs/${name}.mjs`, import.meta.url))
@@ -19,7 +19,7 @@ function readProgress(line: string): TaskProgress | undefined {
   return match === null ? undefined : { progress: Number(match[1]), total: Number(match[2]) }
 }
 
-/** The last line says what came out; the others are progress. */
+/** The last line is the result; the others are progress. */
 const lastLine = (stdout: string): OutputObject => ({ final_message: stdout.trimEnd().split('\n').at(-1) ?? '' })
 
 function node(name: string, ...args: string[]): Runner {
@@ -33,7 +33,7 @@ function node(name: string, ...args: string[]): Runner {
   return processRunner(options)
 }
 
-/** Every subagent by its name. `{goal}` is what the agent asked for. */
+/** The subagents by name. `{goal}` is the goal that the agent wrote. */
 export const subagents: Readonly<Record<string, Runner>> = {
   historian: processRunner({
     command: 'git',

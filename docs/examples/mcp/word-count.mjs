@@ -1,4 +1,4 @@
-/** A subagent that needs no agent CLI and no account: it counts the words of the files that its goal names, one a line. */
+/** A subagent without an agent CLI or an account: it counts the words of the files in its goal, which has one per line. */
 import { readFile } from 'node:fs/promises'
 import process from 'node:process'
 
@@ -10,7 +10,7 @@ for (const file of goal
   .filter(Boolean)) {
   const words = (await readFile(file, 'utf8')).split(/\s+/).filter(Boolean)
   counts[file] = words.length
-  // What it prints meanwhile can be read while it runs.
+  // The output can be read while it runs.
   console.log(`${file}: ${words.length} words`)
 }
 // The last line is its result: "output": "json-last-line".

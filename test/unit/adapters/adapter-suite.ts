@@ -210,7 +210,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       const { wait_for_async_tasks: wait } = tools
       const noted = {
         ...wait,
-        execute: (input: unknown, context?: ToolContext) => {
+        execute: (input: Parameters<typeof wait.execute>[0], context?: ToolContext) => {
           const result = wait.execute(input, context)
           called.resolve(undefined)
           return result

@@ -1,11 +1,11 @@
-/** The auto-trigger's promises, one example each; `test/race` lets them race. */
+/** The guarantees of the auto-trigger, one example each; `test/race` runs them in many orders. */
 import { BehaviorSubject, Observable } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { setUpTrigger } from './trigger-host.js'
 
 describe('a delivery', () => {
-  it('A5: brings what was owed before the subscription, and acknowledges it when the turn resolves', async () => {
+  it('A5: carries what was owed before the subscription, and acknowledges it when the turn resolves', async () => {
     const { clock, complete, createTrigger, turns, deliveryOf, manager } = setUpTrigger()
     complete('a')
     createTrigger().subscribe()
@@ -92,7 +92,7 @@ describe('a delivery', () => {
     expect(turns).toMatchObject([{ at: 1_550, taskIds: ['a', 'b', 'c', 'd'] }])
   })
 
-  it('A6: what concerns another owner, or is told of meanwhile, makes nobody wait longer', async () => {
+  it('A6: ends of other owners, and results that are delivered meanwhile, do not extend the wait', async () => {
     const { clock, complete, createTrigger, turns, manager } = setUpTrigger({ coalesceMs: 100 })
     createTrigger().subscribe()
     await clock.advance(100)
@@ -105,7 +105,7 @@ describe('a delivery', () => {
     expect(turns).toMatchObject([{ taskIds: ['a'] }])
   })
 
-  it('A6: a longer coalesceMs than the longest wait by default is kept to', async () => {
+  it('A6: a coalesceMs above the default maxWaitMs extends it', async () => {
     const { clock, complete, createTrigger, turns } = setUpTrigger({ coalesceMs: 9_000 })
     complete('a')
     createTrigger().subscribe()
@@ -126,7 +126,7 @@ describe('a delivery', () => {
     expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['b'] }])
   })
 
-  it('A6: backs off up to the most, joins new ends to the retry, and starts over after a success', async () => {
+  it('A6: backs off up to the maximum, adds new ends to the retry, and starts over after a success', async () => {
     const { clock, complete, createTrigger, turns } = setUpTrigger({ retry: { initialMs: 100, maxMs: 300 } })
     complete('a')
     createTrigger().subscribe()
@@ -168,7 +168,7 @@ describe('a delivery', () => {
     expect(turns).toHaveLength(2)
   })
 
-  it('is tried again when its reminder cannot be had', async () => {
+  it('is retried when its reminder throws', async () => {
     const { clock, complete, createTrigger, turns, onError } = setUpTrigger({
       reminders: (reminders) => {
         const leaseReminder = vi.fn(reminders.leaseReminder.bind(reminders))
@@ -187,7 +187,7 @@ describe('a delivery', () => {
     expect(turns).toHaveLength(1)
   })
 
-  it('is tried again, but not at once, when its reminder has nothing to say', async () => {
+  it('is retried, but not at once, when its reminder is undefined', async () => {
     const leaseReminder = vi.fn(() => undefined)
     const { clock, complete, createTrigger, onError } = setUpTrigger({ reminders: () => ({ leaseReminder }) })
     complete('a')
@@ -226,7 +226,7 @@ describe('a delivery that takes too long', () => {
     return host
   }
 
-  it('A5: is given up: its signal aborts, its tasks are owed again, onError is told', async () => {
+  it('A5: is given up: its signal aborts, its tasks are owed again, onError is called', async () => {
     const { turns, deliveryOf, onError } = await setUpExpired()
     expect(turns[0]!.signal.reason).toMatchObject({ name: 'TimeoutError' })
     expect(deliveryOf('a')).toBe('owed')
@@ -236,7 +236,7 @@ describe('a delivery that takes too long', () => {
     )
   })
 
-  it('A5: that is accepted late is acknowledged, and not tried again', async () => {
+  it('A5: that is accepted late is acknowledged, and not retried', async () => {
     const { clock, turns, deliveryOf } = await setUpExpired()
     turns[0]!.accept()
     await clock.advance(60_000)
@@ -254,7 +254,7 @@ describe('a delivery that takes too long', () => {
     expect(onError).toHaveBeenCalledTimes(1)
   })
 
-  it('A5: that is accepted while it is tried again needs no other acceptance', async () => {
+  it('A5: that is accepted during its retry needs no other acceptance', async () => {
     const { clock, turns, deliveryOf } = await setUpExpired()
     await clock.advance(1_000)
     turns[0]!.accept()
@@ -277,7 +277,7 @@ describe('a delivery that takes too long', () => {
     await host.clock.advance(3_000)
     expect(onError).toHaveBeenCalledTimes(1)
     expect(host.manager.getTask('b')?.status).toBe('running')
-    // XState warns of actors that are made inside an action.
+    // XState warns about actors that are created inside an action.
     expect(warn).not.toHaveBeenCalled()
     warn.mockRestore()
   })
@@ -303,7 +303,7 @@ describe('a delivery that takes too long', () => {
 })
 
 describe('a busy agent', () => {
-  it('A6: whose host has only a function is asked every pollMs, and only while something is owed', async () => {
+  it('A6: with a function is polled every pollMs, and only while something is owed', async () => {
     const isAgentBusy = vi.fn(() => true)
     const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy, pollMs: 200 })
     createTrigger().subscribe()
@@ -319,7 +319,7 @@ describe('a busy agent', () => {
     expect(turns).toMatchObject([{ taskIds: ['a', 'b'] }])
   })
 
-  it('A6: is brought what it is owed at once when its host says that it is idle', async () => {
+  it('A6: receives what it is owed at once when notifyIdle is called', async () => {
     const isAgentBusy = vi.fn(() => true)
     const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy })
     const trigger = createTrigger()
@@ -332,7 +332,7 @@ describe('a busy agent', () => {
     expect(turns).toHaveLength(1)
   })
 
-  it('A6: whose host is an Observable is not polled, and is brought what it is owed when it becomes idle', async () => {
+  it('A6: with an Observable is not polled, and receives what it is owed when it becomes idle', async () => {
     const busy$ = new BehaviorSubject(true)
     const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy: busy$ })
     createTrigger().subscribe()
@@ -345,7 +345,7 @@ describe('a busy agent', () => {
     expect(turns).toMatchObject([{ taskIds: ['a'] }])
   })
 
-  it('A6: is not brought more because its function throws, and that is reported', async () => {
+  it('A6: counts as busy when its function throws, and the error is reported', async () => {
     const isAgentBusy = vi.fn((): boolean => {
       throw new Error('cannot tell')
     })
@@ -378,7 +378,7 @@ describe('several triggers', () => {
     expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['a', 'b'] }])
   })
 
-  it('A6: of different owners do not wait for each other, and bring each their own', async () => {
+  it('A6: of different owners do not wait for each other, and deliver only to their own', async () => {
     const { clock, complete, createTrigger, turns } = setUpTrigger()
     createTrigger().subscribe()
     createTrigger({ owner: 'sub' }).subscribe()
@@ -389,7 +389,7 @@ describe('several triggers', () => {
     expect(turns).toHaveLength(2)
   })
 
-  it('A6: the heir is brought what another owner was owed', async () => {
+  it('A6: the heir receives what another owner was owed', async () => {
     const { clock, complete, createTrigger, turns, manager } = setUpTrigger()
     complete('b', 'sub')
     createTrigger().subscribe()
@@ -402,7 +402,7 @@ describe('several triggers', () => {
 })
 
 describe('a subscription', () => {
-  it('A9: that ended calls nobody any more, and ending it again does nothing', async () => {
+  it('A9: that has ended calls no callback, and ending it again does nothing', async () => {
     const isAgentBusy = vi.fn(() => true)
     const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy })
     const trigger = createTrigger()
@@ -424,7 +424,7 @@ describe('a subscription', () => {
     expect(turns).toMatchObject([{ taskIds: ['a'] }])
   })
 
-  it('A9: that ended lets a delivery in flight be acknowledged, and reports nothing', async () => {
+  it('A9: that has ended lets a delivery in flight be acknowledged, and reports nothing', async () => {
     const { clock, complete, createTrigger, turns, deliveryOf, onError } = setUpTrigger()
     complete('a')
     const trigger = createTrigger()
@@ -446,7 +446,7 @@ describe('a subscription', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('A6: that is taken up again looks at what is owed, and goes on with the delivery in flight', async () => {
+  it('A6: that starts again delivers what is owed, and continues the delivery in flight', async () => {
     const { clock, complete, createTrigger, turns } = setUpTrigger()
     complete('a')
     const trigger = createTrigger()
@@ -465,7 +465,7 @@ describe('a subscription', () => {
     expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['b'] }])
   })
 
-  it('A6: that is taken up again while a delivery is in flight backs off when that is refused', async () => {
+  it('A6: that starts again during a delivery backs off when the delivery is refused', async () => {
     const { clock, complete, createTrigger, turns, onError } = setUpTrigger()
     complete('a')
     const trigger = createTrigger()
@@ -481,7 +481,7 @@ describe('a subscription', () => {
     expect(turns).toHaveLength(2)
   })
 
-  it('makes its owner one that is told: what it looks up itself is owed all the same', () => {
+  it('makes its owner a push subscriber: what it reads itself remains owed', () => {
     const { complete, createTrigger, deliveryOf, manager } = setUpTrigger()
     complete('a')
     complete('b')
@@ -493,7 +493,7 @@ describe('a subscription', () => {
     expect(deliveryOf('b')).toBe('delivered')
   })
 
-  it('A6: new callbacks replace the old ones, and what is owed is looked at again', async () => {
+  it('A6: new callbacks replace the old ones, and what is owed is checked again', async () => {
     const busy$ = new BehaviorSubject(true)
     const { clock, complete, createTrigger, turns, startTurn } = setUpTrigger({ isAgentBusy: busy$ })
     const trigger = createTrigger()
@@ -508,7 +508,7 @@ describe('a subscription', () => {
     expect(busy$.observed).toBe(false)
   })
 
-  it('A6: a function that replaces an Observable is asked until its agent is idle', async () => {
+  it('A6: a function that replaces an Observable is polled until its agent is idle', async () => {
     const isAgentBusy = vi.fn(() => true)
     const { clock, complete, createTrigger, turns, startTurn } = setUpTrigger({
       isAgentBusy: new BehaviorSubject(false),
@@ -547,7 +547,7 @@ describe('dispose', () => {
     expect(onError).not.toHaveBeenCalled()
   })
 
-  it('A9: ends a delivery in flight that nobody is subscribed to any more', async () => {
+  it('A9: ends a delivery in flight whose subscription has ended', async () => {
     const { clock, complete, createTrigger, turns, manager } = setUpTrigger({ deliveryTimeoutMs: 9_000 })
     complete('a')
     const unsubscribe = createTrigger().subscribe()
@@ -558,7 +558,7 @@ describe('dispose', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('A9: leaves a trigger that can be subscribed to and told things, to no effect', async () => {
+  it('A9: leaves a trigger whose methods have no effect', async () => {
     const isAgentBusy = vi.fn(() => false)
     const { clock, complete, createTrigger, turns, manager, startTurn } = setUpTrigger({ isAgentBusy })
     complete('a')
@@ -573,7 +573,7 @@ describe('dispose', () => {
     expect(isAgentBusy).not.toHaveBeenCalled()
   })
 
-  it('A9: who subscribes while everything is disposed is not listened to', async () => {
+  it('A9: a subscription that is made during disposal receives nothing', async () => {
     let listeners = 0
     const busy$ = new Observable<boolean>(() => {
       listeners += 1
@@ -612,7 +612,7 @@ describe('options', () => {
     expect(() => createTrigger(options)).toThrow(`a number of milliseconds >= ${least}`)
   })
 
-  it('may be at the least of their ranges', () => {
+  it('may be at the minimum of their ranges', () => {
     const { createTrigger } = setUpTrigger()
     expect(() =>
       createTrigger({

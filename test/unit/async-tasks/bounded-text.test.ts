@@ -1,4 +1,4 @@
-/** Texts stay within their size, say what is missing, and are never cut inside a character. */
+/** Texts stay within their limit, say how much was cut, and are never cut inside a character. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
 import {
@@ -15,11 +15,11 @@ import { checkProperty } from '../../support/property.js'
 const reading = { task_id: 'a', action: 'output' }
 
 describe('a bounded text', () => {
-  it('is left alone when it fits', () => {
+  it('is unchanged when it fits', () => {
     expect(boundText('12345', 5, reading)).toEqual({ text: '12345', isCut: false })
   })
 
-  it('says how much is missing and how to read on', () => {
+  it('says how much is missing and how to read the rest', () => {
     expect(boundText('ä2345', 3, reading)).toEqual({
       text: 'ä23\n[Cut after 3 of 5 characters. Read the rest with check_async_tasks {"task_id":"a","action":"output","cursor":4}]',
       isCut: true,
@@ -60,7 +60,7 @@ describe('a preview', () => {
 })
 
 describe('bounded lines', () => {
-  it('are all there when they fit', () => {
+  it('are complete when they fit', () => {
     expect(boundLines(['one', 'two'], 8)).toBe('one\ntwo')
   })
 
@@ -68,7 +68,7 @@ describe('bounded lines', () => {
     expect(boundLines(['one', 'two', 'three', 'four'], 8)).toBe('one\ntwo\n... and 2 more')
   })
 
-  it('show one line at least', () => {
+  it('show at least one line', () => {
     expect(boundLines(['a long line', 'two'], 3)).toBe('a long line\n... and 1 more')
   })
 })

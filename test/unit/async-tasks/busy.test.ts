@@ -1,4 +1,4 @@
-/** How a trigger knows that its agent is busy: from a function that it asks, or an Observable that says so. */
+/** Whether the agent is busy: from a function that is polled, or from an Observable. */
 import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'
@@ -13,7 +13,7 @@ function watch(source: BusySource) {
 }
 
 describe('a function', () => {
-  it('is asked every time, and has to be polled', () => {
+  it('is called every time, and must be polled', () => {
     const isAgentBusy = vi.fn(() => true)
     const { busy, onIdle } = watch(isAgentBusy)
     expect(isAgentBusy).not.toHaveBeenCalled()
@@ -45,7 +45,7 @@ describe('an Observable', () => {
     expect(onIdle).toHaveBeenCalledTimes(1)
   })
 
-  it('makes an idle edge when it becomes idle, not whenever it says so', () => {
+  it('emits when it becomes idle, and not for each false', () => {
     const busy$ = new BehaviorSubject(true)
     const { busy, onIdle } = watch(busy$)
     busy$.next(true)
@@ -94,7 +94,7 @@ describe('an Observable', () => {
     expect(report).toHaveBeenCalledTimes(1)
   })
 
-  it('is listened to only as long as its watch is, and means busy again when it is taken up', () => {
+  it('is subscribed to only while its watch is, and means busy again afterwards', () => {
     const busy$ = new Subject<boolean>()
     const { busy, subscription } = watch(busy$)
     busy$.next(false)
@@ -107,7 +107,7 @@ describe('an Observable', () => {
 })
 
 describe('a source that replaces another', () => {
-  it('means busy until its first value, which is an idle edge even if the other said the same last', () => {
+  it('means busy until its first value, which counts as a change even if it is the last value of the other', () => {
     const { busy, onIdle } = watch(new BehaviorSubject(false))
     expect(onIdle).toHaveBeenCalledTimes(1)
     const next$ = new Subject<boolean>()
@@ -117,7 +117,7 @@ describe('a source that replaces another', () => {
     expect(onIdle).toHaveBeenCalledTimes(2)
   })
 
-  it('is the only one that is listened to', () => {
+  it('is the only one that is subscribed to', () => {
     const old$ = new BehaviorSubject(true)
     const { busy, onIdle } = watch(old$)
     busy.source = NEVER
@@ -129,7 +129,7 @@ describe('a source that replaces another', () => {
     expect(busy.isBusy()).toBe(false)
   })
 
-  it('is listened to although the other has completed', () => {
+  it('is subscribed to although the other has completed', () => {
     const { busy } = watch(of(false))
     busy.source = new BehaviorSubject(true)
     expect(busy.isBusy()).toBe(true)

@@ -1,4 +1,4 @@
-/** Durations read as seed 002 writes them. */
+/** Durations have the format of seed 002. */
 import { expect, it } from 'vitest'
 import { formatDuration } from '../../../src/async-tasks/duration.js'
 
@@ -16,6 +16,6 @@ it.each([
   expect(formatDuration(5_000, 5_000 + ms)).toBe(text)
 })
 
-it('a clock that went back counts as no time at all', () => {
+it('a clock that went back gives 0s', () => {
   expect(formatDuration(5_000, 1_000)).toBe('0s')
 })

@@ -1,4 +1,4 @@
-/** A launch that its caller waits for in place is no background task: the limit is not for it. */
+/** A launch whose caller waits for it in place does not count against the limit. */
 import { describe, expect, it } from 'vitest'
 import { TaskLimitError } from '../../../src/errors.js'
 import { controlledRun, setUpHost, settle } from '../tools/tool-host.js'
@@ -18,7 +18,7 @@ describe('a launch in the foreground', () => {
     expect([first, second, background].map(({ run }) => run.mock.calls.length)).toEqual([1, 1, 1])
   })
 
-  it('A3: gives no slot back that it did not take', async () => {
+  it('A3: frees no slot that it did not take', async () => {
     const { manager } = setUpHost({ maxAsyncTasks: 1 })
     const [foreground, background] = [controlledRun(), controlledRun()]
     manager.launch(input, background.run)

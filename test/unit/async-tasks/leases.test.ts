@@ -1,4 +1,4 @@
-/** Leases: what a message carries is held for it alone until it was accepted or refused. */
+/** Leases: what a message carries is in no other message until it is accepted or refused. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -31,7 +31,7 @@ describe('a lease', () => {
     expect(pending()).toEqual(['c'])
   })
 
-  it('is none when nothing is owed', () => {
+  it('is undefined when nothing is owed', () => {
     const { manager } = setUp()
     expect(manager.lease()).toBeUndefined()
     manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'help' })
@@ -85,7 +85,7 @@ describe('a lease', () => {
     expect(deliveryOf('a')).toBe('delivered')
   })
 
-  it('A5: that is acknowledged after its release spares what another holds by then from being owed again', () => {
+  it('A5: that is acknowledged after its release keeps what another lease holds by then from being owed again', () => {
     const { manager, complete, deliveryOf } = setUp('a')
     const lease = manager.lease()
     lease?.release()
@@ -97,7 +97,7 @@ describe('a lease', () => {
     expect([deliveryOf('a'), deliveryOf('b')]).toEqual(['delivered', 'owed'])
   })
 
-  it('A5: holds no longer what the host says that its model knows', () => {
+  it('A5: no longer holds what the host marks as notified', () => {
     const { manager, deliveryOf } = setUp('a', 'b')
     const lease = manager.lease()
     manager.markNotified('a')
@@ -113,7 +113,7 @@ describe('a lease', () => {
     expect(manager.lease()?.tasks).toMatchObject([{ id: 'a' }])
   })
 
-  it('A6: that is exclusive lets its owner have no other exclusive one until it ends, but any plain one', () => {
+  it('A6: that is exclusive excludes other exclusive leases of its owner until it ends, but no plain ones', () => {
     const { manager, complete } = setUp('a')
     const lease = manager.lease({ owner: 'main', exclusive: true })
     complete('b')
@@ -131,7 +131,7 @@ describe('a lease', () => {
     expect(manager.lease({ owner: 'main', exclusive: true })?.tasks).toMatchObject([{ id: 'd' }])
   })
 
-  it('A5: returns what it holds to the heir of its owner, or to nobody', () => {
+  it('A5: releases what it holds to the heir of its owner, or to no owner', () => {
     const inherited = setUp('a')
     const lease = inherited.manager.lease({ owner: 'main' })
     inherited.manager.releaseOwner('main', { to: 'sub' })

@@ -1,4 +1,4 @@
-/** Bad input gets an error that says which field, what came and what was expected, and nothing is changed. */
+/** Invalid input throws an error that names the field, what it got and what was expected; nothing changes. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { asyncTaskMachine } from '../../../machines/index.js'
 import type { OutputObject } from '../../../machines/records.js'
@@ -49,7 +49,7 @@ describe('the error names the field', () => {
     expect(manager.canLaunchAsync()).toEqual({ allowed: true })
   })
 
-  it('names the progress that is none, in a report, and goes on', () => {
+  it('names invalid progress in a report to onError, and continues', () => {
     const { manager, onError } = setUp()
     manager.registerTask(input)
     expect(manager.reportProgress('a', 'half' as never)).toBe(false)
@@ -66,7 +66,7 @@ describe('the error names the field', () => {
 })
 
 describe("a machine of the host's", () => {
-  it('fails its task when it throws, and the registry goes on', () => {
+  it('fails its task when it throws, and the registry continues', () => {
     const broken = () => {
       throw new Error('broken machine')
     }
@@ -97,7 +97,7 @@ describe("a machine of the host's", () => {
 })
 
 describe('a run that was cancelled', () => {
-  it('A2: may throw what cannot be looked at, and that is reported as well', async () => {
+  it('A2: may throw a value that cannot be read, which is reported too', async () => {
     const { manager, onError } = setUp()
     const hostile = Object.defineProperty(new Error('unused'), 'name', {
       get: () => {
@@ -119,7 +119,7 @@ describe('a run that was cancelled', () => {
     )
   })
 
-  it('A1: is not listened to any more when its grace has passed, and what it returns is reported', async () => {
+  it('A1: is abandoned when its grace has passed, and what it returns later is reported', async () => {
     const { manager, clock, onError } = setUp({ graceMs: 50 })
     let finish: (output: OutputObject) => void = () => undefined
     manager.launch(input, () => new Promise((resolve) => (finish = resolve)))
@@ -150,8 +150,8 @@ describe('a run that was cancelled', () => {
   })
 })
 
-describe('an engine that breaks its word', () => {
-  it('A3: and rejects where it should tell how a run ended fails the task, and its slot is free', async () => {
+describe('an engine that breaks its contract', () => {
+  it('A3: by rejecting `settled` fails the task, and its slot is free', async () => {
     const engine = { start: () => ({ settled: Promise.reject(new Error('out of order')), abort: () => undefined }) }
     const { manager } = setUp({ engine, maxAsyncTasks: 1 })
     manager.launch(input, () => ({}))
@@ -162,13 +162,13 @@ describe('an engine that breaks its word', () => {
 })
 
 describe('a value that is not a manager', () => {
-  it('is refused by name', () => {
+  it('is refused with its name', () => {
     expect(() => new AsyncTaskReminderService({} as never)).toThrow('manager: got {}, expected an AsyncTaskManager.')
   })
 })
 
-describe('what has ended', () => {
-  it('takes no progress and no output', () => {
+describe('a task that has ended', () => {
+  it('accepts no progress and no output', () => {
     const { manager } = setUp()
     manager.registerTask(input)
     expect(manager.reportProgress('a', 0.5)).toBe(true)
@@ -185,7 +185,7 @@ describe('ids', () => {
     expect(manager.createTaskId('x'.repeat(500))).toMatch(/^x{256}-[0-9a-f]{16}$/)
   })
 
-  it('are made anew while they repeat, and no more than a hundred times', () => {
+  it('are created again while they are in use, at most a hundred times', () => {
     let made = 0
     const { manager } = setUp({ createId: (prefix) => `${prefix}-${(made += 1) < 3 ? 'same' : made}` })
     manager.registerTask({ ...input, id: manager.createTaskId('s') })

@@ -1,4 +1,4 @@
-/** The manager's promises, one example each; `test/model` explores their combinations. */
+/** The guarantees of the manager, one example each; `test/model` explores their combinations. */
 import { describe, expect, it, vi } from 'vitest'
 import {
   AsyncTaskManager,
@@ -29,7 +29,7 @@ const input = (id: string, more: Partial<RegisterTaskInput> = {}): RegisterTaskI
 })
 
 describe('a task ends once', () => {
-  it('A1: the first end wins and the others answer false and change nothing', () => {
+  it('A1: the first end wins; the others return false and change nothing', () => {
     const { manager, clock } = setUp()
     const ends: string[] = []
     manager.settled$.subscribe((task) => ends.push(task.status))
@@ -48,7 +48,7 @@ describe('a task ends once', () => {
     expect(ends).toEqual(['completed'])
   })
 
-  it('A1: unknown ids answer false', () => {
+  it('A1: unknown ids return false', () => {
     const { manager } = setUp()
     expect(manager.completeTask('nobody', {})).toBe(false)
     expect(manager.failTask('nobody', 'x')).toBe(false)
@@ -65,7 +65,7 @@ describe('a task ends once', () => {
     )
     await Promise.resolve()
     manager.cancelTask('twin')
-    manager.setMaxAsyncTasks(0) // a history of none: the record goes, the id is free
+    manager.setMaxAsyncTasks(0) // the history limit is 0: the record is pruned, and its id is free
     expect(manager.getTask('twin')).toBeUndefined()
     manager.registerTask(input('twin'))
 
@@ -75,7 +75,7 @@ describe('a task ends once', () => {
     expect(manager.getTask('twin')?.status).toBe('running')
   })
 
-  it('keeps the output as it came, even empty, and gives odd shapes words', () => {
+  it('keeps the output as it is, even empty, and turns other values into text', () => {
     const { manager } = setUp()
     const shapes: [unknown, unknown][] = [
       [{}, {}],
@@ -104,8 +104,8 @@ describe('a task ends once', () => {
   })
 })
 
-describe('the host is told', () => {
-  it('A2: state changes before its event, and a handler gets true answers', () => {
+describe('notifications', () => {
+  it('A2: the state changes before its event, and methods called in a handler return the current state', () => {
     const { manager } = setUp()
     const seen: unknown[] = []
     manager.registerTask(input('a'))
@@ -120,30 +120,30 @@ describe('the host is told', () => {
     expect(seen).toEqual(['a completed', true, 'completed', false, 'b completed'])
   })
 
-  it('A2: handlers run in transition order, each once, and one that throws stops nobody', () => {
+  it('A2: handlers run in transition order, each once, also when one of them throws', () => {
     const { manager, onError } = setUp()
-    const told: string[] = []
+    const calls: string[] = []
     for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
     manager.onTaskCompleted(() => {
       throw new Error('bad handler')
     })
     manager.onTaskCompleted((task) => {
-      told.push(`first ${task.id}`)
+      calls.push(`first ${task.id}`)
       if (task.id !== 'a') return
       manager.failTask('c', 'no')
       manager.completeTask('b', {})
     })
-    manager.onTaskCompleted((task) => told.push(`second ${task.id}`))
-    manager.onTaskFailed((task) => told.push(`failed ${task.id}`))
+    manager.onTaskCompleted((task) => calls.push(`second ${task.id}`))
+    manager.onTaskFailed((task) => calls.push(`failed ${task.id}`))
     expect(manager.completeTask('a', {})).toBe(true)
-    expect(told).toEqual(['first a', 'second a', 'failed c', 'first b', 'second b'])
+    expect(calls).toEqual(['first a', 'second a', 'failed c', 'first b', 'second b'])
     expect(onError.mock.calls.map(([error, from]) => [String(error), from])).toEqual([
       ['Error: bad handler', { source: 'handler', taskId: 'a' }],
       ['Error: bad handler', { source: 'handler', taskId: 'b' }],
     ])
   })
 
-  it('A2: a stream subscriber that throws is reported and the rest go on', () => {
+  it("A2: the exception of a stream's subscriber is reported, and the other subscribers are notified", () => {
     const { manager, onError } = setUp()
     const seen: string[] = []
     manager.settled$.subscribe(() => {
@@ -156,7 +156,7 @@ describe('the host is told', () => {
     expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'bad subscriber' }), { source: 'stream' })
   })
 
-  it('A2: an observer of the actor is told after the transition and may call any method', () => {
+  it('A2: an observer of the actor is notified after the transition and may call any method', () => {
     const { manager, onError } = setUp()
     const answers: unknown[] = []
     manager.registerTask(input('a'))
@@ -173,7 +173,7 @@ describe('the host is told', () => {
     })
   })
 
-  it('A2: a handler still finds the record it is told about, although the history is full', () => {
+  it('A2: a handler still finds the record of its task, although the history is full', () => {
     const { manager } = setUp({ maxAsyncTasks: 0 })
     const found: unknown[] = []
     manager.onTaskCancelled((task) => found.push(manager.getTask(task.id)?.status))
@@ -213,7 +213,7 @@ describe('the host is told', () => {
     expect(onError).toHaveBeenCalledWith(new Error('bad listener'), { source: 'abort-listener', taskId: 'a' })
   })
 
-  it('tells a subscriber only of what happens after it subscribed', () => {
+  it('notifies a subscriber only of what happens after it subscribed', () => {
     const { manager } = setUp()
     const late: string[] = []
     manager.registerTask(input('a'))
@@ -336,7 +336,7 @@ describe('ids', () => {
     expect(manager.getAllTasks()).toHaveLength(2)
   })
 
-  it('finds by prefix: exact beats longer, empty matches nothing', () => {
+  it('finds by prefix: an exact id wins over a longer one, an empty prefix matches nothing', () => {
     const { manager } = setUp()
     for (const id of ['res', 'res-1', 'res-2', 'other']) manager.registerTask(input(id))
     expect(manager.getTaskByPrefix('')).toEqual({})
@@ -361,7 +361,7 @@ describe('ids', () => {
 })
 
 describe('what is owed', () => {
-  it('A5: completed and failed tasks are owed, cancelled ones only if asked for', () => {
+  it('A5: completed and failed tasks are owed, cancelled ones only with notifyCancelled', () => {
     for (const notifyCancelled of [false, true]) {
       const { manager } = setUp({ notifyCancelled })
       for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
@@ -373,7 +373,7 @@ describe('what is owed', () => {
     }
   })
 
-  it('A6: a leased entry is in no other lease until it is returned', () => {
+  it('A6: a leased entry is in no other lease until it is released', () => {
     const { manager } = setUp()
     manager.registerTask(input('a'))
     manager.completeTask('a', {})
@@ -385,7 +385,7 @@ describe('what is owed', () => {
     expect(manager.lease()?.tasks).toHaveLength(1)
   })
 
-  it('A6: an owner has one exclusive lease out at most', () => {
+  it('A6: an owner has at most one exclusive lease', () => {
     const { manager } = setUp()
     for (const id of ['a', 'b']) manager.registerTask(input(id))
     manager.completeTask('a', {})
@@ -396,7 +396,7 @@ describe('what is owed', () => {
     expect(manager.lease({ owner: 'main', exclusive: true })?.tasks.map((task) => task.id)).toEqual(['b'])
   })
 
-  it('A5: a late acceptance acknowledges what is still owed and what another lease gives back', () => {
+  it('A5: a late acceptance acknowledges what is still owed and what another lease releases', () => {
     const { manager } = setUp()
     for (const id of ['a', 'b']) manager.registerTask(input(id))
     manager.completeTask('a', {})
@@ -422,7 +422,7 @@ describe('what is owed', () => {
     expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered', notifiedAt: 1_000 })
   })
 
-  it('hands what an owner has to its heir, or to nobody', () => {
+  it('hands the tasks of an owner to its heir, or drops what is owed', () => {
     const { manager } = setUp()
     for (const id of ['runs', 'owed', 'leased']) manager.registerTask(input(id, { owner: 'sub' }))
     manager.completeTask('leased', {})
@@ -439,8 +439,8 @@ describe('what is owed', () => {
 })
 
 describe('history', () => {
-  it('A7: what is owed is never pruned and is no barrier; acknowledging makes room', () => {
-    const { manager } = setUp({ maxAsyncTasks: 1 }) // a history of two
+  it('A7: an owed record is never pruned and does not stop pruning; acknowledging makes room', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1 }) // the history limit is 2
     for (const id of ['a', 'b', 'c', 'd']) manager.registerTask(input(id))
     for (const id of ['a', 'b', 'c', 'd']) manager.completeTask(id, {})
     expect(manager.getAllTasks()).toHaveLength(4)
@@ -454,7 +454,7 @@ describe('history', () => {
   })
 
   it('A7: the earliest to end goes first, although many end in one millisecond', () => {
-    const { manager } = setUp({ maxAsyncTasks: -1 }) // a history of ten
+    const { manager } = setUp({ maxAsyncTasks: -1 }) // the history limit is 10
     for (let i = 0; i < 12; i += 1) manager.registerTask(input(`t${i}`))
     for (let i = 11; i >= 0; i -= 1) manager.cancelTask(`t${i}`)
     expect(manager.getAllTasks().map((task) => task.id)).toEqual(Array.from({ length: 10 }, (_, i) => `t${i}`))
@@ -462,7 +462,7 @@ describe('history', () => {
 })
 
 describe('records', () => {
-  it('A8: a record is a frozen snapshot, cut off from what the caller passed in', () => {
+  it('A8: a record is a frozen copy of what the caller passed in', () => {
     const { manager } = setUp()
     manager.registerTask(input('a'))
     const vars = { list: [1] }
@@ -520,7 +520,7 @@ describe('deadlines', () => {
     ])
   })
 
-  it('takes a deadline that is longer than the platform allows a timer to be', () => {
+  it('accepts a deadline that is longer than a timer of the platform can be', () => {
     const { manager, clock } = setUp({ graceMs: 0 })
     const days = 40 * 24 * 3_600_000
     manager.registerTask(input('a', { timeoutMs: days }))
@@ -532,17 +532,17 @@ describe('deadlines', () => {
 })
 
 describe('disposal', () => {
-  it('A9: cancels what runs, completes the streams, calls nobody afterwards and leaves no timer', async () => {
+  it('A9: cancels what runs, completes the streams, calls no callback afterwards and leaves no timer', async () => {
     const { manager, clock } = setUp({ graceMs: 20 })
-    const told: string[] = []
-    manager.onTaskCancelled((task) => told.push(`cancelled ${task.id}`))
-    manager.settled$.subscribe({ complete: () => told.push('complete') })
+    const calls: string[] = []
+    manager.onTaskCancelled((task) => calls.push(`cancelled ${task.id}`))
+    manager.settled$.subscribe({ complete: () => calls.push('complete') })
     manager.registerTask(input('a', { timeoutMs: 1_000 }))
     manager.launch(input('b'), () => new Promise(() => undefined))
     await new Promise((resolve) => setImmediate(resolve))
 
     const disposal = manager.dispose()
-    expect(told).toEqual(['cancelled a', 'cancelled b', 'complete'])
+    expect(calls).toEqual(['cancelled a', 'cancelled b', 'complete'])
     clock.advance(20)
     await disposal
     expect(manager.dispose()).toBe(disposal)
@@ -552,19 +552,19 @@ describe('disposal', () => {
     expect(manager.canLaunchAsync().allowed).toBe(false)
     expect(manager.completeTask('a', {})).toBe(false)
     expect(manager.getTask('a')?.status).toBe('cancelled')
-    manager.onTaskCancelled(() => told.push('too late'))
-    expect(told).toHaveLength(3)
+    manager.onTaskCancelled(() => calls.push('too late'))
+    expect(calls).toHaveLength(3)
     expect(clock.pending).toBe(0)
     expect(manager.actor.getSnapshot().status).toBe('done')
   })
 })
 
 describe('restoring', () => {
-  it('owes what was owed or on its way, fails what ran, and goes on counting', () => {
+  it('owes what was owed or leased, fails what ran, and continues the sequence', () => {
     const { manager } = setUp()
-    for (const id of ['told', 'leased', 'owed', 'ran']) manager.registerTask(input(id))
-    manager.completeTask('told', {})
-    manager.markNotified('told')
+    for (const id of ['delivered', 'leased', 'owed', 'ran']) manager.registerTask(input(id))
+    manager.completeTask('delivered', {})
+    manager.markNotified('delivered')
     manager.completeTask('leased', { final_message: 'kept' })
     manager.lease()
     manager.failTask('owed', 'broken')
@@ -576,19 +576,19 @@ describe('restoring', () => {
       ['owed', 'broken'],
       ['ran', 'The process that ran this task ended before the task did.'],
     ])
-    expect(restored.getTask('told')?.delivery).toBe('delivered')
+    expect(restored.getTask('delivered')?.delivery).toBe('delivered')
     const seqs = restored.getAllTasks().map((task) => task.seq)
     expect(restored.registerTask(input('new')).seq).toBeGreaterThan(Math.max(...seqs))
     expect(() => restored.registerTask(input('owed'))).toThrow(TaskIdInUseError)
   })
 
-  it('fills in what an older journal did not write: numbers, owners, what is owed, and why', () => {
+  it('fills in what an older journal lacks: sequence numbers, owners, deliveries and errors', () => {
     const old = { subagentName: 's', goalPrompt: 'g', launchedAt: 1 } as const
     const restored = AsyncTaskManager.restore(
       [
         { ...old, id: 'later', status: 'failed', completedAt: 9 },
         { ...old, id: 'earlier', status: 'completed', completedAt: 3 },
-        { ...old, id: 'told', status: 'completed', completedAt: 4, notifiedAt: 5 },
+        { ...old, id: 'delivered', status: 'completed', completedAt: 4, notifiedAt: 5 },
         { ...old, id: 'dropped', status: 'cancelled' },
         { ...old, id: 'ran', status: 'running', progress: { progress: 0.5 } },
       ],
@@ -597,7 +597,7 @@ describe('restoring', () => {
     expect(restored.getAllTasks().map(({ id, seq, owner, delivery }) => [id, seq, owner, delivery])).toEqual([
       ['dropped', 1, 'main', 'none'],
       ['earlier', 2, 'main', 'owed'],
-      ['told', 3, 'main', 'delivered'],
+      ['delivered', 3, 'main', 'delivered'],
       ['later', 4, 'main', 'owed'],
       ['ran', 5, 'main', 'owed'],
     ])

@@ -1,4 +1,4 @@
-/** A run may ask whoever its task is for: what the record shows, what ends the wait, and what is not taken for an answer. */
+/** The questions of a run: what the record shows, what ends the wait, and which answers are refused. */
 import { describe, expect, it, vi } from 'vitest'
 import type { OutputObject, TaskAnswer } from '../../../machines/records.js'
 import type { RunContext } from '../../../src/engine/runner.js'
@@ -12,11 +12,11 @@ const confirmation: TaskQuestionInput = {
   schema: { type: 'object', properties: { confirm: { type: 'boolean' } }, required: ['confirm'] },
 }
 
-/** Launches a run that asks, and keeps what it is told. */
+/** Launches a run that asks, and keeps what questions$ emits. */
 function setUp(run: (context: RunContext) => Promise<unknown>, more: { timeoutMs?: number; graceMs?: number } = {}) {
   const host = setUpHost({ maxAsyncTasks: 2 })
-  const told: unknown[] = []
-  host.manager.questions$.subscribe((event) => told.push(event))
+  const emitted: unknown[] = []
+  host.manager.questions$.subscribe((event) => emitted.push(event))
   const ended = vi.fn()
   const { id } = host.manager.launch(
     { subagentName: 'asker', goalPrompt: 'g', ...more },
@@ -32,12 +32,12 @@ function setUp(run: (context: RunContext) => Promise<unknown>, more: { timeoutMs
   const questions = () => host.manager.getTask(id)?.questions
   const answer = (content: Record<string, unknown>, question = 'question-1') =>
     host.manager.answerTask(id, question, { action: 'accept', content })
-  return { ...host, id, told, ended, questions, answer, output: () => host.manager.getTask(id)?.output }
+  return { ...host, id, emitted, ended, questions, answer, output: () => host.manager.getTask(id)?.output }
 }
 
 describe('a run that asks', () => {
-  it('T5: stays running, shows its question, and goes on with the answer', async () => {
-    const { manager, id, told, questions, answer, output } = setUp((context) => context.ask(confirmation))
+  it('T5: stays running, shows its question, and continues with the answer', async () => {
+    const { manager, id, emitted, questions, answer, output } = setUp((context) => context.ask(confirmation))
     await settle()
     expect(manager.getTask(id)?.status).toBe('running')
     expect(questions()).toEqual([{ id: 'question-1', askedAt: Date.UTC(2024, 0, 1), ...(confirmation as object) }])
@@ -45,13 +45,13 @@ describe('a run that asks', () => {
     expect(questions()).toBeUndefined()
     await settle()
     expect(output()).toEqual({ answer: { action: 'accept', content: { confirm: true } } })
-    expect(told).toMatchObject([
+    expect(emitted).toMatchObject([
       { taskId: id, owner: 'main', questions: [{ id: 'question-1' }] },
       { taskId: id, owner: 'main', questions: [] },
     ])
   })
 
-  it('is answered with one text when it asks in words', async () => {
+  it('is answered with one text when it has no schema', async () => {
     const { questions, answer, output } = setUp((context) => context.ask('Which branch?'))
     await settle()
     expect(questions()?.[0]?.schema).toMatchObject({ properties: { answer: { type: 'string' } }, required: ['answer'] })
@@ -74,7 +74,7 @@ describe('a run that asks', () => {
     expect(output()).toEqual({ answer: ['one', 'two'] })
   })
 
-  it('may be refused an answer', async () => {
+  it('may be declined an answer', async () => {
     const { manager, id, output } = setUp((context) => context.ask('Sure?'))
     await settle()
     expect(manager.answerTask(id, 'question-1', { action: 'decline' })).toBe(true)
@@ -82,7 +82,7 @@ describe('a run that asks', () => {
     expect(output()).toEqual({ answer: { action: 'decline' } })
   })
 
-  it('keeps its question open when the answer does not fit, and says what would', async () => {
+  it('keeps its question open when the answer does not match, and names the schema', async () => {
     const { manager, id, questions, answer } = setUp((context) => context.ask(confirmation))
     await settle()
     expect(() => answer({ confirm: 'yes' })).toThrow(
@@ -95,7 +95,7 @@ describe('a run that asks', () => {
     expect(manager.answerTask('nobody', 'question-1', { action: 'decline' })).toBe(false)
   })
 
-  it('A2: looks at the answer before it looks for the question, which may be gone by then', async () => {
+  it('A2: reads the answer before it looks for the question, which may be withdrawn by then', async () => {
     const { manager, id, ended } = setUp((context) => context.ask(confirmation))
     await settle()
     const content = {
@@ -115,7 +115,7 @@ describe('a run that asks', () => {
     ['is completed by its host', (host: ReturnType<typeof setUp>) => host.manager.completeTask(host.id, {})],
     ['is overdue', (host: ReturnType<typeof setUp>) => host.clock.advance(1_000)],
     ['is disposed of', (host: ReturnType<typeof setUp>) => void host.manager.dispose()],
-  ])('T6: is told that nobody will answer when its task %s', async (_how, end) => {
+  ])('T6: has its question withdrawn when its task %s', async (_how, end) => {
     const host = setUp((context) => context.ask('Sure?'), { timeoutMs: 1_000, graceMs: 100 })
     await settle()
     end(host)
@@ -159,7 +159,7 @@ describe('a run that asks', () => {
     expect(questions()).toBeUndefined()
   })
 
-  it('ends a wait that is to end so, and no other', async () => {
+  it('ends a wait with endsOnQuestion, and no other', async () => {
     let ask: () => void = () => undefined
     const asked = new Promise<void>((resolve) => (ask = resolve))
     const { manager, id } = setUp((context) => asked.then(() => context.ask('Sure?')))
@@ -174,7 +174,7 @@ describe('a run that asks', () => {
     manager.cancelTask(id)
   })
 
-  it('does not end the process when it does not wait for the answer', async () => {
+  it('does not end the process when it does not await the answer', async () => {
     const unhandled = vi.fn()
     process.once('unhandledRejection', unhandled)
     const { manager, id } = setUp((context) => {
@@ -188,13 +188,13 @@ describe('a run that asks', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
-  it('A2: an answer given from inside a subscriber counts, and the next one is told in order', async () => {
-    const { manager, id, told, output } = setUp((context) => context.ask('Quick?'))
+  it('A2: an answer given inside a subscriber counts, and the next notification follows in order', async () => {
+    const { manager, id, emitted, output } = setUp((context) => context.ask('Quick?'))
     manager.questions$.subscribe(({ questions: [question] }) => {
       if (question !== undefined) manager.answerTask(id, question.id, { action: 'accept', content: { answer: 'yes' } })
     })
     await settle()
-    expect(told).toHaveLength(2)
+    expect(emitted).toHaveLength(2)
     expect(output()).toMatchObject({ answer: { action: 'accept' } })
   })
 })

@@ -1,4 +1,4 @@
-/** What the model reads about its background tasks (seed 003): the exact texts, and what taking one does. */
+/** The texts that the model reads about its background tasks (seed 003), and the effects of leasing one. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../../src/async-tasks/reminder-service.js'
@@ -41,7 +41,7 @@ describe('the status summary', () => {
     )
   })
 
-  it('shows as much of an id as tells it from all others, also from those of other owners', () => {
+  it('shows the shortest unique prefix of an id, among the ids of every owner', () => {
     const { reminders, register } = setUp()
     register('researcher-a1')
     register('researcher-b2', 'sub')
@@ -61,7 +61,7 @@ describe('the reminder', () => {
     expect(reminders.generateReminder()).toBe('')
   })
 
-  it('has the text of what is owed in the order in which it ended, and how many tasks run', () => {
+  it('has the text of each owed result in the order of the ends, and the number of running tasks', () => {
     const { manager, reminders, register, complete } = setUp()
     register('a')
     complete('b', { terminate_reason: 'GOAL', emitted_vars: { found: 3 }, final_message: 'three', extra: true })
@@ -95,7 +95,7 @@ describe('the reminder', () => {
     )
   })
 
-  it('says only how many run when nothing is owed', () => {
+  it('has only the number of running tasks when nothing is owed', () => {
     const { reminders, register } = setUp()
     register('a')
     expect(reminders.generateReminder()).toBe(
@@ -103,7 +103,7 @@ describe('the reminder', () => {
     )
   })
 
-  it('speaks of one owner if it is given one, of all otherwise', () => {
+  it('is about one owner if given, of all otherwise', () => {
     const { reminders, register, complete } = setUp()
     complete('a', {}, 'sub')
     register('b')
@@ -112,7 +112,7 @@ describe('the reminder', () => {
     expect(reminders.generateReminder()).toMatch(/1 async task\(s\) completed:[^]*1 async task\(s\) still running\./)
   })
 
-  it('A5: takes nothing and marks nothing', () => {
+  it('A5: leases nothing and marks nothing', () => {
     const { manager, reminders, complete } = setUp()
     complete('a')
     expect(reminders.generateReminder()).toBe(reminders.generateReminder())
@@ -160,7 +160,7 @@ describe('a leased reminder', () => {
     expect(Object.isFrozen(first?.taskIds)).toBe(true)
   })
 
-  it('is none when nothing is owed to the owner, even if tasks run', () => {
+  it('is undefined when nothing is owed to the owner, even if tasks run', () => {
     const { reminders, register, complete } = setUp()
     register('a')
     complete('b', {}, 'sub')
@@ -168,7 +168,7 @@ describe('a leased reminder', () => {
     expect(reminders.leaseReminder({ owner: 'sub' })?.text).not.toContain('running')
   })
 
-  it('A6: is refused while another exclusive one of its owner is out', () => {
+  it('A6: is refused while another exclusive lease of its owner is open', () => {
     const { reminders, complete } = setUp()
     complete('a')
     const first = reminders.leaseReminder({ exclusive: true })
@@ -200,7 +200,7 @@ describe('a leased reminder', () => {
   })
 })
 
-describe('marking as told', () => {
+describe('marking as delivered', () => {
   it('marks the tasks that are named, or all that are owed', () => {
     const { manager, reminders, complete } = setUp()
     for (const id of ['a', 'b', 'c']) complete(id)
@@ -220,7 +220,7 @@ describe('marking as told', () => {
   })
 })
 
-it('refuses a maxMessageChars that is no integer of at least 200', () => {
+it('refuses a maxMessageChars that is not an integer >= 200', () => {
   for (const maxMessageChars of [199, 200.5, Number.NaN]) {
     expect(() => setUp({ maxMessageChars })).toThrow(InvalidSettingError)
   }

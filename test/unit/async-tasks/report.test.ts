@@ -1,4 +1,4 @@
-/** A2: what a host's callbacks throw is told somewhere, also when the host says nowhere. */
+/** A2: the exceptions of a host's callbacks are reported, also without an onError. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -21,7 +21,7 @@ describe('without onError', () => {
 })
 
 describe('an abort listener of a run', () => {
-  it('A2: that throws is reported with its task, and the task is cancelled all the same', async () => {
+  it('A2: that throws is reported with its task, and the task is still cancelled', async () => {
     const onError = vi.fn()
     const manager = new AsyncTaskManager({ clock: createManualClock(), onError })
     const error = new Error('a listener')

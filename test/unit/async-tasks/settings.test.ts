@@ -1,4 +1,4 @@
-/** Settings are read from what a person or a file writes, and refused by name, value and range. */
+/** Settings are parsed from numbers or text; an error has the name, the value and the range. */
 import { describe, expect, it } from 'vitest'
 import {
   checkMaxAsyncTasks,
@@ -57,7 +57,7 @@ describe('a setting', () => {
     expect(() => parseSetting(name, value)).toThrow(InvalidSettingError)
   })
 
-  it('says its name, what came and its range when it refuses', () => {
+  it('is refused with its name, the given value and its range', () => {
     const range = 'an integer from -1 to 100 (-1: no limit)'
     expect(messageOf(() => parseSetting('task-max-async', 101))).toBe(
       `Setting task-max-async: got 101, expected ${range}.`,

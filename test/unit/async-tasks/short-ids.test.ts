@@ -1,4 +1,4 @@
-/** Short ids tell tasks apart: what a list shows can be written back. */
+/** Short ids are unique: what a list shows identifies a task. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
 import { shortIds } from '../../../src/async-tasks/short-ids.js'
@@ -18,19 +18,19 @@ describe('short ids', () => {
     )
   })
 
-  it('compare an id with all others, in whatever order they come', () => {
+  it('compare an id with all others, in any order', () => {
     const short = shortIds(['researcher-b2', 'other-000001', 'researcher-a1'])
     expect([...short.values()].sort()).toEqual(['other-00', 'researcher-a', 'researcher-b'])
   })
 
-  it('show an id whole that is shorter than eight characters, or the start of another', () => {
+  it('show a whole id that is shorter than eight characters, or a prefix of another', () => {
     const short = shortIds(['ab', 'task-0001', 'task-0001-again'])
     expect(short.get('ab')).toBe('ab')
     expect(short.get('task-0001')).toBe('task-0001')
     expect(short.get('task-0001-again')).toBe('task-0001-')
   })
 
-  it('take an id that is given twice for one', () => {
+  it('count an id that is given twice once', () => {
     expect([...shortIds(['1234567890', '1234567890'])]).toEqual([['1234567890', '12345678']])
   })
 
@@ -38,11 +38,11 @@ describe('short ids', () => {
     expect(shortIds(['1234567😀9']).get('1234567😀9')).toBe('1234567😀')
   })
 
-  it('are none for no ids', () => {
+  it('are empty without ids', () => {
     expect(shortIds([]).size).toBe(0)
   })
 
-  it('are starts of their ids that fit no other id, unless they are a whole id', async () => {
+  it('are prefixes of their ids that match no other id, unless they are a whole id', async () => {
     const id = fc.string({ unit: fc.constantFrom('a', 'b', '-', '😀'), minLength: 1, maxLength: 24 })
     await checkProperty(
       'short ids are unique prefixes',

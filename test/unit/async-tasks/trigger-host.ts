@@ -1,4 +1,4 @@
-/** A host with one auto-trigger, whose turns the test accepts and refuses, and whose time it moves. */
+/** A host with one auto-trigger and a manual clock, whose turns the test accepts or refuses. */
 import { vi } from 'vitest'
 import {
   AsyncTaskAutoTrigger,

@@ -1,4 +1,4 @@
-/** Waiting for tasks to end, and for everything to be told. */
+/** Waiting for tasks to end, and for everything to be delivered. */
 import { describe, expect, it, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { InvalidInputError } from '../../../src/errors.js'
@@ -41,7 +41,7 @@ describe('waiting for tasks', () => {
     })
   })
 
-  it('waits for the first of them when any will do', async () => {
+  it('waits for the first of them with mode any', async () => {
     const { manager, isOver } = setUp('a', 'b')
     const wait = manager.waitFor(['a', 'b'], { mode: 'any' })
     expect(await isOver(wait)).toBe(false)
@@ -49,7 +49,7 @@ describe('waiting for tasks', () => {
     expect(await wait).toMatchObject({ settled: [{ id: 'b' }], pending: [{ id: 'a', status: 'running' }] })
   })
 
-  it('is over at once for what has ended, for nothing, and for what is unknown', async () => {
+  it('ends at once for tasks that have ended, for no ids, and for unknown ids', async () => {
     const { manager } = setUp('a', 'b')
     manager.completeTask('a', {})
     expect(await manager.waitFor(['a'])).toMatchObject({ settled: [{ id: 'a' }] })
@@ -62,7 +62,7 @@ describe('waiting for tasks', () => {
     })
   })
 
-  it('names what is unknown, and counts an id that is named twice once', async () => {
+  it('returns unknown ids, and counts an id that is given twice once', async () => {
     const { manager } = setUp('a')
     const wait = manager.waitFor(['a', 'x', 'a', 'x'])
     manager.completeTask('a', {})
@@ -70,7 +70,7 @@ describe('waiting for tasks', () => {
     expect((await wait).settled).toHaveLength(1)
   })
 
-  it('ends when its time is up, with what has ended by then', async () => {
+  it('ends at its timeout, with the tasks that have ended by then', async () => {
     const { manager, clock, isOver, deliveryOf } = setUp('a', 'b')
     const wait = manager.waitFor(['a', 'b'], { timeoutMs: 500 })
     manager.completeTask('a', {})
@@ -102,7 +102,7 @@ describe('waiting for tasks', () => {
     expect(remove).toHaveBeenCalledExactlyOnceWith('abort', expect.any(Function))
   })
 
-  it('A5: takes the ends as they come, so that no reminder tells of them, and acknowledges what it returns', async () => {
+  it('A5: leases each end, so that no reminder carries it, and acknowledges what it returns', async () => {
     const { manager, deliveryOf } = setUp('a', 'b', 'c')
     manager.completeTask('a', {})
     const wait = manager.waitFor(['a', 'b'])
@@ -116,7 +116,7 @@ describe('waiting for tasks', () => {
     expect([deliveryOf('a'), deliveryOf('b')]).toEqual(['delivered', 'delivered'])
   })
 
-  it('A5: takes what another message carried when that is refused', async () => {
+  it('A5: returns what another message carried when that is refused', async () => {
     const { manager, deliveryOf } = setUp('a', 'b')
     manager.completeTask('a', {})
     const lease = manager.lease()
@@ -147,7 +147,7 @@ describe('waiting for tasks', () => {
     expect(deliveryOf('a')).toBe('delivered')
   })
 
-  it('A5: aborted, it rejects with the reason and gives back what it had taken', async () => {
+  it('A5: aborted, it rejects with the reason and releases what it had leased', async () => {
     const { manager, deliveryOf } = setUp('a', 'b')
     const controller = new AbortController()
     const wait = manager.waitFor(['a', 'b'], { signal: controller.signal })
@@ -159,7 +159,7 @@ describe('waiting for tasks', () => {
     expect(deliveryOf('b')).toBe('owed')
   })
 
-  it('A5: aborted, it leaves what it had taken to the next wait for it', async () => {
+  it('A5: aborted, it leaves what it had leased to the next wait', async () => {
     const { manager, deliveryOf } = setUp('a', 'b')
     const controller = new AbortController()
     const aborted = manager.waitFor(['a', 'b'], { signal: controller.signal })
@@ -173,7 +173,7 @@ describe('waiting for tasks', () => {
     expect(deliveryOf('a')).toBe('delivered')
   })
 
-  it('takes nothing when its signal has aborted before', async () => {
+  it('leases nothing when its signal has aborted before', async () => {
     const { manager, deliveryOf } = setUp('a')
     manager.completeTask('a', {})
     await expect(manager.waitFor(['a'], { signal: AbortSignal.abort(new Error('too late')) })).rejects.toThrow(
@@ -182,7 +182,7 @@ describe('waiting for tasks', () => {
     expect(deliveryOf('a')).toBe('owed')
   })
 
-  it('ends when its signal aborts while it takes what has ended', async () => {
+  it('ends when its signal aborts while it leases what has ended', async () => {
     const { manager, deliveryOf } = setUp('a', 'b')
     manager.completeTask('a', {})
     const controller = new AbortController()
@@ -191,7 +191,7 @@ describe('waiting for tasks', () => {
     expect(deliveryOf('a')).toBe('owed')
   })
 
-  it('A9: ends with everything when that is disposed', async () => {
+  it('A9: ends when the manager is disposed', async () => {
     const { manager, clock } = setUp('a')
     const wait = manager.waitFor(['a'], { timeoutMs: 500 })
     await manager.dispose()
@@ -211,14 +211,14 @@ describe('waiting for tasks', () => {
   })
 })
 
-describe('waiting for quiet', () => {
-  it('is over at once when nothing runs, is owed or is on its way', async () => {
+describe('onIdle', () => {
+  it('resolves at once when nothing runs, is owed or is leased', async () => {
     const { manager } = setUp()
     await manager.onIdle()
     await manager.onIdle('main')
   })
 
-  it('lasts until the last message was accepted', async () => {
+  it('waits until the last message was accepted', async () => {
     const { manager, isOver } = setUp('a')
     const quiet = manager.onIdle()
     expect(await isOver(quiet)).toBe(false)
@@ -230,7 +230,7 @@ describe('waiting for quiet', () => {
     expect(await isOver(quiet)).toBe(true)
   })
 
-  it('looks at one owner alone if it is given one', async () => {
+  it('waits for one owner only, if given', async () => {
     const { manager, register, isOver } = setUp('a')
     register('b', 'sub')
     const quiet = manager.onIdle('sub')
@@ -239,7 +239,7 @@ describe('waiting for quiet', () => {
     expect(await isOver(manager.onIdle())).toBe(false)
   })
 
-  it('A9: ends with dispose, although something is owed', async () => {
+  it('A9: resolves at dispose, although something is owed', async () => {
     const { manager, isOver } = setUp('a')
     manager.completeTask('a', {})
     const quiet = manager.onIdle()

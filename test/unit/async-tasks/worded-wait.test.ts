@@ -1,10 +1,10 @@
-/** A wait whose result is worded for a model: nothing of it may be lost between the end and the answer. */
+/** A wait whose result becomes a text for a model: nothing may be lost between the end of a task and the result. */
 import { describe, expect, it, vi } from 'vitest'
 import type { WordedWaitOptions } from '../../../src/async-tasks/waiting.js'
 import { setUpHost, settle } from '../tools/tool-host.js'
 
-describe('a worded wait', () => {
-  it('A7: is told of what ended before that is acknowledged and may be pruned', async () => {
+describe('a wait with a text', () => {
+  it('A7: calls onSettled before the tasks are acknowledged and may be pruned', async () => {
     const { manager, register } = setUpHost({ maxAsyncTasks: 0 })
     register('a')
     const seen: unknown[] = []
@@ -21,7 +21,7 @@ describe('a worded wait', () => {
     expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered' })
   })
 
-  it('A5: gives back what it could not word', async () => {
+  it('A5: releases what it has when onSettled throws', async () => {
     const { manager, register } = setUpHost()
     register('a')
     const options: WordedWaitOptions = {
@@ -37,7 +37,7 @@ describe('a worded wait', () => {
 })
 
 describe('a wait', () => {
-  it('A5: that is aborted right after the end acknowledges nothing', async () => {
+  it('A5: that is aborted immediately after the end acknowledges nothing', async () => {
     const { manager, register } = setUpHost()
     register('a')
     const controller = new AbortController()

@@ -1,4 +1,4 @@
-/** Observables that are handed out: a subscriber that throws harms nobody. */
+/** Observables for the host: the exceptions of their subscribers are reported. */
 import { filter, map, Subject } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { IsolatedObservable } from '../../../src/callbacks/isolated-observable.js'
@@ -41,7 +41,7 @@ describe('an isolated Observable', () => {
     expect(failing.report).toHaveBeenCalledExactlyOnceWith(new Error('boom'))
   })
 
-  it('A2: reports an error that its subscriber does not handle, and hands over one that it does', () => {
+  it('A2: reports an error that its subscriber does not handle, and passes on one that it does', () => {
     const { report, source, handedOut } = setUp()
     const onError = vi.fn()
     handedOut.subscribe()
@@ -111,7 +111,7 @@ describe('an isolated Observable', () => {
     expect(values).toEqual([1, 2])
   })
 
-  it('lets its source go when it is unsubscribed from', () => {
+  it('unsubscribes from its source', () => {
     const { source, handedOut } = setUp()
     const subscription = handedOut.pipe(map((value) => String(value))).subscribe()
     expect(source.observed).toBe(true)

@@ -1,4 +1,4 @@
-/** A2: listeners of an abort signal harm nobody, from the moment the signal is isolated. */
+/** A2: the exceptions of abort listeners are reported, once the signal is isolated. */
 import { describe, expect, it, vi } from 'vitest'
 import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
 
@@ -26,7 +26,7 @@ describe('an isolated signal', () => {
     expect(last).toHaveBeenCalledOnce()
   })
 
-  it('A2: takes over the handler that it had, and that of a signal with methods of its own', () => {
+  it('A2: isolates the handler that it had, and that of a signal with its own methods', () => {
     for (const isOdd of [false, true]) {
       const { signal, abort } = (() => {
         const controller = new AbortController()
@@ -56,7 +56,7 @@ describe('an isolated signal', () => {
     }
   })
 
-  it('leaves what is no listener to the platform', () => {
+  it('leaves an invalid listener to the platform', () => {
     const { controller, signal, report } = isolated()
     signal.addEventListener('abort', null as never)
     signal.removeEventListener('abort', null as never)
@@ -65,7 +65,7 @@ describe('an isolated signal', () => {
     expect(report).not.toHaveBeenCalled()
   })
 
-  it('does not call what was taken back, nor a handler that was replaced', () => {
+  it('does not call a listener that was removed, nor a handler that was replaced', () => {
     const { controller, signal } = isolated()
     const listener = vi.fn()
     const handler = vi.fn()

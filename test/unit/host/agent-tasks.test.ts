@@ -1,4 +1,4 @@
-/** Everything wired for one host: turns, auto-trigger, settings, and hosts that only poll or that push. */
+/** Everything for one host: turns, auto-trigger, settings, and hosts whose busy state is polled or emitted. */
 import { BehaviorSubject } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import {
@@ -40,7 +40,7 @@ describe('turns of the host', () => {
     expect(manager.getAllTasks().map((task) => task.delivery)).toEqual(['delivered', 'owed'])
   })
 
-  it('A5: a turn that failed leaves everything owed', () => {
+  it('A5: after a turn that failed everything is owed', () => {
     const { tasks, manager } = setUp()
     manager.registerTask(input('a'))
     manager.failTask('a', 'broken')
@@ -48,7 +48,7 @@ describe('turns of the host', () => {
     expect(manager.getPendingNotifications()).toEqual([])
     tasks.afterTurn({ accepted: false })
     expect(manager.getPendingNotifications()).toHaveLength(1)
-    tasks.afterTurn({ accepted: true }) // there is no turn any more
+    tasks.afterTurn({ accepted: true }) // the turn has ended
     expect(manager.getPendingNotifications()).toHaveLength(1)
   })
 
@@ -77,11 +77,11 @@ describe('turns of the host', () => {
     expect(manager.getPendingNotifications().map((task) => task.id)).toEqual(['mine'])
   })
 
-  it('has nothing to say when there is nothing', () => {
+  it('returns an empty instruction and no reminder when there are no tasks', () => {
     expect(setUp().tasks.beforeTurn()).toEqual({ systemInstruction: '' })
   })
 
-  it('refuses an outcome that says nothing', () => {
+  it('refuses an outcome without `accepted`', () => {
     const { tasks } = setUp()
     expect(() => tasks.afterTurn({} as never)).toThrow(InvalidInputError)
     expect(() => tasks.afterTurn('main', undefined as never)).toThrow(
@@ -90,20 +90,20 @@ describe('turns of the host', () => {
   })
 })
 
-describe('hosts that say when they are busy', () => {
-  async function tellsAll(isPushing: boolean) {
-    const told: string[] = []
+describe('hosts that report when they are busy', () => {
+  async function deliversAll(isPushing: boolean) {
+    const delivered: string[] = []
     const busy$ = new BehaviorSubject(true)
     const { tasks, manager, clock } = setUp({
       isAgentBusy: isPushing ? busy$ : () => busy$.value,
       triggerAgentTurn: (_text, { taskIds }) => {
-        told.push(...taskIds)
+        delivered.push(...taskIds)
       },
     })
     for (const id of ['busy', 'idle', 'later']) manager.registerTask(input(id))
     manager.completeTask('busy', {})
     clock.advance(5_000)
-    expect(told).toEqual([])
+    expect(delivered).toEqual([])
     busy$.next(false)
     clock.advance(1_000)
     await settle()
@@ -113,65 +113,67 @@ describe('hosts that say when they are busy', () => {
     busy$.next(true)
     manager.failTask('later', 'no')
     clock.advance(10_000)
-    expect(told).toEqual(['busy', 'idle'])
+    expect(delivered).toEqual(['busy', 'idle'])
     busy$.next(false)
     clock.advance(1_000)
     await settle()
-    expect(told).toEqual(['busy', 'idle', 'later'])
+    expect(delivered).toEqual(['busy', 'idle', 'later'])
     expect(manager.getPendingNotifications()).toEqual([])
     await tasks.dispose()
     expect(clock.pending).toBe(0)
   }
 
-  it('A6: one that is only polled gets every completion, those while it was busy included', () => tellsAll(false))
-  it('A6: one that pushes gets every completion, those while it was busy included', () => tellsAll(true))
+  it('A6: every result reaches an agent whose busy state is polled, also those that ended while it was busy', () =>
+    deliversAll(false))
+  it('A6: every result reaches an agent whose busy state is emitted, also those that ended while it was busy', () =>
+    deliversAll(true))
 
   it('sets the auto-trigger up again by replacing its callbacks', async () => {
-    const told: string[] = []
+    const delivered: string[] = []
     const { tasks, manager, clock } = setUp()
     const offFirst = tasks.setupAsyncTaskAutoTrigger(
       () => true,
-      () => void told.push('first'),
+      () => void delivered.push('first'),
     )
     const off = tasks.setupAsyncTaskAutoTrigger(
       () => false,
-      () => void told.push('second'),
+      () => void delivered.push('second'),
     )
     manager.registerTask(input('a'))
     manager.completeTask('a', {})
     clock.advance(0)
     await settle()
-    expect(told).toEqual(['second'])
+    expect(delivered).toEqual(['second'])
     off()
     offFirst()
     manager.registerTask(input('b'))
     manager.completeTask('b', {})
     clock.advance(60_000)
-    expect(told).toEqual(['second'])
+    expect(delivered).toEqual(['second'])
   })
 
-  it('A6: is told at once that an agent whose busy function is only polled has become idle', async () => {
+  it('A6: delivers at once when notifyIdle reports that the agent is idle', async () => {
     let isBusy = true
-    const told: string[] = []
+    const delivered: string[] = []
     const { tasks, manager, clock } = setUp()
-    tasks.notifyIdle() // nobody listens yet
-    const turn = (text: string) => void told.push(text)
+    tasks.notifyIdle() // there is no trigger yet
+    const turn = (text: string) => void delivered.push(text)
     tasks.setupAsyncTaskAutoTrigger(() => isBusy, turn)
     manager.registerTask(input('a'))
     manager.completeTask('a', {})
     clock.advance(0)
     await settle()
     isBusy = false
-    expect(told).toEqual([])
+    expect(delivered).toEqual([])
     tasks.notifyIdle()
     clock.advance(0)
     await settle()
-    expect(told).toHaveLength(1)
+    expect(delivered).toHaveLength(1)
     expect(tasks.getAsyncTaskReminderService().hasPendingNotifications()).toBe(false)
     await manager.dispose()
   })
 
-  it('wants both callbacks or neither', () => {
+  it('requires both callbacks or neither', () => {
     expect(() => createAgentTasks({ isAgentBusy: () => false })).toThrow('options.triggerAgentTurn: got undefined')
     expect(() => createAgentTasks({ triggerAgentTurn: () => undefined })).toThrow('options.isAgentBusy: got undefined')
   })
@@ -192,7 +194,7 @@ describe('tools, commands and settings', () => {
     expect(runCommandLine(tasks.commands, '/tasks')?.text).toContain('[DONE]')
   })
 
-  it('knows no subagent that only the prototype has', async () => {
+  it('does not find a subagent on the prototype', async () => {
     const { tasks } = setUp({ subagents: {} })
     const result = await tasks.tools.task.execute({ subagent_name: 'toString', goal_prompt: 'x' })
     expect(result.error?.type).toBe('parameter_validation')

@@ -1,6 +1,6 @@
 /**
- * Stately's editor reads a machine file as text, without running it. So each chart must stand in its file as it is: one
- * `createMachine` with the chart written out, nothing spread in, computed or imported.
+ * Stately's editor reads the file of a machine as text, without running it. So each file must have one `createMachine` with a literal
+ * configuration: nothing in it is spread, computed or imported.
  */
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
@@ -21,10 +21,10 @@ const files: [string, { readonly config: object }][] = [
   ['instance', instanceMachine],
 ]
 
-/** What a chart holds besides the chart: code, which the editor shows as code. */
+/** The parts of a configuration that are code, which the editor shows as code. */
 const CODE = new Set(['context', 'input', 'output'])
 
-it.each(files)('machines/%s.ts holds its chart as text, and the text is the chart that runs', (name, { config }) => {
+it.each(files)('machines/%s.ts has a literal configuration, which is that of the machine', (name, { config }) => {
   const text = readFileSync(new URL(`../../../machines/${name}.ts`, import.meta.url), 'utf8')
   const charts = chartsIn(ts.createSourceFile(`${name}.ts`, text, ts.ScriptTarget.Latest, true))
   expect(charts).toHaveLength(1)

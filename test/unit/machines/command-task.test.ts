@@ -1,4 +1,4 @@
-/** The command task's chart by itself: C1 to C3. */
+/** The command task's machine by itself: C1 to C3. */
 import { describe, expect, it } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { commandTaskMachine, type CommandTaskEvent } from '../../../machines/command-task.js'

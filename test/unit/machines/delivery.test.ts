@@ -1,4 +1,4 @@
-/** The delivery machine by itself: D1 to D5, with a host that the test plays. */
+/** The delivery machine by itself: D1 to D5. The test is its host. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor } from 'xstate'
 import { deliveryMachine, type DeliveryReport, type DeliveryTiming } from '../../../machines/delivery.js'
@@ -66,7 +66,7 @@ describe('deliveries', () => {
     expect(host.deliveries).toBe(1)
   })
 
-  it('D2: asks a busy agent again when it must, and waits for its word when it can', () => {
+  it('D2: polls a busy agent if it must, and otherwise waits for it to become idle', () => {
     const polled = start({ pollMs: 250 })
     polled.host.isIdle = false
     polled.clock.advance(1_000)
@@ -105,7 +105,7 @@ describe('deliveries', () => {
     expect(host).toMatchObject({ deliveries: 2, mostInFlight: 1 })
   })
 
-  it('D4: refused deliveries back off exponentially, up to the most; a success starts over', () => {
+  it('D4: refused deliveries back off exponentially up to the maximum; a success starts over', () => {
     const { clock, host, report } = start()
     const waits: number[] = []
     clock.advance(0)
@@ -139,7 +139,7 @@ describe('deliveries', () => {
     expect(host.deliveries).toBe(2)
   })
 
-  it('D5: detached, nothing new starts, and a delivery in flight is seen to its end', () => {
+  it('D5: detached, nothing new starts, and a delivery in flight still ends', () => {
     const { actor, clock, host, report } = start({ timeoutMs: 100 })
     clock.advance(0)
     actor.send({ type: 'trigger.detach' })
@@ -152,7 +152,7 @@ describe('deliveries', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('D5: attached again while it is in flight, it goes on as before', () => {
+  it('D5: attached again during a delivery, it continues as before', () => {
     const { actor, clock, host, report } = start()
     clock.advance(0)
     actor.send({ type: 'trigger.detach' })
@@ -162,7 +162,7 @@ describe('deliveries', () => {
     expect(host.deliveries).toBe(2)
   })
 
-  it('gathers what ends together, up to the longest wait', () => {
+  it('coalesces ends, up to the maximum wait', () => {
     const { actor, clock, host } = start({ coalesceMs: 100, maxWaitMs: 250 })
     for (let i = 0; i < 3; i += 1) {
       clock.advance(80)

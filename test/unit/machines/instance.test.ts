@@ -1,4 +1,4 @@
-/** The instance's chart by itself: I1 to I4. */
+/** The instance's machine by itself: I1 to I4. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { instanceMachine, type InstanceTiming } from '../../../machines/instance.js'
@@ -16,7 +16,7 @@ function start(input: InstanceTiming = {}) {
 }
 
 describe('an instance', () => {
-  it('I1: ends once, and then does not come back', () => {
+  it('I1: ends once, and never connects again', () => {
     const { actor, failCalls } = start()
     actor.send({ type: 'connection.opened' })
     actor.send({ type: 'connection.lost' })
@@ -38,7 +38,7 @@ describe('an instance', () => {
     expect(patient.actor.getSnapshot().status).toBe('active')
   })
 
-  it('I3: a connection that shows no sign of life for too long is lost', () => {
+  it('I3: a connection without a sign of life for too long is lost', () => {
     const { actor, clock } = start({ connectTimeoutMs: 10, livenessMs: 45 })
     actor.send({ type: 'connection.opened' })
     for (let i = 0; i < 5; i += 1) {

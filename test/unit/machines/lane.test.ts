@@ -1,4 +1,4 @@
-/** The lane's chart by itself: L1 to L4. */
+/** The lane's machine by itself: L1 to L4. */
 import { describe, expect, it } from 'vitest'
 import { createActor } from 'xstate'
 import { laneMachine } from '../../../machines/lane.js'
@@ -60,7 +60,7 @@ describe('a lane', () => {
     expect(log.at(-1)).toBe('start b (1 in flight)')
   })
 
-  it('L4: gives up a call that takes longer than its command may', () => {
+  it('L4: gives up a call that exceeds the timeout of its command', () => {
     const { clock, log, put, settle, actor } = start()
     put('a')
     clock.advance(99)

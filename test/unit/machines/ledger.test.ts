@@ -1,4 +1,4 @@
-/** Slots, ledger and history: what the manager reaches only in rare orders. */
+/** Slots, ledger and history, in orders that are rare with the manager. */
 import { describe, expect, it } from 'vitest'
 import { DueTimes } from '../../../machines/due-times.js'
 import { idsOf, startRegistry } from './registry-parts.js'
@@ -28,7 +28,7 @@ describe('reservations', () => {
     expect([slots.hasRoom(), slots.isOverLimit()]).toEqual([true, false])
   })
 
-  it('A3: a name that is reserved again holds until its latest time', () => {
+  it('A3: an id that is reserved again holds its slot until its latest expiry', () => {
     const { slots, advance } = startRegistry({ max: 5 })
     slots.reserve('r', 100)
     slots.reserve('r', 300)
@@ -68,7 +68,7 @@ describe('due times', () => {
 })
 
 describe('leases', () => {
-  it('carry tasks in the order in which they ended, in whatever order they are named', () => {
+  it('carry tasks in the order in which they ended, whatever order they are given in', () => {
     const { register, end, take, changes } = startRegistry({ max: 5 })
     for (const id of ['a', 'b', 'c']) register(id)
     end('c', 'a', 'b')
@@ -89,7 +89,7 @@ describe('leases', () => {
     expect(Array.from(third!.claimed, ({ record }) => record.id)).toEqual(['a', 'b'])
   })
 
-  it('A5: of two waits for one task the first gets its end, and the second when the first is over', () => {
+  it('A5: of two waits for one task the first gets its end, and the second after the first', () => {
     const { register, end, take, ledger, history } = startRegistry({ max: 5 })
     register('a')
     const entry = history.get('a')!
@@ -105,7 +105,7 @@ describe('leases', () => {
     expect(entry.record.delivery).toBe('delivered')
   })
 
-  it('A10: a claim that has ended leaves nothing at the task', () => {
+  it('A10: a claim that has ended leaves nothing on the task', () => {
     const { register, take, ledger, history } = startRegistry({ max: 5 })
     register('a')
     take({ deliveryId: 'wait', taskIds: ['a'], isClaim: true })
@@ -116,7 +116,7 @@ describe('leases', () => {
 })
 
 describe('owners', () => {
-  it('hand over what is leased in the order of registration', () => {
+  it('hand leased tasks over in the order of registration', () => {
     const { register, end, take, ledger, changes } = startRegistry({ max: 5 })
     for (const id of ['a', 'b', 'c']) register(id, { owner: 'old' })
     end('c', 'a', 'b')

@@ -1,4 +1,4 @@
-/** A registry's logic in an actor of its own, without the manager's checks in front. */
+/** An actor with the registry's logic, without the checks of the manager. */
 import { createActor } from 'xstate'
 import { asyncTaskMachine } from '../../../machines/async-task.js'
 import { History } from '../../../machines/history.js'

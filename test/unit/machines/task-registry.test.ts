@@ -1,4 +1,4 @@
-/** The registry's logic by itself: R1 to R7. Its events come without the manager's own checks in front. */
+/** The registry's logic by itself, without the checks of the manager: R1 to R7. */
 import { describe, expect, it } from 'vitest'
 import { idsOf, startRegistry } from './registry-parts.js'
 

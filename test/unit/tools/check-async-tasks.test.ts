@@ -1,4 +1,4 @@
-/** check_async_tasks lists, shows and cancels, in the words of seed 002. */
+/** check_async_tasks lists, shows and cancels tasks, with the texts of seed 002. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
@@ -20,7 +20,7 @@ function setUp(options: Partial<CheckAsyncTasksOptions> & { notifyCancelled?: bo
 }
 
 describe('listing', () => {
-  it('says so when there are no tasks', async () => {
+  it('says that there are no tasks', async () => {
     expect(await setUp().call()).toEqual({
       llmContent: 'No async tasks.',
       returnDisplay: 'No async tasks are currently running or completed.',
@@ -71,7 +71,7 @@ describe('listing', () => {
     },
   )
 
-  it('says how many tasks it leaves out when they are too many', async () => {
+  it('says how many tasks it omits when there are too many', async () => {
     const { call, register } = setUp({ maxMessageChars: 200 })
     for (let n = 1; n <= 100; n += 1) register(`task-${n}`)
     const { llmContent, returnDisplay } = await call()
@@ -173,7 +173,7 @@ describe('peeking', () => {
     },
   )
 
-  it('shows a time that no date has as a number', async () => {
+  it('shows a time outside the range of a date as a number', async () => {
     const record = { id: 'old', subagentName: 's', goalPrompt: 'g', status: 'cancelled', launchedAt: 1e17 } as const
     const manager = AsyncTaskManager.restore([{ ...record, completedAt: 2e17 }])
     const { llmContent } = await createCheckAsyncTasksTool({ getAsyncTaskManager: () => manager }).execute({
@@ -185,7 +185,7 @@ describe('peeking', () => {
     })
   })
 
-  it('takes an exact id before a longer one, and a prefix that fits one task', async () => {
+  it('prefers an exact id to a longer one, and accepts a prefix that matches one task', async () => {
     const { call, register } = setUp()
     register('task-1')
     register('task-10')
@@ -206,7 +206,7 @@ describe('peeking', () => {
     })
   })
 
-  it('says so when no task fits', async () => {
+  it('says that no task matches', async () => {
     expect(await setUp().call({ task_id: 'nobody' })).toEqual({
       llmContent: "No async task found with ID or prefix 'nobody'.",
       returnDisplay: 'Task not found: nobody',
@@ -225,7 +225,7 @@ describe('peeking', () => {
     register('a')
     const { error } = await call(input)
     expect(error?.type).toBe('parameter_validation')
-    expect(error?.message).toMatch(/^params\.task_id: got .*, expected a task ID or the start of one, to \w+\.$/)
+    expect(error?.message).toMatch(/^params\.task_id: got .*, expected a task ID or a prefix of one, to \w+\.$/)
     expect(manager.getTask('a')?.status).toBe('running')
   })
 
@@ -239,8 +239,8 @@ describe('peeking', () => {
   })
 })
 
-describe('a peek that was seen whole', () => {
-  it('A5: counts as told for an owner that only pulls', async () => {
+describe('a peek that shows everything', () => {
+  it('A5: delivers the result of an owner without a push subscriber', async () => {
     const { call, manager, register } = setUp()
     register('a')
     await call({ task_id: 'a' })
@@ -250,7 +250,7 @@ describe('a peek that was seen whole', () => {
     expect(manager.getTask('a')?.delivery).toBe('delivered')
   })
 
-  it('A5: does not count as told for an owner that is brought its messages', async () => {
+  it('A5: delivers nothing for an owner with a push subscriber', async () => {
     const { call, manager, register } = setUp()
     manager.registry.addPushSubscriber('main')
     register('a')
@@ -263,7 +263,7 @@ describe('a peek that was seen whole', () => {
 describe('a peek that is too long', () => {
   const long = { final_message: `${'x'.repeat(300)}end` }
 
-  it('leaves the goal out first', async () => {
+  it('cuts the goal first', async () => {
     const { call, manager, register } = setUp({ maxMessageChars: 600 })
     register('a', { goalPrompt: 'g'.repeat(1_000) })
     manager.completeTask('a', { final_message: 'done' })
@@ -276,7 +276,7 @@ describe('a peek that is too long', () => {
     expect(manager.getTask('a')?.delivery).toBe('delivered')
   })
 
-  it('A5: is cut, does not count as told, and counts once the rest was read', async () => {
+  it('A5: is cut, and delivers the result once the rest was read', async () => {
     const { call, manager, register } = setUp({ maxMessageChars: 200 })
     register('a')
     manager.completeTask('a', long)
@@ -305,7 +305,7 @@ describe('a peek that is too long', () => {
     expect(manager.getTask('a')?.delivery).toBe('delivered')
   })
 
-  it('A7: keeps a record that was told of before until the rest was read', async () => {
+  it('A7: keeps a delivered record until the rest was read', async () => {
     const { call, manager, register } = setUp({ maxMessageChars: 200, maxAsyncTasks: 1 })
     register('old')
     manager.completeTask('old', long)
@@ -356,7 +356,7 @@ describe('cancelling', () => {
     expect(manager.getTask('other')?.status).toBe('running')
   })
 
-  it('A1: says so when the task has ended, and changes nothing', async () => {
+  it('A1: says that the task has ended, and changes nothing', async () => {
     const { call, manager, register } = setUp()
     register('a')
     manager.completeTask('a', {})
@@ -380,7 +380,7 @@ describe('cancelling', () => {
 })
 
 describe('with an owner', () => {
-  it("shows and cancels that owner's tasks alone", async () => {
+  it('shows and cancels only the tasks of that owner', async () => {
     const { call, manager, register } = setUp({ owner: 'sub' })
     register('task-1')
     register('task-2', { owner: 'sub' })
@@ -393,7 +393,7 @@ describe('with an owner', () => {
   })
 })
 
-describe('the class of seed 002', () => {
+describe('the class', () => {
   it('is a drop-in', async () => {
     const { manager, register } = setUpHost()
     register('a')
@@ -422,7 +422,7 @@ describe('the class of seed 002', () => {
     expect(new CheckAsyncTasksTool({ getAsyncTaskManager }).build(params).getDescription()).toBe(description)
   })
 
-  it('answers with an error when there is no manager', async () => {
+  it('returns an error when there is no manager', async () => {
     const tool = new CheckAsyncTasksTool({
       getAsyncTaskManager: () => {
         throw new Error('not configured')
@@ -435,13 +435,13 @@ describe('the class of seed 002', () => {
   })
 })
 
-it('has a JSON schema that takes nothing else, and needs nothing', () => {
+it('has a JSON schema without required or additional properties', () => {
   const { inputSchema } = createCheckAsyncTasksTool(setUpHost())
   const schema = z.toJSONSchema(inputSchema)
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
   expect(schema.required).toBeUndefined()
 })
 
-it('refuses a bound that holds no sentence', () => {
+it('refuses a maxMessageChars that is too small', () => {
   expect(() => createCheckAsyncTasksTool({ ...setUpHost(), maxMessageChars: 10 })).toThrow(InvalidSettingError)
 })

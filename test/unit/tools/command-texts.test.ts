@@ -1,4 +1,4 @@
-/** What a model reads of what a command returned, whatever that is. */
+/** The text for a model about the result of a command, whatever that is. */
 import { expect, it } from 'vitest'
 import { progressText } from '../../../src/tools/command-texts.js'
 

@@ -1,4 +1,4 @@
-/** The tool submit_commands: a command task as an async task, and neither ends without the other (S10). */
+/** The tool submit_commands: a command task and its async task end together (S10). */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
@@ -11,6 +11,7 @@ import {
   type SubmitCommandsOptions,
   type SubmitCommandsParams,
 } from '../../../src/tools/submit-commands.js'
+import type { Tool } from '../../../src/tools/tool.js'
 import { deferred, setUpHost, settle } from './tool-host.js'
 
 type Options = Partial<Omit<SubmitCommandsOptions, 'taskManager'>> &
@@ -64,12 +65,12 @@ const command = (tool_name: string, args: Record<string, unknown> = {}, intentio
 })
 const adding = command('add', { a: 20, b: 22 }, 'find the answer')
 
-/** The command task that a call submitted. */
+/** Returns the command task that a call submitted. */
 const commandTaskId = ({ metadata }: { metadata?: Readonly<Record<string, unknown>> }) =>
   String(metadata?.['commandTaskId'])
 
 describe('submit_commands in the background', () => {
-  it('answers at once with the ids, and the end comes back through the reminder', async () => {
+  it('returns the ids at once, and the reminder carries the end', async () => {
     const { call, manager, reminders, taskManager } = setUp({ owner: 'sub' })
     const result = await call({ task_name: 'Sum up!', commands: [adding] })
     expect(result.error).toBeUndefined()
@@ -120,7 +121,7 @@ describe('submit_commands in the background', () => {
     unsubscribe()
   })
 
-  it('appends each step to the output, and reports how far it has come', async () => {
+  it('appends each step to the output, and reports progress', async () => {
     const { call, manager, held } = setUp()
     const reports: unknown[] = []
     manager.progress$.subscribe(({ progress }) => reports.push(progress))
@@ -148,7 +149,7 @@ describe('submit_commands in the background', () => {
     ])
   })
 
-  it('tells each of two tasks apart', async () => {
+  it('keeps two tasks apart', async () => {
     const { call, manager, held } = setUp()
     await call({ task_name: 'One' })
     await call({ task_name: 'Two', commands: [adding] })
@@ -195,7 +196,7 @@ describe('an async task that is cancelled', () => {
     expect(onError).not.toHaveBeenCalled()
   })
 
-  it('S10: cancels a command task that still waits in its lane, and one whose run has not begun', async () => {
+  it('S10: cancels a command task that is queued, and one whose run has not started', async () => {
     const { call, manager, taskManager, held } = setUp()
     await call({})
     await settle()
@@ -223,7 +224,7 @@ describe('an async task that is cancelled', () => {
     expect(manager.getTask('do-it-2')?.error).toContain('30 s')
   })
 
-  it('by the disposal of its manager takes its command task with it', async () => {
+  it('by the disposal of its manager cancels its command task', async () => {
     const { call, manager, taskManager } = setUp()
     const result = await call({})
     await settle()
@@ -232,8 +233,8 @@ describe('an async task that is cancelled', () => {
   })
 })
 
-describe('a command task that someone else ends', () => {
-  it('S10: by cancelling it is a failed async task that says so, and is owed', async () => {
+describe('a command task that ends for another reason', () => {
+  it('S10: a cancellation fails the async task with that reason, and the failure is owed', async () => {
     const { call, manager, taskManager, reminders } = setUp({ owner: 'sub' })
     const result = await call({})
     await settle()
@@ -241,11 +242,11 @@ describe('a command task that someone else ends', () => {
     await settle()
     const task = manager.getTask('do-it-2')
     expect(task).toMatchObject({ status: 'failed', delivery: 'owed', owner: 'sub' })
-    expect(task?.error).toContain('was cancelled by someone else')
-    expect(reminders.leaseReminder({ owner: 'sub' })?.text).toContain('was cancelled by someone else')
+    expect(task?.error).toContain('was cancelled elsewhere')
+    expect(reminders.leaseReminder({ owner: 'sub' })?.text).toContain('was cancelled elsewhere')
   })
 
-  it('S10: by cancelling it before it has begun is told as well', async () => {
+  it('S10: a cancellation before it has started is reported too', async () => {
     const { call, manager, taskManager } = setUp()
     const warn = vi.spyOn(console, 'warn')
     onTestFinished(() => warn.mockRestore())
@@ -257,7 +258,7 @@ describe('a command task that someone else ends', () => {
     expect(warn).not.toHaveBeenCalled()
   })
 
-  it('S10: by disconnecting its instance is a failed async task that says so', async () => {
+  it('S10: the disconnection of its instance fails the async task with that reason', async () => {
     const { call, manager, instances } = setUp()
     await call({})
     await call({ commands: [adding] })
@@ -270,7 +271,7 @@ describe('a command task that someone else ends', () => {
     }
   })
 
-  it('S10: by draining or disposing of the task manager is told, whenever it happens', async () => {
+  it('S10: the draining or disposal of the task manager is reported, whenever it happens', async () => {
     const { call, manager, taskManager } = setUp()
     await call({})
     await settle()
@@ -298,7 +299,7 @@ describe('submit_commands in place', () => {
     expect(manager.getTask('do-it-1')).toMatchObject({ status: 'completed', delivery: 'delivered' })
   })
 
-  it('returns what failed as an error', async () => {
+  it('returns a failure as an error', async () => {
     const { call } = setUp()
     const result = await call({ commands: [command('fail')], async: false })
     expect(result.error?.message).toContain('NOT_FOUND: no such button')
@@ -321,7 +322,7 @@ describe('submit_commands in place', () => {
   })
 })
 
-describe('submit_commands that cannot submit', () => {
+describe('submit_commands when nothing can be submitted', () => {
   it.each([
     [{ instanceId: 'nobody' }, 'INVALID_INSTANCE', 'parameter_validation'],
     [{ task_name: '' }, undefined, 'parameter_validation'],
@@ -358,7 +359,7 @@ describe('submit_commands that cannot submit', () => {
     expect(taskManager.listTasks()).toHaveLength(1)
   })
 
-  it('cancels what it submitted when the launch fails after all', async () => {
+  it('cancels the command task when the launch fails', async () => {
     const { call, manager, taskManager } = setUp()
     manager.createTaskId = () => 'taken'
     manager.registerTask({ id: 'taken', subagentName: 'a', goalPrompt: 'b', abortController: new AbortController() })
@@ -371,6 +372,7 @@ describe('submit_commands that cannot submit', () => {
     const { tool } = setUp()
     expect(tool.describe({ task_name: 'Sum', commands: [adding] })).toBe('Run 1 command in the background: Sum')
     expect(tool.describe({ task_name: 'Sum', commands: [adding, adding], async: false })).toBe('Run 2 commands: Sum')
-    expect(tool.describe(7)).toBe('submit_commands')
+    const untyped: Tool = tool
+    expect(untyped.describe(7)).toBe('submit_commands')
   })
 })

@@ -1,4 +1,4 @@
-/** The tools tell a model that a task waits for an answer, and take it. */
+/** The tools show the questions of a task to a model, and take the answers. */
 import { describe, expect, it } from 'vitest'
 import type { RunContext } from '../../../src/engine/runner.js'
 import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
@@ -39,7 +39,7 @@ const HINT =
   '"question_id":"question-1","answer":"..."}, or "decline": true instead of "answer".'
 
 describe('a task that asks', () => {
-  it('is listed and shown with its question and how to answer it', async () => {
+  it('is shown with its question and the call that answers it', async () => {
     const { call, launch } = setUp((context) => context.ask('Sure?'))
     const { id } = await launch()
     const list = await call({})
@@ -54,7 +54,7 @@ describe('a task that asks', () => {
     expect(metadata).toMatchObject({ questions: [{ id: 'question-1' }] })
   })
 
-  it('takes text for its only field, or an object', async () => {
+  it('accepts text for its only field, or an object', async () => {
     for (const answer of ['yes', { answer: 'yes' }]) {
       const { call, launch, manager } = setUp((context) => context.ask('Sure?'))
       const { id } = await launch()
@@ -65,7 +65,7 @@ describe('a task that asks', () => {
     }
   })
 
-  it('takes a refusal', async () => {
+  it('can be declined', async () => {
     const { call, launch, manager } = setUp((context) => context.ask('Sure?'))
     const { id } = await launch()
     await call({ task_id: id, action: 'answer', decline: true })
@@ -73,7 +73,7 @@ describe('a task that asks', () => {
     expect(manager.getTask(id)?.output?.final_message).toBe('{"action":"decline"}')
   })
 
-  it('says what an answer must be when it does not fit, and stays open', async () => {
+  it('names the schema when an answer does not match it, and stays open', async () => {
     const { call, launch, manager } = setUp((context) => context.ask(form))
     const { id } = await launch()
     expect((await call({ task_id: id })).llmContent).toContain(
@@ -93,7 +93,7 @@ describe('a task that asks', () => {
     expect(manager.getTask(id)?.questions).toBeUndefined()
   })
 
-  it('wants to know which question is meant when it has several', async () => {
+  it('requires the id of the question when it has several', async () => {
     const { call, launch } = setUp((context) => Promise.all([context.ask('A?'), context.ask('B?')]))
     const { id } = await launch()
     const { error } = await call({ task_id: id, action: 'answer', answer: 'x' })
@@ -103,7 +103,7 @@ describe('a task that asks', () => {
     ).toBeUndefined()
   })
 
-  it('ends a wait at once, which says what it asks', async () => {
+  it('ends a wait at once; the result has its question', async () => {
     const { wait, launch, manager } = setUp((context) => context.ask('Sure?'))
     const waiting = launch().then(() => wait.execute({}))
     const { llmContent, metadata } = await waiting
@@ -113,7 +113,7 @@ describe('a task that asks', () => {
     manager.cancelTask('asker-2')
   })
 
-  it('A5: goes on in the background when it was called in place, and its end is owed', async () => {
+  it('A5: continues in the background when it was called in place, and its end is owed', async () => {
     const { call, launch, manager } = setUp((context) => context.ask('Sure?'))
     const { result } = await launch(false)
     const [task] = manager.getAllTasks()
@@ -124,7 +124,7 @@ describe('a task that asks', () => {
     expect(manager.getTask(task!.id)).toMatchObject({ status: 'completed', delivery: 'owed' })
   })
 
-  it('refuses an answer that nobody waits for', async () => {
+  it('refuses an answer without an open question', async () => {
     const { call, register } = setUp((context) => context.ask('Sure?'))
     register('quiet')
     const { error } = await call({ task_id: 'quiet', action: 'answer', answer: 'x' })

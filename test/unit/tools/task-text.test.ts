@@ -1,4 +1,4 @@
-/** check_async_tasks reads what a task wrote, and the rest of a result that a message cut. */
+/** check_async_tasks reads the output of a task, and the rest of a result that a message cut. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
 import { formatCompletionNotification } from '../../../src/async-tasks/notifications.js'
@@ -15,7 +15,7 @@ function setUp(options: { maxMessageChars?: number; outputBytes?: number; maxAsy
   return { ...host, call }
 }
 
-/** Reads on until nothing remains; the texts put together. */
+/** Reads until nothing remains, and returns the whole text. */
 async function readAll(call: ReturnType<typeof setUp>['call'], first: CheckAsyncTasksParams): Promise<string> {
   let whole = ''
   for (let cursor = first.cursor ?? 0, remaining = 1; remaining > 0;) {
@@ -47,7 +47,7 @@ describe('reading output', () => {
     )
   })
 
-  it('says so when there is nothing', async () => {
+  it('says that there is nothing', async () => {
     const { call, register } = setUp()
     register('a')
     expect((await call({ task_id: 'a', action: 'output', cursor: 0 })).llmContent).toBe(
@@ -56,7 +56,7 @@ describe('reading output', () => {
     )
   })
 
-  it('says what remains, and how to read it', async () => {
+  it('says how much remains, and how to read it', async () => {
     const { call, manager, register } = setUp()
     register('a')
     manager.appendOutput('a', '0123456789')
@@ -68,7 +68,7 @@ describe('reading output', () => {
     expect(result.returnDisplay).toBe('Output of task a (running), bytes 2 to 5, 5 remain')
   })
 
-  it('says what is no longer kept', async () => {
+  it('says how much is no longer kept', async () => {
     const { call, manager, register } = setUp({ outputBytes: 10 })
     register('a')
     manager.appendOutput('a', '0123456789abcdef')
@@ -77,7 +77,7 @@ describe('reading output', () => {
     )
   })
 
-  it('is bounded, whatever was asked for', async () => {
+  it('is bounded, whatever the parameters are', async () => {
     const { call, manager, register } = setUp({ maxMessageChars: 200 })
     register('a')
     manager.appendOutput('a', 'x'.repeat(1_000))
@@ -85,7 +85,7 @@ describe('reading output', () => {
     expect(metadata).toMatchObject({ start: 0, nextCursor: 200, remainingBytes: 800 })
   })
 
-  it('A5: does not count as told', async () => {
+  it('A5: delivers nothing', async () => {
     const { call, manager, register } = setUp()
     register('a')
     manager.completeTask('a', {})
@@ -99,7 +99,7 @@ describe('a result that a reminder cut', () => {
   const noticeOf = (text: string): CheckAsyncTasksParams =>
     JSON.parse(/Read the rest with check_async_tasks (.*)\]/.exec(text)?.[1] ?? '') as CheckAsyncTasksParams
 
-  it('A7: is read by the call that the reminder names, and its record stays until then', async () => {
+  it('A7: can be read with the call that the reminder names, and its record is kept until then', async () => {
     const { call, manager, register } = setUp({ maxAsyncTasks: 0, maxMessageChars: 300 })
     register('a')
     manager.completeTask('a', { final_message: `${'€'.repeat(300)}end` })
@@ -120,7 +120,7 @@ describe('a result that a reminder cut', () => {
     expect(manager.getTask('a')).toBeUndefined()
   })
 
-  it('A5: counts as told once it was read, for an owner that only pulls', async () => {
+  it('A5: is delivered once it was read, for an owner without a push subscriber', async () => {
     const { call, manager, register } = setUp()
     register('a')
     manager.completeTask('a', { final_message: 'done' })
@@ -130,7 +130,7 @@ describe('a result that a reminder cut', () => {
     expect(manager.getTask('a')?.delivery).toBe('delivered')
   })
 
-  it('is not there while the task runs', async () => {
+  it('is empty while the task runs', async () => {
     const { call, register } = setUp()
     register('a')
     expect((await call({ task_id: 'a', action: 'output', part: 'result' })).llmContent).toMatch(
@@ -138,7 +138,7 @@ describe('a result that a reminder cut', () => {
     )
   })
 
-  it('gives the whole text in parts of any size', async () => {
+  it('returns the whole text in parts of any size', async () => {
     const text = fc.string({ unit: fc.constantFrom('a', '\n', 'ß', '€', '😀', '\uFEFF', '"'), maxLength: 80 })
     await checkProperty(
       'parts make the whole',

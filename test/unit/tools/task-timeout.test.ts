@@ -1,4 +1,4 @@
-/** Deadlines: the wish, else the default, within the limit; and a cut is said. */
+/** Deadlines: the requested one or the default, within the limit, with a note if it was cut. */
 import { describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { timeoutPolicy } from '../../../src/tools/task-timeout.js'
@@ -29,7 +29,7 @@ describe('the deadline of a task', () => {
     )
   })
 
-  it('follows settings that are asked for at every call', () => {
+  it('calls a setting that is a function at every call', () => {
     let limit = 1800
     const timeoutOf = timeoutPolicy({ maxTimeoutSeconds: () => limit })
     expect(timeoutOf(600).seconds).toBe(600)

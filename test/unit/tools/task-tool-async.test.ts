@@ -1,4 +1,4 @@
-/** The task tool in the background: it answers at once, and what comes later is a message about a task. */
+/** The task tool in the background: the call returns at once, and the result is delivered later. */
 import { describe, expect, it, vi } from 'vitest'
 import type { SubagentRequest, SubagentRunner } from '../../../src/tools/subagents.js'
 import { createTaskTool, type TaskParams, type TaskToolOptions } from '../../../src/tools/task-tool.js'
@@ -17,7 +17,7 @@ function setUp(run: SubagentRunner, options: Partial<TaskToolOptions> & { maxAsy
   return { ...host, call }
 }
 
-/** Ids count the slots that were reserved as well. */
+/** The reservation takes an id too. */
 const ID = 'researcher-2'
 
 describe('a task in the background', () => {
@@ -43,14 +43,14 @@ describe('a task in the background', () => {
     expect(manager.getPendingNotifications('sub')).toMatchObject([{ id: ID, output: { final_message: 'found' } }])
   })
 
-  it('says so when its timeout was cut to the limit', async () => {
+  it('says that its timeout was cut to the limit', async () => {
     const { call } = setUp(controlledRun<SubagentRequest>().run)
     const { llmContent, metadata } = await call({ timeout_seconds: -1 })
     expect(llmContent).toMatch(/progress\.\n\nThe timeout was cut to the limit of 1800 seconds \(asked: none\)\.$/)
     expect(metadata).toMatchObject({ effectiveTimeoutSeconds: 1_800 })
   })
 
-  it('goes on when the call that launched it is aborted afterwards', async () => {
+  it('continues when the call that launched it is aborted later', async () => {
     const researcher = controlledRun<SubagentRequest>()
     const { call, manager } = setUp(researcher.run)
     const controller = new AbortController()
@@ -61,7 +61,7 @@ describe('a task in the background', () => {
     expect((await researcher.started).context.signal.aborted).toBe(false)
   })
 
-  it('whose start fails is a failed task', async () => {
+  it('fails when its start throws', async () => {
     const { call, manager } = setUp(() => {
       throw new Error('no such model')
     })
@@ -70,7 +70,7 @@ describe('a task in the background', () => {
     expect(manager.getPendingNotifications()).toMatchObject([{ id: ID, status: 'failed', error: 'no such model' }])
   })
 
-  it('whose look-up fails is a failed task', async () => {
+  it('fails when its lookup throws', async () => {
     const { call, manager } = setUp(controlledRun<SubagentRequest>().run, {
       resolveSubagent: () => {
         throw new Error('no registry')
@@ -81,7 +81,7 @@ describe('a task in the background', () => {
     expect(manager.getPendingNotifications()).toMatchObject([{ id: ID, status: 'failed', error: 'no registry' }])
   })
 
-  it('that is cancelled while it starts is a cancelled one', async () => {
+  it('can be cancelled while it starts', async () => {
     const researcher = controlledRun<SubagentRequest>()
     const { call, manager } = setUp(researcher.run)
     await call()
@@ -93,7 +93,7 @@ describe('a task in the background', () => {
     expect(manager.getTask(ID)).toMatchObject({ status: 'cancelled', delivery: 'none' })
   })
 
-  it('that is cancelled before it started never starts', async () => {
+  it('never starts when it is cancelled before', async () => {
     const researcher = controlledRun<SubagentRequest>()
     const { call, manager } = setUp(researcher.run)
     manager.transitions$.subscribe(({ taskId }) => manager.cancelTask(taskId))
@@ -105,7 +105,7 @@ describe('a task in the background', () => {
 })
 
 describe('at the limit', () => {
-  it('A3: a call is refused and says what can be done', async () => {
+  it('A3: a call is refused with advice', async () => {
     const resolveSubagent = vi.fn(() => controlledRun<SubagentRequest>().run)
     const { call, manager } = setUp(controlledRun<SubagentRequest>().run, { maxAsyncTasks: 1, resolveSubagent })
     await call()
@@ -123,12 +123,12 @@ describe('at the limit', () => {
     expect(manager.getAllTasks()).toHaveLength(1)
   })
 
-  it('no advice is given that cannot help', async () => {
+  it('the advice leaves out what cannot help', async () => {
     const { call } = setUp(controlledRun<SubagentRequest>().run, { maxAsyncTasks: 0 })
     expect((await call()).llmContent).toBe('Max async tasks (0) reached. Run the task synchronously (async: false).')
   })
 
-  it('A3: calls at the same time never launch more than there are slots, however long their look-ups take', async () => {
+  it('A3: concurrent calls never launch more tasks than there are slots, however long their lookups take', async () => {
     const lookUp = deferred<SubagentRunner>()
     const { call, manager } = setUp(controlledRun<SubagentRequest>().run, {
       maxAsyncTasks: 2,
@@ -166,7 +166,7 @@ describe('at the limit', () => {
   })
 })
 
-it('A3: a call that is aborted during its look-up gives its slot back', async () => {
+it('A3: a call that is aborted during its lookup frees its slot', async () => {
   const { call, manager } = setUp(controlledRun<SubagentRequest>().run, {
     maxAsyncTasks: 1,
     resolveSubagent: () => new Promise(() => undefined),

@@ -1,4 +1,4 @@
-/** The task tool in place: it runs a subagent and returns what that returned, or why it did not. */
+/** The task tool in place: it runs a subagent and returns its output, or its error. */
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { OutputObject } from '../../../machines/records.js'
@@ -30,7 +30,7 @@ const returning =
     Promise.resolve(output)
 
 describe('a task in place', () => {
-  it('A5: returns what the run returned, in the fields of a notification, and owes nothing', async () => {
+  it('A5: returns the output of the run with the fields of a notification, and owes nothing', async () => {
     const output = { emitted_vars: { answer: '42' }, terminate_reason: 'GOAL', final_message: 'found' }
     const { call, manager } = setUp(returning(output))
     const owed: number[] = []
@@ -48,7 +48,7 @@ describe('a task in place', () => {
     expect(owed).toEqual([0])
   })
 
-  it('A5: is claimed by its call, however soon it ends', async () => {
+  it('A5: is delivered by its call, however soon it ends', async () => {
     const { call, manager } = setUp(returning({}))
     const reminders = new AsyncTaskReminderService(manager)
     const reminded: unknown[] = []
@@ -60,7 +60,7 @@ describe('a task in place', () => {
     expect(new Set(reminded)).toEqual(new Set([undefined]))
   })
 
-  it('hands the runner the whole request and the context of a run', async () => {
+  it('passes the whole request and the context of a run to the runner', async () => {
     const researcher = controlledRun<SubagentRequest>()
     const { call, clock, manager } = setUp(researcher.run, { owner: 'sub' })
     const request = {
@@ -137,7 +137,7 @@ describe('a task in place', () => {
     expect(manager.getTask('researcher-1')?.delivery).toBe('delivered')
   })
 
-  it('that outlives its deadline is an error that names the limit', async () => {
+  it('returns an error that names the limit when its deadline passes', async () => {
     const researcher = controlledRun<SubagentRequest>()
     const { call, clock } = setUp(researcher.run, { graceMs: 10 })
     const result = call({ timeout_seconds: 60 })
@@ -150,7 +150,7 @@ describe('a task in place', () => {
     expect(metadata).toMatchObject({ status: 'failed', effectiveTimeoutSeconds: 60 })
   })
 
-  it('says so when its timeout was cut to the limit', async () => {
+  it('says that its timeout was cut to the limit', async () => {
     const { call, manager } = setUp(returning({}))
     const { llmContent, metadata } = await call({ timeout_seconds: 3_600 })
     expect(llmContent).toMatch(/\}\n\nThe timeout was cut to the limit of 1800 seconds \(asked: 3600\)\.$/)
@@ -158,7 +158,7 @@ describe('a task in place', () => {
     expect(manager.getTask('researcher-1')?.timeoutMs).toBe(1_800_000)
   })
 
-  it('has no deadline where none is the setting', async () => {
+  it('has no deadline when the setting is none', async () => {
     const { call, manager } = setUp(returning({}), { defaultTimeoutSeconds: -1, maxTimeoutSeconds: -1 })
     const { metadata, returnDisplay } = await call()
     expect(metadata).toMatchObject({ effectiveTimeoutSeconds: -1 })
@@ -166,7 +166,7 @@ describe('a task in place', () => {
     expect(manager.getTask('researcher-1')).not.toHaveProperty('timeoutMs')
   })
 
-  it('A7: is cut when it is long, and the rest can be read', async () => {
+  it('A7: has its text cut when it is long, and the rest can be read', async () => {
     const { call, manager } = setUp(returning({ final_message: 'x'.repeat(1_000) }), {
       maxMessageChars: 200,
       maxAsyncTasks: 0,
@@ -208,7 +208,7 @@ describe('aborting a task in place', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('that was aborted before makes no task', async () => {
+  it('creates no task when the call was aborted before', async () => {
     const run = vi.fn(returning({}))
     const { call, manager } = setUp(run)
     expect((await call({}, AbortSignal.abort())).error?.type).toBe('aborted')
@@ -216,7 +216,7 @@ describe('aborting a task in place', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('ends a look-up that hangs, and makes no task', async () => {
+  it('ends a lookup that hangs, and creates no task', async () => {
     const controller = new AbortController()
     const { call, manager } = setUp(returning({}), { resolveSubagent: () => new Promise(() => undefined) })
     const result = call({}, controller.signal)
@@ -234,7 +234,7 @@ describe('aborting a task in place', () => {
   })
 })
 
-it('a task in place that a person cancels says so', async () => {
+it('a task in place that a person cancels returns the error `cancelled`', async () => {
   const researcher = controlledRun<SubagentRequest>()
   const { call, manager } = setUp(researcher.run)
   const result = call()
@@ -258,7 +258,7 @@ it('A9: a task in place ends when the manager is disposed, and none starts after
   })
 })
 
-describe('a subagent that cannot be had', () => {
+describe('a subagent that cannot be found', () => {
   it.each([
     [{}, ''],
     [{ listSubagents: () => ['researcher', 'coder'] }, ' Known: researcher, coder.'],
@@ -278,7 +278,7 @@ describe('a subagent that cannot be had', () => {
     }
   })
 
-  it('because its look-up fails is a failed task', async () => {
+  it('fails the task when its lookup throws', async () => {
     const { call } = setUp(returning({}), { resolveSubagent: () => Promise.reject(new Error('no registry')) })
     expect(await call()).toMatchObject({
       error: { message: 'no registry', type: 'execution_failed' },
@@ -286,7 +286,7 @@ describe('a subagent that cannot be had', () => {
     })
   })
 
-  it('because it is none is a failed task, or an unknown name', async () => {
+  it('fails the task when it is invalid, and is an unknown name when it is undefined', async () => {
     const wrongs: [unknown, string][] = [
       [{ start: 1 }, '{"start":1}'],
       [{ run: 1 }, '{"run":1}'],
@@ -357,7 +357,7 @@ it.each([{ defaultTimeoutSeconds: 0 }, { maxTimeoutSeconds: -5 }, { maxMessageCh
   },
 )
 
-describe("the class in the seeds' shape", () => {
+describe('the class', () => {
   it('is a drop-in', async () => {
     const { getAsyncTaskManager } = setUpHost({ clock: createManualClock() })
     const tool = new TaskTool({ getAsyncTaskManager, resolveSubagent: () => returning({ final_message: 'done' }) })

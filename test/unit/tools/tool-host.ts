@@ -1,4 +1,4 @@
-/** What the tests of tools and commands share: a manager with its own time and ids, and runs that end on command. */
+/** What the tests of tools and commands share: a manager with a manual clock and predictable ids, and runs that the test ends. */
 import { vi } from 'vitest'
 import type { OutputObject } from '../../../machines/records.js'
 import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/async-tasks/manager.js'
@@ -22,7 +22,7 @@ export function setUpHost(options: AsyncTaskManagerOptions = {}) {
   return { clock, manager, onError, register, getAsyncTaskManager: () => manager }
 }
 
-/** A promise and its ends. */
+/** A promise with its resolve and reject functions. */
 export function deferred<T>() {
   let resolve: (value: T) => void = () => undefined
   let reject: (reason: unknown) => void = () => undefined
@@ -33,7 +33,7 @@ export function deferred<T>() {
   return { promise, resolve, reject }
 }
 
-/** A run that ends when the test says so, and ignores aborts. */
+/** A run that the test ends; it ignores aborts. */
 export function controlledRun<Input>() {
   const started = deferred<{ input: Input; context: RunContext }>()
   const end = deferred<OutputObject>()
@@ -44,7 +44,7 @@ export function controlledRun<Input>() {
   return { run, started: started.promise, finish: end.resolve, fail: end.reject }
 }
 
-/** Lets everything that is ready to run do so. */
+/** Waits until all settled promises have run their callbacks. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
 }

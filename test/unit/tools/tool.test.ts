@@ -1,8 +1,8 @@
-/** The neutral tool: whatever it is called with and whatever happens inside, it answers with a result. */
+/** The neutral tool: whatever its input is and whatever happens inside, a call resolves with a result. */
 import { describe, expect, expectTypeOf, it, vi } from 'vitest'
 import { z } from 'zod'
-import { buildInvocation } from '../../../src/tools/invocation.js'
-import { defineTool, errorResult, type ToolContext, type ToolResult } from '../../../src/tools/tool.js'
+import { buildInvocation } from '../../../src/tools/declarative-tool.js'
+import { defineTool, errorResult, type Tool, type ToolContext, type ToolResult } from '../../../src/tools/tool.js'
 
 const inputSchema = z.strictObject({
   count: z.number().int().min(1),
@@ -23,7 +23,7 @@ function counter(run: (input: z.output<typeof inputSchema>, context: ToolContext
 const done: ToolResult = { llmContent: 'done', returnDisplay: 'done' }
 
 describe('a tool', () => {
-  it('takes the type of its input from its schema', async () => {
+  it('infers the type of its input from its schema', async () => {
     const tool = counter((input) => {
       expectTypeOf(input).toEqualTypeOf<{
         count: number
@@ -36,7 +36,7 @@ describe('a tool', () => {
     expect((await tool.execute({ count: 3 })).llmContent).toBe('3')
   })
 
-  it('is given the signal and the name of the call', async () => {
+  it('receives the signal and the id of the call', async () => {
     const run = vi.fn((_input: unknown, _context: ToolContext) => done)
     const { signal } = new AbortController()
     await counter(run).execute({ count: 1 }, { signal, toolCallId: 'call-1' })
@@ -54,9 +54,10 @@ describe('a tool', () => {
     [null, 'params.count: got undefined, expected a number.'],
     ['3', 'params: got "3", expected an object.'],
     [[3], 'params: got an array of 1, expected an object.'],
-  ])('says which field of %j does not fit, what came and what was expected', async (input, message) => {
+  ])('names the invalid field of %j, what it got and what was expected', async (input, message) => {
     const run = vi.fn(() => done)
-    const result = await counter(run).execute(input)
+    const tool: Tool = counter(run)
+    const result = await tool.execute(input)
     expect(result).toEqual({
       llmContent: `Invalid parameters for count: ${message}`,
       returnDisplay: `Invalid parameters: ${message}`,
@@ -73,7 +74,7 @@ describe('a tool', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('out of numbers'))],
-  ])('that %s inside answers with an error', async (_what, run) => {
+  ])('that %s returns an error', async (_what, run) => {
     const message = 'count failed: out of numbers'
     expect(await counter(run).execute({ count: 1 })).toEqual({
       llmContent: message,
@@ -82,7 +83,7 @@ describe('a tool', () => {
     })
   })
 
-  it('answers with an error for input that cannot be read', async () => {
+  it('returns an error for input that cannot be read', async () => {
     const hostile = new Proxy(
       {},
       {
@@ -94,19 +95,19 @@ describe('a tool', () => {
         },
       },
     )
-    const tool = counter(() => done)
+    const tool: Tool = counter(() => done)
     expect((await tool.execute(hostile)).error?.type).toBe('execution_failed')
     expect(tool.describe(hostile)).toBe('count')
   })
 
-  it('does not begin when its call was aborted before', async () => {
+  it('does not run when its call was aborted before', async () => {
     const run = vi.fn(() => done)
     const result = await counter(run).execute({ count: 1 }, { signal: AbortSignal.abort() })
     expect(result.error).toEqual({ type: 'aborted', message: 'The call of count was aborted before it began.' })
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('that throws because its call was aborted says so', async () => {
+  it('that throws because its call was aborted returns the error `aborted`', async () => {
     const controller = new AbortController()
     const tool = counter(() => {
       controller.abort()
@@ -117,8 +118,8 @@ describe('a tool', () => {
     expect(result.error).toEqual({ type: 'aborted', message: 'The call of count was aborted.' })
   })
 
-  it('describes a call, or names itself where it cannot', () => {
-    const tool = counter(() => done)
+  it('describes a call, or returns its name when it cannot', () => {
+    const tool: Tool = counter(() => done)
     expect(tool.describe({ count: 3 })).toBe('Count to 3')
     expect(tool.describe({ count: 'x' })).toBe('count')
     expect(defineTool({ name: 'bare', description: '', inputSchema, run: () => done }).describe({ count: 1 })).toBe(
@@ -139,7 +140,7 @@ describe('an invocation', () => {
     expect(run.mock.calls[0]?.[1].signal).toBe(signal)
   })
 
-  it('of parameters that do not fit answers with an error', async () => {
+  it('with invalid parameters returns an error', async () => {
     const invocation = buildInvocation(
       counter(() => done),
       { count: -1 },
@@ -149,7 +150,7 @@ describe('an invocation', () => {
   })
 })
 
-it('an error result has the message wherever nothing else is said', () => {
+it('an error result has the message in each text that is not given', () => {
   expect(errorResult('limit_reached', 'Full', { llmContent: 'Full. Wait.' })).toEqual({
     llmContent: 'Full. Wait.',
     returnDisplay: 'Full',

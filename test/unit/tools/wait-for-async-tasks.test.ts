@@ -1,9 +1,9 @@
-/** wait_for_async_tasks blocks until tasks have ended, and what it returns is told once. */
+/** wait_for_async_tasks waits until tasks have ended, and what it returns is delivered. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
+import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../../src/tools/check-async-tasks.js'
 import {
   createWaitForAsyncTasksTool,
   WaitForAsyncTasksTool,
@@ -24,7 +24,7 @@ const completed = (id: string, message: string) =>
   JSON.stringify({ agent_id: id, terminate_reason: undefined, emitted_vars: {}, final_message: message }, null, 2)
 
 describe('waiting', () => {
-  it('A5: for all returns every end in one message, which counts as told', async () => {
+  it('A5: for all returns every end in one message, which delivers them', async () => {
     const { call, manager, register } = setUp()
     manager.registry.addPushSubscriber('main')
     register('a')
@@ -47,7 +47,7 @@ describe('waiting', () => {
     expect(new AsyncTaskReminderService(manager).leaseReminder()).toBeUndefined()
   })
 
-  it('for any returns at the first end, says what still runs and what to do', async () => {
+  it('for any returns at the first end, and says what still runs and what to do', async () => {
     const { call, clock, manager, register } = setUp()
     register('researcher-a1', { subagentName: 'researcher' })
     register('coder-b2', { subagentName: 'coder' })
@@ -59,12 +59,12 @@ describe('waiting', () => {
       '1 of 2 async task(s) ended:',
       JSON.stringify({ agent_id: 'coder-b2', status: 'cancelled' }, null, 2),
       '1 async task(s) still running:\n- [research] researcher (2s)',
-      'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or go on with other work.',
+      'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or continue with other work.',
     ])
     expect(metadata).toEqual({ settled: ['coder-b2'], pending: ['researcher-a1'] })
   })
 
-  it('ends when the time is up, with what has ended by then', async () => {
+  it('ends at its timeout, with the tasks that have ended by then', async () => {
     const { call, clock, manager, register } = setUp()
     register('a')
     register('b')
@@ -79,7 +79,7 @@ describe('waiting', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('says so when nothing ended in time, 60 seconds unless it was told otherwise', async () => {
+  it('says that nothing ended in time, by default 60 seconds', async () => {
     const { call, clock, register } = setUp()
     register('a')
     const waiting = call()
@@ -90,7 +90,7 @@ describe('waiting', () => {
     expect((await waiting).llmContent).toMatch(/^None of 1 async task\(s\) ended within 60 s\.\n\n1 async task\(s\)/)
   })
 
-  it('is cut to its limit, and says so', async () => {
+  it('is cut to its limit, with a note', async () => {
     const { call, clock, register } = setUp()
     register('a')
     const waiting = call({ timeout_seconds: 601 })
@@ -98,7 +98,7 @@ describe('waiting', () => {
     expect((await waiting).llmContent).toMatch(/timeout_seconds was cut to the limit of 600 \(asked: 601\)\.$/)
   })
 
-  it('lasts as long as it may when that is less than the default', async () => {
+  it('is cut to a limit below the default', async () => {
     const { call, clock, register } = setUp({ maxWaitSeconds: 5 })
     register('a')
     const waiting = call()
@@ -108,7 +108,7 @@ describe('waiting', () => {
     expect(llmContent).not.toContain('was cut')
   })
 
-  it('for no time looks once', async () => {
+  it('with a timeout of 0 returns at once', async () => {
     const { call, clock, register } = setUp()
     register('a')
     const waiting = call({ timeout_seconds: 0 })
@@ -116,18 +116,18 @@ describe('waiting', () => {
     expect((await waiting).metadata).toEqual({ settled: [], pending: ['a'] })
   })
 
-  it('without ids is for what runs and for what ended and was not told', async () => {
+  it('without ids is for running tasks and for results that are owed', async () => {
     const { call, manager, register } = setUp()
-    for (const id of ['told', 'owed', 'cancelled', 'running']) register(id)
-    manager.completeTask('told', {})
-    manager.markNotified('told')
+    for (const id of ['delivered', 'owed', 'cancelled', 'running']) register(id)
+    manager.completeTask('delivered', {})
+    manager.markNotified('delivered')
     manager.completeTask('owed', {})
     manager.cancelTask('cancelled')
     const { metadata } = await call({ mode: 'any', task_ids: [] })
     expect(metadata).toEqual({ settled: ['owed'], pending: ['running'] })
   })
 
-  it('says so when there is nothing to wait for', async () => {
+  it('says that there is nothing to wait for', async () => {
     const { call, manager, register } = setUp()
     register('a')
     manager.cancelTask('a')
@@ -138,7 +138,7 @@ describe('waiting', () => {
     })
   })
 
-  it('takes prefixes, and each task once', async () => {
+  it('accepts prefixes, and returns each task once', async () => {
     const { call, manager, register } = setUp()
     register('researcher-a1')
     register('other')
@@ -147,7 +147,7 @@ describe('waiting', () => {
     expect((await waiting).metadata).toEqual({ settled: ['researcher-a1'], pending: [] })
   })
 
-  it('returns again what was told before, to whoever names it', async () => {
+  it('returns a delivered result again when its task is named', async () => {
     const { call, manager, register } = setUp()
     register('a')
     manager.completeTask('a', { final_message: 'done' })
@@ -155,7 +155,7 @@ describe('waiting', () => {
     expect((await call({ task_ids: ['a'] })).llmContent).toContain(completed('a', 'done'))
   })
 
-  it('says which ids fit no task or several, and waits for the others', async () => {
+  it('says which ids match no task or several, and waits for the others', async () => {
     const { call, manager, register } = setUp()
     for (const id of ['task-1', 'task-2', 'other']) register(id)
     const waiting = call({ task_ids: ['task', '', 'other', 'nobody'] })
@@ -169,7 +169,7 @@ describe('waiting', () => {
     ])
   })
 
-  it('does not wait when no id fits', async () => {
+  it('does not wait when no id matches', async () => {
     const { call, register } = setUp()
     register('a')
     expect(await call({ task_ids: ['nobody', 'noone'] })).toMatchObject({
@@ -179,7 +179,7 @@ describe('waiting', () => {
     })
   })
 
-  it('that goes wrong is an error, and nothing counts as told', async () => {
+  it('returns an error when it fails, and delivers nothing', async () => {
     const { manager, register, getAsyncTaskManager } = setUpHost({
       createId: () => {
         throw new Error('no more ids')
@@ -192,7 +192,7 @@ describe('waiting', () => {
     expect(manager.getTask('a')?.delivery).toBe('owed')
   })
 
-  it("with an owner is for that owner's tasks alone", async () => {
+  it('with an owner is only for the tasks of that owner', async () => {
     const { call, manager, register } = setUp({ owner: 'sub' })
     register('a')
     register('b', { owner: 'sub' })
@@ -213,7 +213,7 @@ describe('waiting', () => {
 })
 
 describe('an aborted wait', () => {
-  it('A5: is an error and gives back what had ended', async () => {
+  it('A5: returns an error, and what had ended is owed again', async () => {
     const { call, clock, manager, register } = setUp()
     register('a')
     register('b')
@@ -224,14 +224,14 @@ describe('an aborted wait', () => {
     controller.abort()
     expect((await waiting).error).toEqual({
       type: 'aborted',
-      message: 'The wait was aborted. The tasks go on, and what ended is still to be told.',
+      message: 'The wait was aborted. The tasks continue, and results that were not returned are delivered later.',
     })
     expect(manager.getTask('a')?.delivery).toBe('owed')
     expect(manager.getTask('b')?.status).toBe('running')
     expect(clock.pending).toBe(0)
   })
 
-  it('does not begin when it was aborted before', async () => {
+  it('does not start when it was aborted before', async () => {
     const { call, manager, register } = setUp()
     register('a')
     manager.completeTask('a', {})
@@ -252,7 +252,8 @@ describe('a long result', () => {
     expect(manager.getAllTasks().map((task) => [task.id, task.delivery])).toEqual([['long', 'delivered']])
 
     const notice = /Read the rest with check_async_tasks (\{.*\})\]/.exec(llmContent)?.[1] ?? ''
-    const rest = await createCheckAsyncTasksTool({ getAsyncTaskManager }).execute(JSON.parse(notice))
+    const params = JSON.parse(notice) as CheckAsyncTasksParams
+    const rest = await createCheckAsyncTasksTool({ getAsyncTaskManager }).execute(params)
     expect(rest.llmContent).toMatch(
       /^Result of task long \(completed\), bytes 200 to \d+:\nx+"\n\}\n\[That is the end\.\]$/,
     )
@@ -260,7 +261,7 @@ describe('a long result', () => {
   })
 })
 
-it('A7: a result that is shown whole need not be kept because a reminder cut it', async () => {
+it('A7: a record whose text a reminder cut is not kept once its whole result was shown', async () => {
   const { call, manager, register } = setUp({ maxAsyncTasks: 0 })
   register('a')
   manager.completeTask('a', { final_message: 'x'.repeat(1_000) })
@@ -278,7 +279,7 @@ it('A9: a wait ends when the manager is disposed', async () => {
   expect((await waiting).metadata).toEqual({ settled: ['a'], pending: [] })
 })
 
-describe("the class in the seeds' shape", () => {
+describe('the class', () => {
   it('is a drop-in', async () => {
     const { getAsyncTaskManager, manager, register } = setUpHost()
     const tool = new WaitForAsyncTasksTool({ getAsyncTaskManager })
@@ -297,7 +298,7 @@ describe("the class in the seeds' shape", () => {
   })
 })
 
-it('has a JSON schema that takes nothing else, and needs nothing', () => {
+it('has a JSON schema without required or additional properties', () => {
   const schema = z.toJSONSchema(createWaitForAsyncTasksTool(setUpHost()).inputSchema)
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
   expect(schema.required).toBeUndefined()
