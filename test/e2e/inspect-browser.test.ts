@@ -51,13 +51,7 @@ const finishTwo = `page.finish('a'), page.finish('b'), page.ended()`
 const ENDS = ['a completed: OUTPUT for PROMPT of a', 'b completed: OUTPUT for PROMPT of b']
 
 /** What a task's viewer is told from its launch to its end. */
-const TASK_STORY = [
-  'made "running"',
-  'xstate.init',
-  'is "running"',
-  'task.complete',
-  'is "completed"',
-]
+const TASK_STORY = ['made "running"', 'xstate.init', 'is "running"', 'task.complete', 'is "completed"']
 
 /** Two tasks in one registry that ended, were told, and kept to themselves what they were about. */
 function expectWholeStory(messages: readonly StatelyInspectionEvent[]): void {
