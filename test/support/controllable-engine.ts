@@ -55,7 +55,7 @@ export function createControllableEngine(
           return
         }
         hasBegun = true
-        void work.run(controller.signal)
+        void work.run(controller)
       }
       runs.push({
         work,

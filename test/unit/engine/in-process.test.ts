@@ -48,7 +48,7 @@ describe('the in-process engine', () => {
   it('aborts nothing that has ended, and can be wrapped by spreading a run', async () => {
     const { engine, clock } = setUp()
     const signals: AbortSignal[] = []
-    const start = () => ({ ...engine.start({ id: 'a', graceMs: 100, run: (signal) => signals.push(signal) }) })
+    const start = () => ({ ...engine.start({ id: 'a', graceMs: 100, run: ({ signal }) => signals.push(signal) }) })
     const ended = start()
     await ended.settled
     ended.abort()
@@ -64,7 +64,8 @@ describe('the in-process engine', () => {
     const polite = engine.start({
       id: 'polite',
       graceMs: 100,
-      run: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      run: ({ signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
     })
     const deaf = engine.start({ id: 'deaf', graceMs: 100, run: never })
     await Promise.resolve()
@@ -83,7 +84,7 @@ describe('the in-process engine', () => {
     const run = createInProcessEngine().start({
       id: 'a',
       graceMs: 60_000,
-      run: (signal) =>
+      run: ({ signal }) =>
         new Promise((resolve) => {
           signal.addEventListener('abort', () => {
             resolve('stopped')
@@ -116,7 +117,7 @@ describe('the in-process engine', () => {
     const run = engine.start({
       id: 'a',
       graceMs: 0,
-      run: (signal) => {
+      run: ({ signal }) => {
         signal.addEventListener('abort', () => {
           throw new Error('bad listener')
         })

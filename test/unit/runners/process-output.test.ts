@@ -67,7 +67,7 @@ describe('output', () => {
     await expect(run(endless, context)).rejects.toBe(broken)
     broken = 'no error at all'
     await expect(run(endless, context)).rejects.toThrow(
-      'The output of command "/bin/sh" could not be taken in: "no error at all".',
+      'The output of command "/bin/sh" could not be read: "no error at all".',
     )
   })
 })

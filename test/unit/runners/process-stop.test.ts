@@ -39,7 +39,7 @@ describe('an aborted run', () => {
     await leader.gone
     const error = await outcome
     expect(error).toMatchObject({ name: 'AbortError', signal: 'SIGKILL' })
-    expect((error as Error).message).toContain('it was still there 2000 ms after SIGTERM and was killed')
+    expect((error as Error).message).toContain('it was still running 2000 ms after SIGTERM and was killed')
   })
 
   it('sends the signal it was told to', async () => {
@@ -141,7 +141,7 @@ describe('launched through the manager', () => {
     const { settled } = await manager.waitFor([id])
     expect(settled[0]?.error).toBe(
       'Task timed out: it did not end within its limit of 60 s. It then reported: ' +
-        `Command ${JSON.stringify(process.execPath)} was aborted: it was still there 2000 ms after SIGTERM and was killed.`,
+        `Command ${JSON.stringify(process.execPath)} was aborted: it was still running 2000 ms after SIGTERM and was killed.`,
     )
     expect(isAlive(leader.pid)).toBe(false)
     await manager.dispose()

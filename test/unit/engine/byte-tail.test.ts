@@ -1,7 +1,8 @@
 /** The end of an output: exactly the last bytes, whole characters, and the count of what is missing. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createByteTail, lastChars } from '../../../src/runners/byte-tail.js'
+import { ByteTail, lastChars } from '../../../src/engine/byte-tail.js'
+import { keptText } from '../../../src/runners/captured-output.js'
 import { checkProperty } from '../../support/property.js'
 
 describe('a byte tail', () => {
@@ -14,31 +15,31 @@ describe('a byte tail', () => {
     return checkProperty(
       'a byte tail is the end of all that was pushed',
       fc.property(fc.array(chunk, { maxLength: 12 }), fc.integer({ min: 1, max: 5000 }), (chunks, limit) => {
-        const tail = createByteTail(limit)
-        for (const each of chunks) tail.push(each)
+        const tail = new ByteTail(limit)
+        for (const each of chunks) tail.append(each)
         const all = Buffer.concat(chunks)
         let start = Math.max(0, all.length - limit)
         if (start > 0) while (start < all.length && (all[start]! & 0xc0) === 0x80) start += 1
-        expect(tail.read()).toEqual({ text: new TextDecoder().decode(all.subarray(start)), droppedBytes: start })
-        expect(tail.hasDropped).toBe(all.length > limit)
+        expect(keptText(tail)).toEqual({ text: new TextDecoder().decode(all.subarray(start)), droppedBytes: start })
+        expect(tail).toMatchObject({ start: Math.max(0, all.length - limit), end: all.length })
       }),
     )
   })
 
   it('holds on to no chunk: whoever pushed one may use its memory again', () => {
-    const tail = createByteTail(10)
+    const tail = new ByteTail(10)
     const chunk = Buffer.from('abc')
-    tail.push(chunk)
+    tail.append(chunk)
     chunk.fill('x')
-    expect(tail.read()).toEqual({ text: 'abc', droppedBytes: 0 })
+    expect(keptText(tail)).toEqual({ text: 'abc', droppedBytes: 0 })
   })
 
   it('takes in many small chunks without copying what it keeps for each', () => {
     // 20,000 copies of 8 MiB would take half a minute.
-    const tail = createByteTail(8 * 1024 * 1024)
-    tail.push(new Uint8Array(8 * 1024 * 1024).fill(120))
-    for (let index = 0; index < 20_000; index += 1) tail.push(Buffer.from('y'))
-    expect(tail.read().text.slice(-20_001)).toBe(`x${'y'.repeat(20_000)}`)
+    const tail = new ByteTail(8 * 1024 * 1024)
+    tail.append(new Uint8Array(8 * 1024 * 1024).fill(120))
+    for (let index = 0; index < 20_000; index += 1) tail.append(Buffer.from('y'))
+    expect(keptText(tail).text.slice(-20_001)).toBe(`x${'y'.repeat(20_000)}`)
   })
 })
 
