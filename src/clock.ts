@@ -56,3 +56,11 @@ export function setLongTimeout(clock: Clock, run: () => void, ms: number): LongT
 export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): void {
   if (timer?.current !== undefined) clock.clearTimeout(timer.current)
 }
+
+/** A clock for XState's delays. `change` runs what a timer does, as a change of the actor's host. */
+export function actorClock(clock: Clock, change: (run: () => void) => void) {
+  return {
+    setTimeout: (run: () => void, ms: number): unknown => setLongTimeout(clock, () => change(run), ms),
+    clearTimeout: (timer: unknown): void => clearLongTimeout(clock, timer as LongTimer | undefined),
+  }
+}

@@ -1,26 +1,27 @@
 /** An instance to try the server with: it adds, echoes, and takes its time. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
-import { localInstance, localTool } from '../instances/local-instance.js'
+import { localInstance } from '../instances/local-instance.js'
+import { instanceTool } from '../protocol/instance-tools.js'
 import type { Instance } from '../instances/instance.js'
 
 export function createDemoInstance(): Instance {
   return localInstance({
     id: 'calc',
     tools: [
-      localTool({
+      instanceTool({
         name: 'add',
         description: 'Adds two numbers.',
         inputSchema: z.object({ a: z.number(), b: z.number() }),
         execute: ({ a, b }) => a + b,
       }),
-      localTool({
+      instanceTool({
         name: 'echo',
         description: 'Gives back what it is given.',
         inputSchema: z.looseObject({}),
         execute: (input) => input,
       }),
-      localTool({
+      instanceTool({
         name: 'slow',
         description: 'Takes its time, and says how far it is.',
         inputSchema: z.object({

@@ -24,12 +24,12 @@ import { createReconnection, type ReconnectOptions } from './reconnection.js'
 import { callRest } from './rest.js'
 import { closedError } from './session.js'
 import { createWorkerCalls } from './worker-calls.js'
-import { describeTool, type WorkerTool } from './worker-tools.js'
+import { describeTool, type InstanceTool } from '../protocol/instance-tools.js'
 
 /** Options of `connectInstance`. */
 export interface ConnectInstanceOptions {
   /** What the worker can do. */
-  readonly tools: readonly WorkerTool[]
+  readonly tools: readonly InstanceTool[]
   /** The id that the instance wants: letters, digits, `.`, `:`, `-`, `_`. Default: one that the server makes. */
   readonly name?: string
   /** The server's bearer token, if it asks for one. */

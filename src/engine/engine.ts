@@ -16,6 +16,8 @@ export type Outcome =
 export interface WorkContext {
   /** Aborts when the work should stop. An engine may make it when it is first read. */
   readonly signal: AbortSignal
+  /** Whether `signal` has aborted, without making it. Default: ask the signal. */
+  readonly aborted?: boolean
 }
 
 /** One piece of work. */

@@ -4,7 +4,7 @@
  */
 import { InstanceError, ToolCallError } from '../errors.js'
 import type { SubmitErrorCode, TaskStatus, TaskSubmitMessage } from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
+import type { TaskProgress } from '../../machines/records.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** The limits of a task manager under test. All times in ms. */
@@ -65,7 +65,7 @@ export type LaneAction =
   /** Ends a call that has had no answer, in time or late. */
   | { readonly do: 'answer'; readonly call: Nth; readonly how: PlayedAnswer }
   /** A call says how far it has come; it may be over. */
-  | { readonly do: 'report'; readonly call: Nth; readonly progress: CallProgress }
+  | { readonly do: 'report'; readonly call: Nth; readonly progress: TaskProgress }
   | { readonly do: 'connect'; readonly instance: string }
   | { readonly do: 'open'; readonly instance: string }
   | { readonly do: 'takeOver'; readonly instance: string }

@@ -8,7 +8,7 @@ import type {
   TaskProgressMessage,
   TaskSubmitMessage,
 } from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
+import type { TaskProgress } from '../../machines/records.js'
 
 /** The record of a task that was just accepted. */
 export function acceptedTask(id: string, instanceId: string, message: TaskSubmitMessage, now: number): Task {
@@ -60,7 +60,7 @@ export function endTask(task: Task, end: TaskEnd, now: number): EndedTask {
 }
 
 /** What is told of a command as it stands in the record. */
-export function progressOf(task: Task, index: number, now: number, report?: CallProgress): TaskProgressMessage {
+export function progressOf(task: Task, index: number, now: number, report?: TaskProgress): TaskProgressMessage {
   const { id, status, tool_name, intention, result, error } = commandOf(task, index)
   return {
     type: 'task_progress',

@@ -3,7 +3,7 @@
  * nothing after a call that was given up before it has settled or its grace has passed.
  */
 import type { CommandError, Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import type { CallProgress } from '../instances/instance.js'
+import type { TaskProgress } from '../../machines/records.js'
 import { answerOf, isLive, type LaneSettings, type PlayedAnswer } from './lane-actions.js'
 import { changeCommand, commandOf, completeOf, endTask, progressOf, type TaskEnd } from './lane-records.js'
 import type { ModelledConnection } from './modelled-instances.js'
@@ -220,8 +220,10 @@ export function createModelledLanes(options: ModelledLanesOptions) {
         const lane = lanes.get(instanceId)
         if (lane === undefined) return
         const isLost = (task: ModelledTask): boolean => connection === undefined || task.connection === connection
-        const error = { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' }
-        for (const task of lane.live.filter(isLost)) end(task, { status: 'failed', error })
+        for (const task of lane.live.filter(isLost)) {
+          const name = task.connection.kind === 'local' ? 'In-process instance' : 'Browser instance'
+          end(task, { status: 'failed', error: { code: 'INSTANCE_DISCONNECTED', message: `${name} disconnected` } })
+        }
         if (lane.call !== undefined && isLost(lane.call.task)) giveUp(lane.call)
         closeIfIdle(lane)
       }),
@@ -229,7 +231,7 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     failCalls(connection: ModelledConnection): void {
       for (const call of calls) if (call.connection === connection) answer(call, 'connection lost')
     },
-    report({ task, index, isGivenUp, isOver }: ModelledCall, progress: CallProgress): void {
+    report({ task, index, isGivenUp, isOver }: ModelledCall, progress: TaskProgress): void {
       if (isGivenUp || isOver) return
       telling.change(() => tell(progressOf(task.record, index, clock.now(), progress)))
     },

@@ -1,7 +1,8 @@
 /** An instance whose tools a test plays: it decides when and how each call ends, and when the connection comes and goes. */
 import type { InstanceTiming } from '../../machines/instance.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import type { CallProgress, Instance, InstanceConnection, ToolCall } from '../instances/instance.js'
+import type { TaskProgress } from '../../machines/records.js'
+import type { Instance, InstanceConnection, ToolCall } from '../instances/instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { LaneInstance } from './lane-actions.js'
 
@@ -13,7 +14,7 @@ export interface PlayedCall {
   isAnswered: boolean
   resolve(result: ToolCallResult): void
   reject(error: Error): void
-  report(progress: CallProgress): void
+  report(progress: TaskProgress): void
 }
 
 export interface PlayedInstance {

@@ -5,7 +5,7 @@ import type { ConnectionError } from 'agent-tasks/client'
 import {
   connectInstance,
   createTaskClient,
-  workerTool,
+  instanceTool,
   type ConnectedInstance,
   type ConnectionErrorCode,
   type Task,
@@ -45,7 +45,7 @@ export async function theClientSaysWhatItAnswers(): Promise<void> {
 }
 
 export function aWorkerToolKnowsItsInputFromItsSchema(): void {
-  const tool = workerTool({
+  const tool = instanceTool({
     name: 'open',
     inputSchema: z.object({ url: z.string() }),
     execute: (input) => {

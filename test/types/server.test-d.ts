@@ -4,7 +4,7 @@ import { z } from 'zod'
 import {
   InstanceManager,
   localInstance,
-  localTool,
+  instanceTool,
   mcpInstance,
   resolveServerConfig,
   startTaskServer,
@@ -88,7 +88,7 @@ export function listenersAreTypedByTheirEvent(): void {
 }
 
 export function aToolOfAnInstanceKnowsItsInputFromItsSchema(): void {
-  const add = localTool({
+  const add = instanceTool({
     name: 'add',
     inputSchema: z.object({ a: z.number(), b: z.number().default(0) }),
     execute: (input, { signal }) => {

@@ -4,7 +4,8 @@
  */
 import { WebSocket } from 'ws'
 import { connectInstance, type ConnectedInstance } from '../../../src/client/connect-instance.js'
-import { localInstance, type LocalToolContext } from '../../../src/instances/local-instance.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import type { InstanceToolContext } from '../../../src/protocol/instance-tools.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { startTaskServer, type TaskServer } from '../../../src/server/start-task-server.js'
 import type { Findings } from './findings.js'
@@ -40,7 +41,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
     (instanceId: string, tool: (typeof TOOLS)[number]) =>
     async (
       _input: unknown,
-      { signal, progress, taskId = '' }: Pick<LocalToolContext, 'signal' | 'progress' | 'taskId'>,
+      { signal, progress, taskId = '' }: Pick<InstanceToolContext, 'signal' | 'progress' | 'taskId'>,
     ) => {
       const others = running.get(instanceId) ?? 0
       findings.check(others === 0, 'S3', () => `two commands run on ${instanceId}`)

@@ -411,7 +411,7 @@ describe('a disconnect', () => {
       {
         taskId: running,
         status: 'failed',
-        error: { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' },
+        error: { code: 'INSTANCE_DISCONNECTED', message: 'In-process instance disconnected' },
         summary: { duration: 30 },
         results: [{ status: 'skipped' }, { status: 'skipped' }],
       },
@@ -478,6 +478,17 @@ describe('a disconnect', () => {
     expect(host.calls.map(({ name }) => name)).toEqual(['call 0', 'last'])
   })
 
+  it.each([
+    ['websocket', 'Browser instance disconnected'],
+    ['mcp', 'MCP server instance disconnected'],
+    ['local', 'In-process instance disconnected'],
+  ] as const)('of an instance of kind %s says: %s', async (kind, message) => {
+    host.instances.connect({ ...localInstance({ id: 'other', tools: [] }), kind })
+    host.submit('a', { instanceId: 'other' })
+    await host.instances.disconnect('other')
+    expect(host.completes()).toMatchObject([{ error: { code: 'INSTANCE_DISCONNECTED', message } }])
+  })
+
   it('does not touch other instances', async () => {
     host.connect('two')
     const here = host.submit('a', { instanceId: 'one' })
@@ -509,6 +520,14 @@ describe('a lane', () => {
     host.submit('b', { instanceId: 'two' })
     await host.settle()
     expect(host.calls.map(({ instanceId, name }) => `${instanceId} ${name}`)).toEqual(['one a', 'two b'])
+  })
+
+  it('S9: does not keep tasks that are submitted and cancelled behind a long one', async () => {
+    host.submit('long')
+    await host.settle()
+    for (let n = 0; n < 100; n += 1) host.tasks.cancelTask(host.submit(`task ${n}`))
+    expect(host.completes()).toHaveLength(100)
+    expect([...host.tasks.laneDepths]).toEqual([['one', 1]])
   })
 
   it('S9: vanishes when it has nothing to do', async () => {

@@ -4,12 +4,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { InstanceError } from '../../../src/errors.js'
 import type { Instance } from '../../../src/instances/instance.js'
-import {
-  localInstance,
-  localTool,
-  type LocalTool,
-  type LocalToolContext,
-} from '../../../src/instances/local-instance.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { instanceTool, type InstanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
 import { callOf, instanceSuite } from '../../support/instance-suite.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createSuiteTools } from '../../support/suite-tools.js'
@@ -30,7 +26,7 @@ instanceSuite('local', async () => {
   return { instance, tools, clock, lose: () => instance.close(), reportsLoss: false }
 })
 
-const one = (tool: Omit<LocalTool, 'name'>, onError?: (error: unknown) => void) =>
+const one = (tool: Omit<InstanceTool, 'name'>, onError?: (error: unknown) => void) =>
   localInstance({ id: 'here', tools: [{ name: 'it', ...tool }], ...(onError && { onError }) })
 const returning = async (value: unknown) => one({ execute: () => value }).callTool(callOf('it'))
 
@@ -100,7 +96,7 @@ describe('a function that fails', () => {
 })
 
 describe('arguments', () => {
-  const add = localTool({
+  const add = instanceTool({
     name: 'add',
     description: 'Adds.',
     inputSchema: z.object({ a: z.number(), b: z.number().default(1) }),
@@ -186,7 +182,7 @@ describe('a call', () => {
   })
 
   it('has a signal in a copy of its circumstances, and always the same', async () => {
-    const execute = vi.fn((_input: unknown, context: LocalToolContext) => {
+    const execute = vi.fn((_input: unknown, context: InstanceToolContext) => {
       const copy = { ...context }
       expect(copy.signal).toBeInstanceOf(AbortSignal)
       expect(context.signal).toBe(copy.signal)
@@ -197,7 +193,7 @@ describe('a call', () => {
 
   it('lets a tool put another signal in the place of its own, or take it away', async () => {
     const other = AbortSignal.abort()
-    const execute = vi.fn((_input: unknown, context: LocalToolContext) => {
+    const execute = vi.fn((_input: unknown, context: InstanceToolContext) => {
       expect(Object.assign(context, { signal: other }).signal).toBe(other)
       expect({ ...context }).toMatchObject({ signal: other, taskId: 'task_1' })
       expect(Reflect.deleteProperty(context, 'signal')).toBe(true)
@@ -258,9 +254,9 @@ describe('a call', () => {
   it('leaves no listener on the signal of whoever called, whenever the tool asks for its own', async () => {
     const call = callOf('it')
     await one({ execute: (_input, { signal }) => signal.aborted }).callTool(call)
-    let context: LocalToolContext | undefined
+    let context: InstanceToolContext | undefined
     await one({ execute: (_input, given) => void (context = given) }).callTool(call)
-    const { signal } = { ...context } as LocalToolContext
+    const { signal } = { ...context } as InstanceToolContext
     expect(getEventListeners(call.signal, 'abort')).toEqual([])
     // What has ended well is not given up any more.
     call.abort()
@@ -269,7 +265,7 @@ describe('a call', () => {
 
   it('that has ended well has not been given up, though its signal is looked at after a later abort', async () => {
     const call = callOf('it')
-    let context: LocalToolContext | undefined
+    let context: InstanceToolContext | undefined
     const instance = one({ execute: (_input, given) => void (context = given) })
     await instance.callTool(call)
     call.abort()
@@ -279,7 +275,7 @@ describe('a call', () => {
 
   it('that was given up has been, though its signal is looked at when it has ended', async () => {
     const call = callOf('it')
-    let context: LocalToolContext | undefined
+    let context: InstanceToolContext | undefined
     const instance = one({
       execute: (_input, given) => {
         context = given

@@ -4,10 +4,11 @@ import { z } from 'zod'
 import type { ToolCallError } from '../../../src/errors.js'
 import type { Instance } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { localInstance, localTool } from '../../../src/instances/local-instance.js'
-import { handleMCPRequest, performCommand } from '../../../src/instances/mcp-request.js'
+import { performCommand } from '../../../src/instances/command-call.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { handleMCPRequest } from '../../../src/instances/mcp-request.js'
+import { instanceTool } from '../../../src/protocol/instance-tools.js'
 import { registerWorker } from '../../../src/instances/worker-socket.js'
-import type { Task } from '../../../src/protocol/command-tasks.js'
 import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
 import type { MCPRequest } from '../../../src/protocol/tool-calls.js'
 import { connectFakeWorker } from '../../support/fake-worker.js'
@@ -28,18 +29,17 @@ const request = (name: string, args: Record<string, unknown> = {}): MCPRequest =
   params: { name, arguments: args },
 })
 
-const context = { signal: new AbortController().signal, onProgress: () => undefined }
-
-const taskOf = (tool_name: string, args: Record<string, unknown> = {}): Task => ({
-  id: 'task_1',
-  instanceId: 'here',
-  name: 'a task',
-  intention: '',
-  commands: [{ id: 'cmd_1', tool_name, intention: '', args, status: 'running' }],
-  status: 'running',
-  currentCommandIndex: 0,
-  createdAt: 0,
-})
+const perform = (tool_name: string, args: Record<string, unknown> = {}): Promise<ToolCallResult> =>
+  performCommand(
+    instances,
+    {
+      instanceId: 'here',
+      taskId: 'task_1',
+      command: { id: 'cmd_1', tool_name, intention: '', args, status: 'running' },
+      onProgress: () => undefined,
+    },
+    new AbortController(),
+  )
 
 function connectLocal(execute: (input: unknown) => unknown, id = 'here') {
   const spy = vi.fn(execute)
@@ -135,7 +135,7 @@ describe('the arguments of a command', () => {
 
 describe('a command that fails', () => {
   const failure = async (tool = 'it', args = {}): Promise<ToolCallError> =>
-    performCommand(instances, taskOf(tool, args), 0, context).then(
+    perform(tool, args).then(
       () => expect.fail('it succeeded'),
       (error: unknown) => error as ToolCallError,
     )
@@ -166,14 +166,6 @@ describe('a command that fails', () => {
   it('keeps a code that is a number as its digits', async () => {
     connectLocal(() => ({ content: [], isError: true, structuredContent: { code: 404 } }))
     expect(await failure()).toMatchObject({ code: '404' })
-  })
-
-  it('is out of range when the task has no such command, and calls nothing', async () => {
-    const spy = connectLocal(() => 'done')
-    await expect(performCommand(instances, taskOf('it'), 1, context)).rejects.toThrow(
-      new RangeError('task task_1 has no command 1'),
-    )
-    expect(spy).not.toHaveBeenCalled()
   })
 
   describe('of an instance of somebody else', () => {
@@ -217,7 +209,7 @@ describe('a command that fails', () => {
         }
       }
       connectForeign(new Answer())
-      expect(await performCommand(instances, taskOf('it'), 0, context)).toEqual({
+      expect(await perform('it')).toEqual({
         content: [{ type: 'text', text: 'done' }],
       })
     })
@@ -241,7 +233,7 @@ describe('a command that fails', () => {
     instances.connect(
       localInstance({
         id: 'here',
-        tools: [localTool({ name: 'it', inputSchema: z.object({ url: z.string() }), execute: ({ url }) => url })],
+        tools: [instanceTool({ name: 'it', inputSchema: z.object({ url: z.string() }), execute: ({ url }) => url })],
       }),
     )
     expect(await failure('it', { url: 1 })).toMatchObject({

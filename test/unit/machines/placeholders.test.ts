@@ -4,15 +4,11 @@ import type { AnyActorLogic, AnyStateMachine } from 'xstate'
 import { createActor } from 'xstate'
 import { asyncTaskMachine } from '../../../machines/async-task.js'
 import { deliveryMachine } from '../../../machines/delivery.js'
-import { instanceMachine } from '../../../machines/instance.js'
-import { laneMachine } from '../../../machines/lane.js'
 
 type Implementation = (...args: unknown[]) => unknown
 
 const placeholders: readonly [AnyStateMachine, 'actions' | 'guards', names: readonly string[]][] = [
   [asyncTaskMachine, 'actions', ['requestAbort']],
-  [laneMachine, 'actions', ['startCall', 'abortCall', 'timeOutCall']],
-  [instanceMachine, 'actions', ['failCalls']],
   [deliveryMachine, 'actions', ['reportExpiry']],
   [deliveryMachine, 'guards', ['isNothingOwed', 'isAgentIdle']],
 ]
@@ -37,16 +33,5 @@ describe('what a host must provide', () => {
     actor.subscribe({ error: (error) => errors.push(error) })
     actor.start()
     expect(errors).toEqual([new Error('delivery: the host must provide the actor deliver')])
-  })
-
-  it('lane: an actor without it stops with the error and does not go on', () => {
-    const work = { hasNext: () => true, timeoutMs: () => 5 }
-    const actor = createActor(laneMachine, { input: { instanceId: 'a', work } })
-    const errors: unknown[] = []
-    actor.subscribe({ error: (error) => errors.push(error) })
-    actor.start()
-    actor.send({ type: 'lane.wake' })
-    expect(errors).toEqual([new Error('lane: the host must provide the action startCall')])
-    expect(actor.getSnapshot().status).toBe('error')
   })
 })
