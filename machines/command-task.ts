@@ -104,7 +104,11 @@ export const commandTaskMachine = setup({
           actions: 'keepCancellation',
           description: 'It was cancelled; its command in flight is aborted.',
         },
-        'instance.lost': { target: 'failed', actions: 'keepFailure', description: 'Its instance was lost while it ran.' },
+        'instance.lost': {
+          target: 'failed',
+          actions: 'keepFailure',
+          description: 'Its instance was lost while it ran.',
+        },
       },
     },
     completed: { type: 'final', description: 'Every command succeeded.' },

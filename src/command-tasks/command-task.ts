@@ -3,7 +3,7 @@ import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../mac
 import type { TaskProgress } from '../../machines/records.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import { completeMessage, isLive, progressMessage, type EndedTask, type LiveTask } from './task-record.js'
+import { completeMessage, progressMessage, type LiveTask, type TaskEnd } from './task-record.js'
 
 /** What a task has from its submission on. */
 export type SubmittedTask = Pick<LiveTask, 'id' | 'name' | 'intention' | 'commands' | 'createdAt' | 'metadata'>
@@ -19,8 +19,6 @@ export interface CommandTaskOptions {
   readonly emit: (message: TaskProgressMessage | TaskCompleteMessage) => void
 }
 
-type End = Pick<EndedTask, 'status' | 'completedAt' | 'error'>
-
 export class CommandTask {
   readonly id: string
   readonly instanceId: string
@@ -33,7 +31,7 @@ export class CommandTask {
   /** Frozen, and replaced when they change. */
   readonly #commands: TaskCommand[]
   #startedAt: number | undefined
-  #end: End | undefined
+  #end: TaskEnd | undefined
   #currentCommandIndex = 0
   #record: Task | undefined
 
@@ -136,13 +134,18 @@ export class CommandTask {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
       if (status === 'running') this.#change(index, { status: 'skipped', completedAt: now })
     })
-    this.#end =
+    const ended: TaskEnd =
       end.status === 'completed'
         ? { status: end.status, completedAt: now }
-        : { ...end, completedAt: now, error: Object.freeze({ ...(failed && { commandId: failed.id }), ...end.error }) }
+        : {
+            status: end.status,
+            completedAt: now,
+            error: Object.freeze({ ...(failed && { commandId: failed.id }), ...end.error }),
+          }
+    this.#end = ended
     this.#record = undefined
-    const { record } = this
-    if (!isLive(record)) this.#emit(completeMessage(record))
+    const { id, instanceId, commands } = this
+    this.#emit(completeMessage({ id, instanceId, commands, startedAt: this.#startedAt, ...ended }))
     return true
   }
 }

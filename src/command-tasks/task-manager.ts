@@ -141,7 +141,9 @@ export class TaskManager {
     this.progress$ = new IsolatedObservable(report, (subscriber) => this.#progress$.subscribe(subscriber))
     this.complete$ = new IsolatedObservable(report, (subscriber) => this.#complete$.subscribe(subscriber))
     // A handler that ran before this one may have connected another instance with the same id, and submitted to it.
-    this.#stopListening = instances.onDisconnect((instanceId) => this.#disconnect(instanceId, instances.get(instanceId)))
+    this.#stopListening = instances.onDisconnect((instanceId) =>
+      this.#disconnect(instanceId, instances.get(instanceId)),
+    )
   }
 
   /** Results that arrived after their command had been given up, or from a connection that was not asked. */

@@ -13,6 +13,21 @@ export type LiveTask = Extract<Task, { status: 'queued' | 'running' }>
 /** A task that has ended. */
 export type EndedTask = Exclude<Task, LiveTask>
 
+/** The part of an ended task that its message has. */
+type CompletedTask = TaskEnd & {
+  readonly id: string
+  readonly instanceId: string
+  readonly commands: readonly TaskCommand[]
+  readonly startedAt?: number | undefined
+}
+
+/** How and when a task has ended. */
+export type TaskEnd = EndedTask extends infer T
+  ? T extends EndedTask
+    ? Pick<T, 'status' | 'completedAt' | 'error'>
+    : never
+  : never
+
 /** Whether a task has not ended. */
 export const isLive = (task: Task): task is LiveTask => task.status === 'queued' || task.status === 'running'
 
@@ -44,7 +59,7 @@ export function progressMessage(
 }
 
 /** The message about the end of a task. */
-export function completeMessage(task: EndedTask): TaskCompleteMessage {
+export function completeMessage(task: CompletedTask): TaskCompleteMessage {
   const { id: taskId, instanceId, commands, startedAt, completedAt } = task
   const failedCommandIndex = commands.findIndex((command) => command.status === 'error')
   return Object.freeze({

@@ -5,7 +5,7 @@
  */
 import { createActor, type InspectionEvent } from 'xstate'
 import { z } from 'zod'
-import { instanceMachine, type InstanceEvent, type InstanceHost, type InstanceRef } from '../../machines/instance.js'
+import { instanceMachine, type InstanceEvent, type InstanceRef } from '../../machines/instance.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { createOutbox } from '../callbacks/outbox.js'
@@ -166,7 +166,11 @@ export class InstanceManager {
     return createActor(instanceMachine, {
       id: `instance.${id}`,
       ...(inspect && { inspect: (event) => this.#outbox.push(() => this.#notifyInspector(inspect, event, id)) }),
-      input: { timing: instance.connection?.timing ?? {}, host: entry },
+      // Not the entry itself: inspectors show the input.
+      input: {
+        timing: instance.connection?.timing ?? {},
+        host: { failCalls: (cause) => entry.failCalls(cause) },
+      },
       clock: actorClock(this.#clock, (run) => this.#change(entry, run)),
     })
   }
@@ -236,7 +240,7 @@ export class InstanceManager {
   }
 }
 
-class RegisteredInstance implements InstanceEntry, InstanceHost {
+class RegisteredInstance implements InstanceEntry {
   readonly id: string
   readonly kind: Instance['kind']
   readonly serial: number
@@ -260,9 +264,7 @@ class RegisteredInstance implements InstanceEntry, InstanceHost {
   }
 
   failCalls(cause: 'takenOver' | 'disconnected'): void {
-    this.instance.connection?.failCalls(
-      cause === 'takenOver' ? 'Its connection was taken over.' : this.describeEnd(),
-    )
+    this.instance.connection?.failCalls(cause === 'takenOver' ? 'Its connection was taken over.' : this.describeEnd())
   }
 
   describeEnd(): string {

@@ -1,6 +1,11 @@
 /** Every way through the machine of an instance, taken by the instance manager that owns it: I1 to I4. */
 import { describe, expect, it, vi } from 'vitest'
-import { instanceMachine, type InstanceEvent, type InstanceHost, type InstanceTiming } from '../../../machines/instance.js'
+import {
+  instanceMachine,
+  type InstanceEvent,
+  type InstanceHost,
+  type InstanceTiming,
+} from '../../../machines/instance.js'
 import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -82,6 +87,8 @@ async function take(way: Way<Event>, timing: InstanceTiming): Promise<void> {
 
 describe('every way through the machine of an instance', () => {
   it.each(timings)('I1 to I4: by the instance manager, with the limits %j', (timing) =>
-    takeEach(instanceMachine, everyWay(instanceMachine, { input: { timing, host }, events }), (way) => take(way, timing)),
+    takeEach(instanceMachine, everyWay(instanceMachine, { input: { timing, host }, events }), (way) =>
+      take(way, timing),
+    ),
   )
 })

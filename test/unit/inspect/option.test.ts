@@ -80,7 +80,7 @@ it('is passed on by the server to its instances and its lanes', async () => {
   })
   await server.post('/tasks', taskOf('add'))
   await server.close({ drainMs: 1000 })
-  expect(names).toEqual(new Set(['instance.calc', 'lane.calc', 'task.']))
+  expect(names).toEqual(new Set(['instance.calc', 'command-tasks', 'lane.calc', 'task.']))
 })
 
 it('N2: a relay that does not read is given no more than what the system takes and a megabyte', async () => {

@@ -181,7 +181,9 @@ it('shows a lane stop when it has nothing left to do', async () => {
     'is "idle"',
     'is "idle"',
   ])
-  expect(received.messages.at(-1)).toMatchObject({ type: '@xstate.snapshot', snapshot: { status: 'stopped' } })
+  const lane = received.messages.find((message) => message.type === '@xstate.actor' && message.name === 'lane.one')
+  const last = received.messages.findLast(({ sessionId }) => sessionId === lane?.sessionId)
+  expect(last).toMatchObject({ type: '@xstate.snapshot', snapshot: { status: 'stopped' } })
 })
 
 it('gives each actor the chart of its machine, which XState builds again from the text', async () => {
