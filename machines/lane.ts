@@ -72,7 +72,7 @@ export const laneMachine = setup({
       entry: 'startCall',
       on: {
         'call.settled': [
-          { guard: 'hasNext', target: 'calling', reenter: true, description: 'The next command starts at once.' },
+          { guard: 'hasNext', actions: 'startCall', description: 'The next command starts at once.' },
           { target: 'idle', description: 'That was the last command.' },
         ],
         'call.timedOut': {

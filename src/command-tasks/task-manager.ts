@@ -3,7 +3,7 @@
  *
  * It is longer than most files because the class has that many public methods.
  */
-import { Subject, type Observable } from 'rxjs'
+import { filter, Subject, type Observable } from 'rxjs'
 import { createActor } from 'xstate'
 import { commandTaskMachine, type CommandTaskMachine } from '../../machines/command-task.js'
 import type { LaneMachine } from '../../machines/lane.js'
@@ -95,8 +95,7 @@ export class TaskManager {
   readonly #root: LaneParentRef
   readonly #report: OnError
   readonly #handlers: Handlers = { progress: new Set(), complete: new Set() }
-  readonly #progress$ = new Subject<TaskProgressMessage>()
-  readonly #complete$ = new Subject<TaskCompleteMessage>()
+  readonly #messages$ = new Subject<TaskProgressMessage | TaskCompleteMessage>()
   readonly #lanes = new Map<string, Lane>()
   readonly #tasks = new Map<string, CommandTask>()
   /** Ended tasks in the order in which they ended. */
@@ -137,9 +136,8 @@ export class TaskManager {
       }),
     })
     outbox.batch(() => this.#root.start())
-    const report = (error: unknown): void => this.#report(error, { source: 'stream' })
-    this.progress$ = new IsolatedObservable(report, (subscriber) => this.#progress$.subscribe(subscriber))
-    this.complete$ = new IsolatedObservable(report, (subscriber) => this.#complete$.subscribe(subscriber))
+    this.progress$ = this.#streamOf('task_progress')
+    this.complete$ = this.#streamOf('task_complete')
     // A handler that ran before this one may have connected another instance with the same id, and submitted to it.
     this.#stopListening = instances.onDisconnect((instanceId) =>
       this.#disconnect(instanceId, instances.get(instanceId)),
@@ -289,8 +287,7 @@ export class TaskManager {
   }
 
   async #finish(): Promise<void> {
-    this.#progress$.complete()
-    this.#complete$.complete()
+    this.#messages$.complete()
     this.#handlers.progress.clear()
     this.#handlers.complete.clear()
     const { clock, outbox } = this.#settings
@@ -300,6 +297,15 @@ export class TaskManager {
       for (const lane of [...this.#lanes.values()]) lane.close()
       this.#root.stop()
     })
+  }
+
+  #streamOf<T extends 'task_progress' | 'task_complete'>(type: T) {
+    type Message = Extract<TaskProgressMessage | TaskCompleteMessage, { type: T }>
+    const messages$ = this.#messages$.pipe(filter((message): message is Message => message.type === type))
+    return new IsolatedObservable<Message>(
+      (error) => this.#report(error, { source: 'stream' }),
+      (subscriber) => messages$.subscribe(subscriber),
+    )
   }
 
   #createEngine(clock: Clock): Engine {
@@ -355,14 +361,14 @@ export class TaskManager {
         this.#countLate(item.taskId)
         break
       case 'task_progress':
-        this.#progress$.next(item)
+        this.#messages$.next(item)
         this.#callHandlers(this.#handlers.progress, item)
         break
       case 'task_complete': {
         const task = this.#tasks.get(item.taskId)
         // Only now: listeners of its complete can still look a task up.
         if (task !== undefined) this.#ended.set(item.taskId, task)
-        this.#complete$.next(item)
+        this.#messages$.next(item)
         this.#callHandlers(this.#handlers.complete, item)
         this.#forgetOldest()
       }
