@@ -109,7 +109,7 @@ describe('hello', () => {
     const worker = connect(register())
     clock.advance(10_000)
     await Promise.resolve()
-    expect(worker.closedBy).toEqual({ code: 4401, reason: 'No hello came in time.' })
+    expect(worker.closedBy).toEqual({ code: 4401, reason: 'No hello arrived in time.' })
   })
 
   it('is answered with welcome, before any call', async () => {
