@@ -16,8 +16,7 @@ export type { TaskEvent } from './session.js'
 export { connectInstance } from './connect-instance.js'
 export type { ConnectedInstance, ConnectInstanceOptions } from './connect-instance.js'
 export { instanceTool } from '../protocol/instance-tools.js'
-export type { InstanceTool, InstanceToolContext } from '../protocol/instance-tools.js'
-export type { TaskProgress } from '../../machines/records.js'
+export type { InstanceTool, InstanceToolContext, TaskProgress } from '../protocol/instance-tools.js'
 
 // What both need and throw
 export type { FetchLike, SocketConstructor, SocketLike } from './platform.js'

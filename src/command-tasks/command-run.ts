@@ -57,8 +57,8 @@ export class CommandRun {
     this.task = task
     this.#settings = settings
     this.#listener = listener
-    this.#index = task.startCommand()
-    const command = task.commands[this.#index]!
+    const { index, command } = task.startCommand()
+    this.#index = index
     this.#timeoutMs = Math.min(settings.commandTimeout, command.timeout ?? Infinity)
     this.#timer = setLongTimeout(clock, () => outbox.batch(() => listener.onTimedOut()), this.#timeoutMs)
     const { id: taskId, instanceId } = task

@@ -69,8 +69,8 @@ export class CommandTask {
     return this.#record
   }
 
-  /** Starts the next command. Returns its index. */
-  startCommand(): number {
+  /** Starts the next command. */
+  startCommand(): { readonly index: number; readonly command: TaskCommand } {
     const now = this.#now()
     if (this.#startedAt === undefined) {
       this.#ref.send({ type: 'task.start' })
@@ -78,9 +78,9 @@ export class CommandTask {
     }
     const { index } = this.#ref.getSnapshot().context
     this.#currentCommandIndex = index
-    this.#change(index, { status: 'running', startedAt: now })
+    const command = this.#change(index, { status: 'running', startedAt: now })
     this.#emit(progressMessage(this, index, now))
-    return index
+    return { index, command }
   }
 
   /** Emits the progress of a running command. */
@@ -116,10 +116,11 @@ export class CommandTask {
     this.#send(event)
   }
 
-  #change(index: number, change: Partial<TaskCommand>): void {
-    const command = this.#commands[index]
-    if (command !== undefined) this.#commands[index] = Object.freeze({ ...command, ...change })
+  #change(index: number, change: Partial<TaskCommand>): TaskCommand {
+    const before = this.#commands[index]
+    if (before === undefined) throw new RangeError(`task ${this.id} has no command ${index}`)
     this.#record = undefined
+    return (this.#commands[index] = Object.freeze({ ...before, ...change }))
   }
 
   /** Sends an event to the actor. Returns whether it has ended the task. */

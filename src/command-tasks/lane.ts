@@ -4,7 +4,7 @@
  * The machine (`machines/lane.ts`) decides what comes next, and this class is its host. A lane lives while a task is queued or a
  * command is in flight, also while its instance is away.
  */
-import { createActor, fromTransition, type ActorRefFrom } from 'xstate'
+import { createActor, fromTransition, type ActorRefFrom, type DoneActorEvent } from 'xstate'
 import { laneMachine, type LaneHost, type LaneMachine, type LaneRef } from '../../machines/lane.js'
 import { CommandRun, type CommandRunListener, type CommandSettings } from './command-run.js'
 import type { CommandTask } from './command-task.js'
@@ -14,12 +14,17 @@ import type { CommandTask } from './command-task.js'
  * and a machine would keep what it found for each type.
  */
 export const laneParentLogic = fromTransition(
-  (state: undefined, event: { type: 'lane.close'; lane: LaneRef }, { stopChild }) => {
+  (state: undefined, event: LaneClose | DoneActorEvent<unknown, `task.${string}`>, { stopChild }) => {
     if (event.type === 'lane.close') stopChild(event.lane)
     return state
   },
   undefined,
 )
+
+interface LaneClose {
+  readonly type: 'lane.close'
+  readonly lane: LaneRef
+}
 
 export type LaneParentRef = ActorRefFrom<typeof laneParentLogic>
 

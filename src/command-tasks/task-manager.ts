@@ -292,7 +292,7 @@ export class TaskManager {
     this.#handlers.complete.clear()
     const { clock, outbox } = this.#settings
     if (this.#sweep !== undefined) clock.clearTimeout(this.#sweep)
-    await Promise.all(Array.from(this.#lanes.values(), ({ settled }) => settled))
+    await Promise.all([...this.#lanes.values()].flatMap(({ settled }) => settled ?? []))
     outbox.batch(() => {
       for (const lane of [...this.#lanes.values()]) lane.close()
       this.#root.stop()

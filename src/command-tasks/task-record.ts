@@ -28,9 +28,6 @@ export type TaskEnd = EndedTask extends infer T
     : never
   : never
 
-/** Whether a task has not ended. */
-export const isLive = (task: Task): task is LiveTask => task.status === 'queued' || task.status === 'running'
-
 /** The message about a command that has started, reported progress or ended. */
 export function progressMessage(
   task: { readonly id: string; readonly instanceId: string; readonly commands: readonly TaskCommand[] },

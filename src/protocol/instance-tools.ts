@@ -7,6 +7,8 @@ import { jsonSchemaOf } from './json-schema.js'
 import { describeIssue } from './parse.js'
 import { failedResult, failureResult, toToolCallResult, type ToolCallResult } from './tool-result.js'
 
+export type { TaskProgress } from '../../machines/records.js'
+
 /** What a tool receives besides its input. */
 export interface InstanceToolContext {
   /**

@@ -31,19 +31,12 @@ export type { MCPAnswer, MCPError, MCPRequest, MCPResponse } from '../protocol/t
 export { localInstance } from '../instances/local-instance.js'
 export type { LocalInstanceOptions } from '../instances/local-instance.js'
 export { instanceTool } from '../protocol/instance-tools.js'
-export type { InstanceTool, InstanceToolContext } from '../protocol/instance-tools.js'
-export type { TaskProgress } from '../../machines/records.js'
+export type { InstanceTool, InstanceToolContext, TaskProgress } from '../protocol/instance-tools.js'
 export { mcpInstance } from '../instances/mcp-instance.js'
 export type { MCPInstanceOptions } from '../instances/mcp-instance.js'
 export type { ChildProgram } from '../instances/child-transport.js'
 export type { MCPServerLocation } from '../instances/mcp-server.js'
-export type {
-  Instance,
-  InstanceConnection,
-  InstanceEnd,
-  ToolCall,
-  ToolDescription,
-} from '../instances/instance.js'
+export type { Instance, InstanceConnection, InstanceEnd, ToolCall, ToolDescription } from '../instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
 
 // Tasks and messages

@@ -1,6 +1,6 @@
 /**
- * The in-process engine: whatever work does, and whenever it is aborted, it settles once, starts only if it was not aborted
- * before, is abandoned only after its grace, and nobody is hurt by its abort listeners.
+ * The in-process engine: work settles once, starts only if it was not aborted before, and is abandoned only after its grace period,
+ * whenever it is aborted and whatever its abort listeners do.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -15,7 +15,7 @@ type Event =
   | { readonly do: 'turn' }
 
 interface Plan {
-  /** How the work begins: it throws at once, or gives a promise that ends later. */
+  /** How the work begins: it throws, returns a value, or returns a promise that settles later. */
   readonly beginning: 'throws' | 'promises' | 'returns'
   readonly graceMs: number
   /** Abort listeners of the work: each throws, rejects or is quiet. */
@@ -71,7 +71,7 @@ async function check({ beginning, graceMs, listeners, events }: Plan): Promise<v
   })
   void run.settled.then((outcome) => settled.push(outcome))
 
-  // What must have happened, step by step.
+  // The expected outcome after each step.
   const expected: { settled?: Outcome['type']; late?: Outcome['type']; begun: boolean; end?: Outcome['type'] } = {
     begun: false,
   }

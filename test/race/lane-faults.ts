@@ -18,7 +18,7 @@ export interface LaneFault {
   readonly invariant: 'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6' | 'S7' | 'S8' | 'S9'
   readonly description: string
   readonly create: CreateTaskManager
-  /** Only the model sees it: it takes a look at everything, where the race looks at the invariants. */
+  /** Only the model finds it: it compares everything, and the race checks the invariants. */
   readonly isForModel?: true
 }
 
@@ -35,7 +35,7 @@ const withManager =
     return manager
   }
 
-/** Changes what the stream of ends tells. */
+/** Changes what `complete$` emits. */
 function withCompletes(change: (message: TaskCompleteMessage, manager: TaskManager) => TaskCompleteMessage) {
   return withManager((manager) => {
     const changed$ = manager.complete$.pipe(map((message) => change(message, manager)))
@@ -78,7 +78,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'ends-at-the-first-success',
     invariant: 'S2',
-    description: 'A task is complete when one of its commands has succeeded.',
+    description: 'A task completes when one of its commands has succeeded.',
     create: withOptions(() => ({
       machines: { task: commandTaskMachine.provide({ guards: { isLastCommand: () => true } }) },
     })),
@@ -86,7 +86,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'two-at-once',
     invariant: 'S3',
-    description: 'The engine says that a call has settled as soon as it has started.',
+    description: 'The engine reports a call as settled as soon as it has started.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({
         start: (work) => {
@@ -117,7 +117,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'never-aborts',
     invariant: 'S5',
-    description: 'A command that was given up is not told.',
+    description: 'A command that was given up is not aborted.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({
         start: (work) => ({ settled: engine.start(work).settled, abort: () => undefined }),
@@ -139,13 +139,13 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'no-capacity',
     invariant: 'S8',
-    description: 'The queue takes whatever comes.',
+    description: 'The queue has no limit.',
     create: withOptions(() => ({ maxQueueSize: 1_000 })),
   },
   {
     name: 'starts-after-the-end',
     invariant: 'S4',
-    description: 'The instance is asked once more when a task has been cancelled.',
+    description: 'The instance is called once more when a task was cancelled.',
     create: withManager((manager, { instances }) => {
       const cancel = manager.cancelTask.bind(manager)
       manager.cancelTask = (id) => {
@@ -169,7 +169,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-listener-stops-the-rest',
     invariant: 'S6',
-    description: 'What a listener throws reaches whoever caused the change.',
+    description: 'An exception of a listener reaches the caller of the method.',
     create: withManager((manager) => {
       const cancel = manager.cancelTask.bind(manager)
       const listeners: ((message: never) => void)[] = []
@@ -188,7 +188,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'cancels-again',
     invariant: 'S1',
-    description: 'A task that has ended is cancelled once more, says the answer.',
+    description: 'cancelTask returns true for a task that has ended.',
     create: withManager((manager) => {
       const cancel = manager.cancelTask.bind(manager)
       manager.cancelTask = (id) => cancel(id) || manager.getTask(id) !== undefined
@@ -215,7 +215,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'lane-stalls',
     invariant: 'S3',
-    description: 'A lane sees no further work when a call has settled.',
+    description: 'A lane finds no more work when a call has settled.',
     create: withOptions(() => {
       let looks = 0
       return { machines: { lane: laneMachine.provide({ guards: { hasNext: () => (looks += 1) % 2 === 1 } }) } }
@@ -224,7 +224,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'late-result-for-the-next-call',
     invariant: 'S4',
-    description: 'What an abandoned call returns is taken for the answer of the call that runs now.',
+    description: 'The result of an abandoned call is taken for that of the present call.',
     create: withOptions((options) =>
       engineWith(options, (engine) => {
         let settleNow: (outcome: Outcome) => void = () => undefined
@@ -242,7 +242,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'late-results-are-not-counted',
     invariant: 'S4',
-    description: 'What an abandoned call returns is dropped without a word.',
+    description: 'The result of an abandoned call is not counted.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({ start: (work) => engine.start({ ...work, onLate: () => undefined }) })),
     ),
@@ -251,7 +251,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'waits-longer-than-the-grace',
     invariant: 'S5',
-    description: 'A call that was given up holds its lane ten times as long as it may.',
+    description: 'A call that was given up holds its lane for ten grace periods.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({ start: (work) => engine.start({ ...work, graceMs: work.graceMs * 10 }) })),
     ),
@@ -260,7 +260,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-handler-that-throws-is-dropped',
     invariant: 'S6',
-    description: 'A handler that has thrown once is told nothing more.',
+    description: 'A handler that has thrown is not called again.',
     create: withManager((manager) => {
       const on = manager.on.bind(manager)
       manager.on = (event, handler) => {
@@ -276,9 +276,9 @@ export const laneFaults: readonly LaneFault[] = [
     isForModel: true,
   },
   {
-    name: 'steps-told-late',
+    name: 'steps-emitted-late',
     invariant: 'S7',
-    description: 'Handlers hear of a step a while after it, when the complete may have been told.',
+    description: 'Handlers get a step in a later microtask, perhaps after the complete.',
     create: withManager((manager) => {
       const on = manager.on.bind(manager)
       manager.on = (event, handler) =>
@@ -289,7 +289,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'position-counts-what-has-ended',
     invariant: 'S8',
-    description: 'The place in the queue is the place among all tasks of the instance.',
+    description: 'The queue position counts all tasks of the instance.',
     create: withManager((manager) => {
       const submit = manager.submitTask.bind(manager)
       manager.submitTask = (message) => {
@@ -303,21 +303,21 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'keeps-too-many',
     invariant: 'S9',
-    description: 'However many tasks have ended, all are kept.',
+    description: 'All ended tasks are kept.',
     create: withOptions(() => ({ maxRetained: 1_000_000 })),
     isForModel: true,
   },
   {
     name: 'keeps-too-long',
     invariant: 'S9',
-    description: 'No task is ever old.',
+    description: 'Ended tasks are kept too long.',
     create: withOptions(() => ({ retentionMs: 1_000_000 })),
     isForModel: true,
   },
   {
     name: 'forgets-too-early',
     invariant: 'S9',
-    description: 'A task is forgotten while it may still be asked for.',
+    description: 'A task is forgotten too early.',
     create: withManager((manager) => {
       manager.on('complete', () => manager.cleanupTasks(-1))
     }),
@@ -326,7 +326,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-lane-stays',
     invariant: 'S9',
-    description: 'An instance that ever had a task has a lane for ever.',
+    description: 'A lane is never removed.',
     create: withManager((manager, { instances }) => {
       const depths = (): TaskManager['laneDepths'] => Reflect.get(TaskManager.prototype, 'laneDepths', manager)
       const get = (): TaskManager['laneDepths'] =>
@@ -338,7 +338,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-timer-stays',
     invariant: 'S9',
-    description: 'Every call leaves a timer behind.',
+    description: 'Every call leaves a timer.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({
         start: (work) => {

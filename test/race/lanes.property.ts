@@ -1,6 +1,6 @@
 /**
- * Command tasks in every order: submits, cancels, results, time-outs, losses and returns of instances, and what arrives late,
- * against S1 to S8. The instances are played by the test, which decides when and how each call ends.
+ * Command tasks in every order of submits, cancels, results, time-outs, late results, and losses and reconnects of instances, against
+ * S1 to S8. The test controls the instances: it decides when and how each call ends.
  */
 import fc from 'fast-check'
 import { InstanceManager } from '../../src/instances/instance-manager.js'
@@ -26,7 +26,7 @@ type Step =
   | { readonly do: 'disconnect' | 'reconnect'; readonly instance: InstanceId }
   | { readonly do: 'advance'; readonly ms: number }
 
-/** Builds what is checked; a fault builds it wrong. */
+/** Creates the task manager under test. A fault creates a broken one. */
 export type CreateTaskManager = (options: TaskManagerOptions) => TaskManager
 
 const instance = fc.constantFrom(...INSTANCES)
@@ -56,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** Two or three actors, each with steps in its own order; the scheduler decides how they interleave. */
+/** Two or three actors, each with steps in order; the scheduler interleaves them. */
 export function lanesProperty(create: CreateTaskManager = (options) => new TaskManager(options)) {
   const scripts = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 3 })
   return fc.asyncProperty(raceOrders(), scripts, (order, script) =>
@@ -231,7 +231,7 @@ class LaneWorld {
     return (this.events.get(taskId) ?? []).some(({ type }) => type === 'task_complete')
   }
 
-  /** Keeps what goes wrong for the end: the scheduler would swallow it. */
+  /** Keeps errors for the end: the scheduler would swallow them. */
   guard(run: () => void): void {
     try {
       run()
@@ -320,7 +320,7 @@ async function runScript(
     )
   }
   await scheduler.waitIdle()
-  // Whatever is still queued comes to its end: by its time-out, or its grace.
+  // The tasks that are left end by their time limits and grace periods.
   for (let round = 0; round < 80 && world.manager.laneDepths.size > 0; round += 1) {
     world.clock.advance(TIMEOUT_MS)
     await settle()

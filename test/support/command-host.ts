@@ -1,4 +1,4 @@
-/** A task manager on a clock of its own, with local instances whose calls end when the test says so. */
+/** A task manager on a manual clock, with local instances whose calls are ended by the test. */
 import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
@@ -11,7 +11,7 @@ import { createManualClock } from '../../src/testing/manual-clock.js'
 /** One call of the tool `step`. */
 export interface HostCall extends InstanceToolContext {
   readonly instanceId: string
-  /** What the command passed as `name`. */
+  /** The argument `name` of the command. */
   readonly name: string
   finish(value?: unknown): void
   fail(error: unknown): void
@@ -58,7 +58,7 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
     instances,
     tasks,
     onError,
-    /** Every message, in the order in which it was told. */
+    /** Every message, in the order in which it was emitted. */
     told,
     calls,
     connect,
@@ -72,7 +72,7 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
       if ('error' in result) throw new Error(`${result.code}: ${result.error}`)
       return result.taskId
     },
-    /** Lets everything that can go on go on. */
+    /** Runs everything that is under way. */
     settle: async (): Promise<void> => {
       for (let turn = 0; turn < 5; turn += 1) await setImmediate()
     },
@@ -86,14 +86,14 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
     },
     of: (taskId: string) => told.filter((message) => message.taskId === taskId),
     completes: () => told.flatMap((message) => (message.type === 'task_complete' ? [message] : [])),
-    /** In short: `cmd_1 running`, `cmd_1 success`, `completed`. */
+    /** The messages in short: `cmd_1 running`, `cmd_1 success`, `completed`. */
     story: (taskId: string): string[] =>
       told
         .filter((message) => message.taskId === taskId)
         .map((message) =>
           message.type === 'task_progress' ? `${message.commandId} ${message.status}` : message.status,
         ),
-    /** Ends everything; returns what the console was warned of meanwhile. */
+    /** Disposes everything; returns the console's warnings. */
     dispose: async (): Promise<unknown[][]> => {
       const disposed = Promise.all([tasks.dispose(), instances.dispose()])
       for (let turn = 0; turn < 20; turn += 1) {
@@ -103,7 +103,7 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
       await disposed
       return warnings.splice(0)
     },
-    /** Collects the warnings of the state machines. */
+    /** Collects the console's warnings. */
     watchConsole: (): void => {
       warnings = []
       vi.spyOn(console, 'warn').mockImplementation((...args: unknown[]) => void warnings.push(args))

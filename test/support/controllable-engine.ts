@@ -1,6 +1,5 @@
 /**
- * An engine whose runs begin, end and are abandoned when a test says so: the port's rules without its timing. Promises
- * settle in microtasks, as everywhere.
+ * An engine whose runs are begun, ended and abandoned by a test: the contract of the port without its timing.
  */
 import type { Engine, Outcome, Work } from '../../src/engine/engine.js'
 
@@ -11,21 +10,21 @@ interface ControlledRun {
   readonly hasBegun: boolean
   /** Calls the work, unless it was aborted before: then it is skipped. */
   begin(): void
-  /** Ends the work, which is begun if it was not. After it was abandoned, the outcome is a late one. */
+  /** Ends the work, and begins it if necessary. After it was abandoned, this is its late outcome. */
   finish(outcome: Extract<Outcome, { type: 'returned' | 'threw' }>): void
-  /** The grace of an aborted run is over. Does nothing to another. */
+  /** Ends the grace period of an aborted run. Does nothing to another run. */
   abandon(): void
 }
 
 export interface ControllableEngine extends Engine {
   /** Every run that was started, in order. */
   readonly runs: readonly ControlledRun[]
-  /** Makes the next start throw this instead, unless `accept` comes first. */
+  /** Makes the next start throw, unless `accept` is called first. */
   refuseNext(reason: unknown): void
   accept(): void
 }
 
-/** Makes an engine that starts nothing until told; `onEvent` hears of starts, aborts and beginnings. */
+/** Creates an engine that begins no work by itself; `onEvent` is called with starts and aborts. */
 export function createControllableEngine(
   onEvent: (event: { run: number } & ({ started: Work } | { aborted: unknown })) => void = () => undefined,
 ): ControllableEngine {

@@ -11,19 +11,19 @@ import { acceptWorker, type WorkerConnectionOptions } from '../../src/instances/
 import { SuiteFailure, type SuiteTools } from './suite-tools.js'
 
 export interface FakeWorker {
-  /** Everything the server said. */
+  /** The messages of the server. */
   readonly heard: ServerToWorkerMessage[]
   /** The code and reason with which the server closed the socket. */
   readonly closedBy: { code: number; reason: string } | undefined
-  /** Says something, or something malformed. */
+  /** Sends a message, also a malformed one. */
   say(message: WorkerMessage | string): void
-  /** Says hello with the registration. */
+  /** Sends hello with the registration. */
   hello(): void
   /** The socket breaks. */
   drop(): void
 }
 
-/** Opens a socket; `tools` answers calls by itself, without it the test does. */
+/** Opens a socket. `tools` answers calls; without it, the test does. */
 export function connectFakeWorker(
   instances: InstanceManager,
   registration: Pick<RegisterResponse, 'instanceId' | 'secret'>,
@@ -40,7 +40,7 @@ export function connectFakeWorker(
         if (closedBy !== undefined) throw new Error('the socket is closed')
         const message = serverToWorkerSchema.parse(JSON.parse(text))
         heard.push(message)
-        // As over a network: never at once.
+        // Asynchronous, as over a network.
         queueMicrotask(() => answer(message))
       },
       close: (code, reason) => {

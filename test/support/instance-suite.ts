@@ -1,4 +1,4 @@
-/** What every kind of instance must do, whatever is behind it. Each kind's test file runs this with its own way to open one. */
+/** What every kind of instance must do. The test file of each kind runs this suite. */
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { InstanceError, ToolCallError } from '../../src/errors.js'
@@ -12,15 +12,15 @@ export interface SuiteSubject {
   readonly tools: SuiteTools
   /** The instance's clock. */
   readonly clock: ManualClock
-  /** Ends the connection from the other side; where there is none, ends the instance. */
+  /** Ends the connection from the other side, or the instance where there is no other side. */
   lose(): unknown
   /** Whether `lose` is reported to `onLost`. */
   readonly reportsLoss: boolean
-  /** Ends whatever holds the instance. Default: closes the instance. */
+  /** Ends the owner of the instance. Default: closes the instance. */
   dispose?(): Promise<unknown>
 }
 
-/** Lets an instance's time go by until something has settled. */
+/** Advances the clock until a promise has settled. */
 async function settling<T>(promise: Promise<T>, clock: ManualClock): Promise<T> {
   const state = { isSettled: false }
   const settled = promise.finally(() => (state.isSettled = true))
@@ -75,13 +75,13 @@ export function instanceSuite(kind: string, open: () => Promise<SuiteSubject>): 
       expect(names).toEqual([...subject.tools.names])
     })
 
-    it('calls a tool and gives back what it said', async () => {
+    it('calls a tool and returns its result', async () => {
       const result = await instance.callTool(callOf('echo', { message: 'hello' }))
       expect(result.content).toEqual([{ type: 'text', text: 'Echo: hello' }])
       expect(result.isError).not.toBe(true)
     })
 
-    it('gives back an error result as a result', async () => {
+    it('returns an error result as a result', async () => {
       const result = await instance.callTool(callOf('fail'))
       expect(result.isError).toBe(true)
       expect(result.content).toMatchObject([{ type: 'text', text: 'There is no such element.' }])
@@ -97,7 +97,7 @@ export function instanceSuite(kind: string, open: () => Promise<SuiteSubject>): 
       })
     })
 
-    it('passes progress on in order, before the result', async () => {
+    it('emits progress in order, before the result', async () => {
       const call = callOf('count')
       await instance.callTool(call)
       expect(call.progress).toEqual([1, 2, 3].map((progress) => ({ progress, total: 3, message: `step ${progress}` })))
@@ -110,7 +110,7 @@ export function instanceSuite(kind: string, open: () => Promise<SuiteSubject>): 
       call.abort()
       await subject.tools.stopped('a')
       expect(await settling(ended, subject.clock)).toBeInstanceOf(Error)
-      // It is as good as before.
+      // It works as before.
       expect((await instance.callTool(callOf('echo', { message: 'x' }))).content).toHaveLength(1)
       expect(losses).toEqual([])
     })
@@ -126,7 +126,7 @@ export function instanceSuite(kind: string, open: () => Promise<SuiteSubject>): 
       expect(held).toBe(false)
     })
 
-    it('fails the calls in flight when it is lost, and those that come later', async () => {
+    it('fails the calls in flight when it is lost, and later ones', async () => {
       const first = failure(callOf('hold', { name: 'a' }))
       const second = failure(callOf('hold', { name: 'b' }))
       await Promise.all([subject.tools.held('a'), subject.tools.held('b')])
@@ -138,7 +138,7 @@ export function instanceSuite(kind: string, open: () => Promise<SuiteSubject>): 
       expect(losses).toHaveLength(subject.reportsLoss ? 1 : 0)
     })
 
-    it('names a tool that it does not have', async () => {
+    it('rejects an unknown tool by name', async () => {
       const error = await failure(callOf('nonesuch'))
       expect(error).toMatchObject({ number: -32602, message: expect.stringContaining('nonesuch') as string })
     })
@@ -159,7 +159,7 @@ export function instanceSuite(kind: string, open: () => Promise<SuiteSubject>): 
       await calls[1]
     })
 
-    it('can be closed twice, and a close is no loss', async () => {
+    it('can be closed twice, and a close is not a loss', async () => {
       const ended = failure(callOf('hold', { name: 'a' }))
       await subject.tools.held('a')
       const closed = Promise.all([instance.close(), instance.close()])

@@ -1,4 +1,4 @@
-/** The tools that every kind of instance offers in the shared suite, apart from how a kind words them. */
+/** The tools of the shared suite, for every kind of instance. */
 import { ToolCallError } from '../../src/errors.js'
 
 interface SuiteCall {
@@ -6,7 +6,7 @@ interface SuiteCall {
   readonly progress: (progress: { progress: number; total?: number; message?: string }) => void
 }
 
-/** A tool that fails in its own words. */
+/** A failure of a tool. */
 export class SuiteFailure extends Error {}
 
 export interface SuiteTools {
@@ -15,9 +15,9 @@ export interface SuiteTools {
   call(name: string, args: Readonly<Record<string, unknown>>, call: SuiteCall): Promise<string>
   /** Resolves when `hold` has been called with this name. */
   held(name: string): Promise<void>
-  /** Resolves when a `hold` of this name was told to stop. */
+  /** Resolves when a `hold` of this name was aborted. */
   stopped(name: string): Promise<void>
-  /** Lets a `hold` of this name end well. */
+  /** Lets a `hold` of this name succeed. */
   release(name: string): void
 }
 

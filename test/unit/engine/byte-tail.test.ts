@@ -1,4 +1,4 @@
-/** The end of an output: exactly the last bytes, whole characters, and the count of what is missing. */
+/** The end of a stream: exactly the last bytes, read from a whole character on, and the count of those that were dropped. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ByteTail, lastChars } from '../../../src/engine/byte-tail.js'
@@ -6,14 +6,14 @@ import { keptText } from '../../../src/runners/captured-output.js'
 import { checkProperty } from '../../support/property.js'
 
 describe('a byte tail', () => {
-  it('keeps the last bytes of any chunks, from the first whole character on', () => {
+  it('keeps the last bytes, which are read from the first whole character on', () => {
     const chunk = fc.oneof(
       fc.uint8Array({ maxLength: 12 }),
       fc.string({ unit: 'binary', maxLength: 6 }).map((text) => new TextEncoder().encode(text)),
       fc.integer({ min: 0, max: 9000 }).map((length) => new Uint8Array(length).fill(120)),
     )
     return checkProperty(
-      'a byte tail is the end of all that was pushed',
+      'a byte tail is the end of all chunks',
       fc.property(fc.array(chunk, { maxLength: 12 }), fc.integer({ min: 1, max: 5000 }), (chunks, limit) => {
         const tail = new ByteTail(limit)
         for (const each of chunks) tail.append(each)
@@ -26,7 +26,7 @@ describe('a byte tail', () => {
     )
   })
 
-  it('holds on to no chunk: whoever pushed one may use its memory again', () => {
+  it('copies chunks, so that their memory can be used again', () => {
     const tail = new ByteTail(10)
     const chunk = Buffer.from('abc')
     tail.append(chunk)
@@ -34,7 +34,7 @@ describe('a byte tail', () => {
     expect(keptText(tail)).toEqual({ text: 'abc', droppedBytes: 0 })
   })
 
-  it('takes in many small chunks without copying what it keeps for each', () => {
+  it('does not copy what it keeps for each small chunk', () => {
     // 20,000 copies of 8 MiB would take half a minute.
     const tail = new ByteTail(8 * 1024 * 1024)
     tail.append(new Uint8Array(8 * 1024 * 1024).fill(120))
@@ -44,7 +44,7 @@ describe('a byte tail', () => {
 })
 
 describe('lastChars', () => {
-  it('cuts at the start, and gives one unit less where it would split a pair', () => {
+  it('drops the start of a text, and one more unit where it would split a pair', () => {
     expect(lastChars('abc', 3)).toBe('abc')
     expect(lastChars('abcd', 3)).toBe('bcd')
     expect(lastChars('a😀b', 3)).toBe('😀b')

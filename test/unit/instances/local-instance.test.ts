@@ -31,7 +31,7 @@ const one = (tool: Omit<InstanceTool, 'name'>, onError?: (error: unknown) => voi
 const returning = async (value: unknown) => one({ execute: () => value }).callTool(callOf('it'))
 
 describe('what a function returns', () => {
-  it('is text when it is text', async () => {
+  it('is text when it is a string', async () => {
     expect(await returning('done')).toEqual({ content: [{ type: 'text', text: 'done' }] })
   })
 
@@ -47,11 +47,11 @@ describe('what a function returns', () => {
     expect(await returning([1, 2])).toEqual({ content: [{ type: 'text', text: '[1,2]' }] })
   })
 
-  it('is empty when it is nothing', async () => {
+  it('is empty when it is undefined', async () => {
     expect(await returning(undefined)).toEqual({ content: [] })
   })
 
-  it('stays as it is when it is MCP content already', async () => {
+  it('is kept when it is an MCP result', async () => {
     const result = { content: [{ type: 'image', data: 'aGk=', mimeType: 'image/png' }], isError: true, _meta: { a: 1 } }
     expect(await returning(result)).toEqual(result)
   })
@@ -59,14 +59,14 @@ describe('what a function returns', () => {
   it.each([
     ['text', 'done'],
     ['blocks without a type', [{ text: 'done' }]],
-  ])('is an object like any other when its content is %s', async (_what, content) => {
+  ])('is like any other object when its content is %s', async (_what, content) => {
     expect(await returning({ content })).toEqual({
       content: [{ type: 'text', text: JSON.stringify({ content }) }],
       structuredContent: { content },
     })
   })
 
-  it('is a copy that nobody can change', async () => {
+  it('is copied', async () => {
     const value = { items: [1] }
     const { structuredContent } = await returning(value)
     value.items.push(2)
@@ -85,7 +85,7 @@ describe('a function that fails', () => {
     })
   })
 
-  it('is an error result when it throws at once', async () => {
+  it('is an error result when it throws synchronously', async () => {
     const result = await one({
       execute: () => {
         throw new TypeError('no')
@@ -104,11 +104,11 @@ describe('arguments', () => {
   })
   const instance = localInstance({ id: 'calc', tools: [add] })
 
-  it('are what the schema makes of them', async () => {
+  it('are parsed by the schema', async () => {
     expect(await instance.callTool(callOf('add', { a: 2 }))).toMatchObject({ content: [{ text: '3' }] })
   })
 
-  it('that do not fit are an error result that names the field, and the function is not called', async () => {
+  it('that are invalid are an error result that names the field, and the function is not called', async () => {
     const execute = vi.fn()
     const result = await one({ inputSchema: z.object({ a: z.number() }), execute }).callTool(callOf('it', { a: 'x' }))
     expect(result).toMatchObject({
@@ -119,7 +119,7 @@ describe('arguments', () => {
     expect(execute).not.toHaveBeenCalled()
   })
 
-  it('S4: a call that is given up while its arguments are checked does not start', async () => {
+  it('S4: a call that is given up while its arguments are validated does not start', async () => {
     const execute = vi.fn()
     const instance = one({ execute })
     const controller = new AbortController()
@@ -129,7 +129,7 @@ describe('arguments', () => {
     expect(execute).not.toHaveBeenCalled()
   })
 
-  it('are told to others as JSON Schema', async () => {
+  it('are described as JSON Schema', async () => {
     const [tool] = await instance.listTools()
     expect(tool).toMatchObject({
       name: 'add',
@@ -139,7 +139,7 @@ describe('arguments', () => {
   })
 })
 
-describe('the neutral tool', () => {
+describe('a tool of agent-tasks/tools', () => {
   const inputSchema = z.object({ ok: z.boolean() })
   const tool = defineTool({
     name: 'neutral',
@@ -150,7 +150,7 @@ describe('the neutral tool', () => {
   })
   const instance = localInstance({ id: 'here', tools: [tool] })
 
-  it('says to the command what it says to a model', async () => {
+  it('returns to a command what it returns to a model', async () => {
     expect(await instance.callTool(callOf('neutral', { ok: true }))).toEqual({
       content: [{ type: 'text', text: 'yes' }],
       structuredContent: { n: 1 },
@@ -167,7 +167,7 @@ describe('the neutral tool', () => {
 })
 
 describe('a call', () => {
-  it('is given its task, its command and a signal', async () => {
+  it('gets its task, its command and a signal', async () => {
     const execute = vi.fn(() => 'ok')
     await one({ execute }).callTool({ ...callOf('it', { a: 1 }), taskId: 'task_1', commandId: 'cmd_1' })
     expect(execute).toHaveBeenCalledWith(
@@ -181,7 +181,7 @@ describe('a call', () => {
     )
   })
 
-  it('has a signal in a copy of its circumstances, and always the same', async () => {
+  it('has the same signal in a copy of its context', async () => {
     const execute = vi.fn((_input: unknown, context: InstanceToolContext) => {
       const copy = { ...context }
       expect(copy.signal).toBeInstanceOf(AbortSignal)
@@ -191,7 +191,7 @@ describe('a call', () => {
     expect(execute).toHaveReturned()
   })
 
-  it('lets a tool put another signal in the place of its own, or take it away', async () => {
+  it('lets a tool replace its signal, or delete it', async () => {
     const other = AbortSignal.abort()
     const execute = vi.fn((_input: unknown, context: InstanceToolContext) => {
       expect(Object.assign(context, { signal: other }).signal).toBe(other)
@@ -202,7 +202,7 @@ describe('a call', () => {
     expect(execute).toHaveReturned()
   })
 
-  describe('whose signal is first looked at when it is no longer wanted', () => {
+  describe('whose signal is first read after it was given up', () => {
     async function signalAfter(giveUp: (instance: Instance, call: ReturnType<typeof callOf>) => void) {
       const call = callOf('it')
       const instance = one({
@@ -214,7 +214,7 @@ describe('a call', () => {
       return instance.callTool(call).catch((reason: unknown) => reason)
     }
 
-    it('finds it aborted by whoever called, with the reason', async () => {
+    it('finds it aborted by the caller, with the reason', async () => {
       expect(await signalAfter((_instance, call) => call.abort())).toMatchObject({ message: 'given up' })
     })
 
@@ -229,8 +229,8 @@ describe('a call', () => {
     it.each([
       ['an object', { message: 'enough' }],
       ['a number', 42],
-      ['nothing that can be written', Object.create(null) as object],
-    ])('rejects with the very reason, though it be %s', async (_what, reason) => {
+      ['an object without a prototype', Object.create(null) as object],
+    ])('rejects with the reason itself, even if it is %s', async (_what, reason) => {
       const controller = new AbortController()
       const called = one({ execute: () => 'done' }).callTool({ ...callOf('it'), signal: controller.signal })
       controller.abort(reason)
@@ -251,19 +251,19 @@ describe('a call', () => {
     })
   })
 
-  it('leaves no listener on the signal of whoever called, whenever the tool asks for its own', async () => {
+  it('leaves no listener on the signal of its caller, whenever the tool reads its own', async () => {
     const call = callOf('it')
     await one({ execute: (_input, { signal }) => signal.aborted }).callTool(call)
     let context: InstanceToolContext | undefined
     await one({ execute: (_input, given) => void (context = given) }).callTool(call)
     const { signal } = { ...context } as InstanceToolContext
     expect(getEventListeners(call.signal, 'abort')).toEqual([])
-    // What has ended well is not given up any more.
+    // A call that has ended cannot be given up.
     call.abort()
     expect([signal.aborted, context?.signal.aborted]).toEqual([false, false])
   })
 
-  it('that has ended well has not been given up, though its signal is looked at after a later abort', async () => {
+  it('that has ended has a signal that does not abort, even if it is first read after a later abort', async () => {
     const call = callOf('it')
     let context: InstanceToolContext | undefined
     const instance = one({ execute: (_input, given) => void (context = given) })
@@ -273,7 +273,7 @@ describe('a call', () => {
     expect(context?.signal.aborted).toBe(false)
   })
 
-  it('that was given up has been, though its signal is looked at when it has ended', async () => {
+  it('that was given up has an aborted signal, even if it is first read after the end', async () => {
     const call = callOf('it')
     let context: InstanceToolContext | undefined
     const instance = one({
@@ -311,7 +311,7 @@ describe('a call', () => {
     expect(call.progress).toEqual([{ progress: 1 }])
   })
 
-  it('S5: does not end before the tool has, so that its lane waits', async () => {
+  it('S5: does not end before its tool has, so that its lane waits', async () => {
     let finish: (value: string) => void = () => undefined
     const call = callOf('it')
     let isSettled = false
@@ -326,7 +326,7 @@ describe('a call', () => {
     expect(await ended).toMatchObject({ content: [{ text: 'late' }] })
   })
 
-  it('S6: says on the console what an abort listener throws, when there is no onError', async () => {
+  it('S6: reports an abort listener that throws to the console, without onError', async () => {
     const said = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => said.mockRestore())
     const boom = new Error('boom')
@@ -371,12 +371,12 @@ describe('a call', () => {
 })
 
 describe('an instance of functions', () => {
-  it('does not take two tools of one name', () => {
+  it('throws for two tools of the same name', () => {
     const tool = { name: 'it', execute: () => 1 }
     expect(() => localInstance({ id: 'here', tools: [tool, tool] })).toThrow(InstanceError)
   })
 
-  it('closes although a tool does not stop, when the grace has passed', async () => {
+  it('closes after the grace period when a tool does not stop', async () => {
     const clock = createManualClock()
     const instance = localInstance({
       id: 'here',

@@ -1,4 +1,4 @@
-/** Commands as MCP requests. */
+/** Commands and MCP requests as calls of tools. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { ToolCallError } from '../../../src/errors.js'
@@ -66,7 +66,7 @@ describe('a request', () => {
     })
   })
 
-  it('when nothing is connected says so', async () => {
+  it('without a connected instance is an error', async () => {
     expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({
       error: { code: -32000, message: 'No instance is connected', data: { code: 'INSTANCE_UNKNOWN' } },
     })
@@ -82,7 +82,7 @@ describe('a request', () => {
     })
   })
 
-  it('that is none is an error that names the field', async () => {
+  it('that is malformed is an error that names the field', async () => {
     const wrong = { ...request('it'), method: 'tools/list' } as unknown as MCPRequest
     expect(await handleMCPRequest(wrong, { instances })).toEqual({
       jsonrpc: '2.0',
@@ -106,7 +106,7 @@ describe('a request', () => {
 })
 
 describe('the arguments of a command', () => {
-  it('name the instance for a remote worker, whatever the submitter put there', async () => {
+  it('include the id of a remote worker, in place of what was submitted', async () => {
     const registration = registerWorker(instances, { instanceId: 'browser' }, { websocketUrl: 'ws://x', clock })
     const worker = connectFakeWorker(instances, registration, { clock })
     worker.hello()
@@ -126,7 +126,7 @@ describe('the arguments of a command', () => {
     expect(await call).toMatchObject({ result: { content: [] } })
   })
 
-  it('reach every other kind as they are', async () => {
+  it('reach all other kinds unchanged', async () => {
     const spy = connectLocal(() => 'done')
     await handleMCPRequest(request('it', { x: 1, instanceId: 'mine' }), { instances, instanceId: 'here' })
     expect(spy).toHaveBeenCalledWith({ x: 1, instanceId: 'mine' })
@@ -168,7 +168,7 @@ describe('a command that fails', () => {
     expect(await failure()).toMatchObject({ code: '404' })
   })
 
-  describe('of an instance of somebody else', () => {
+  describe('of an instance that a user implements', () => {
     function connectForeign(answer: unknown): void {
       const instance = {
         id: 'here',
@@ -186,14 +186,14 @@ describe('a command that fails', () => {
       ['null', null, 'got nothing'],
       ['an object without content', { text: 'done' }, 'content: got undefined'],
       ['text as content', { content: 'done' }, 'content: got "done"'],
-    ])('says what is wrong when it answers with %s', async (_what, answer, got) => {
+    ])('is EXECUTION_ERROR when it answers with %s', async (_what, answer, got) => {
       connectForeign(answer)
       const message = `Instance "here" answered with no result of a tool: ${got}, expected an array of content.`
       expect(await failure()).toMatchObject({ code: 'EXECUTION_ERROR', message })
       expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({ error: { code: -32603, message } })
     })
 
-    it('is its own when its answer cannot be read', async () => {
+    it('is EXECUTION_ERROR when its answer cannot be read', async () => {
       const unreadable = () => {
         throw Object.assign(new Error('no'), { code: 'ODD' })
       }
@@ -201,7 +201,7 @@ describe('a command that fails', () => {
       expect(await failure()).toMatchObject({ name: 'ToolCallError', code: 'EXECUTION_ERROR', message: 'no' })
     })
 
-    it('is none when its answer is an object of a class: the content counts', async () => {
+    it('does not fail when its answer is an instance of a class', async () => {
       class Answer {
         readonly #text = 'done'
         get content() {
@@ -220,7 +220,7 @@ describe('a command that fails', () => {
     expect(await failure('other')).toMatchObject({ code: '-32602', message: 'Unknown tool: other' })
   })
 
-  it('keeps a code of a remote worker that is no number', async () => {
+  it('keeps a code of a remote worker that is not a number', async () => {
     const registration = registerWorker(instances, { instanceId: 'here' }, { websocketUrl: 'ws://x', clock })
     const worker = connectFakeWorker(instances, registration, { clock })
     worker.hello()
@@ -229,7 +229,7 @@ describe('a command that fails', () => {
     expect(await failed).toMatchObject({ code: 'TAB_CLOSED', message: 'The tab is closed.' })
   })
 
-  it('names the argument that does not fit', async () => {
+  it('names the invalid argument', async () => {
     instances.connect(
       localInstance({
         id: 'here',
@@ -242,7 +242,7 @@ describe('a command that fails', () => {
     })
   })
 
-  it('says INSTANCE_DISCONNECTED when the instance goes in the middle', async () => {
+  it('is INSTANCE_DISCONNECTED when the instance disconnects during the call', async () => {
     const stopping = (signal: AbortSignal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
     instances.connect(
