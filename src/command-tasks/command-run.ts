@@ -6,7 +6,6 @@ import type { Outbox } from '../callbacks/outbox.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import { performCommand } from '../instances/command-call.js'
-import type { InstanceManager } from '../instances/instance-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { toPlainData } from '../protocol/plain-data.js'
@@ -24,7 +23,6 @@ export type OutboxItem =
 export interface CommandSettings {
   readonly clock: Clock
   readonly engine: Engine
-  readonly instances: InstanceManager
   readonly outbox: Outbox<OutboxItem>
   /** How long an aborted command may take to settle. */
   readonly abortGraceMs: number
@@ -53,7 +51,7 @@ export class CommandRun {
 
   /** Starts the next command of a task. */
   constructor(task: CommandTask, settings: CommandSettings, listener: CommandRunListener) {
-    const { clock, instances, outbox } = settings
+    const { clock, outbox } = settings
     this.task = task
     this.#settings = settings
     this.#listener = listener
@@ -61,12 +59,12 @@ export class CommandRun {
     this.#index = index
     this.#timeoutMs = Math.min(settings.commandTimeout, command.timeout ?? Infinity)
     this.#timer = setLongTimeout(clock, () => outbox.batch(() => listener.onTimedOut()), this.#timeoutMs)
-    const { id: taskId, instanceId } = task
-    const call = { instanceId, taskId, command, onProgress: (progress: TaskProgress) => this.#report(progress) }
+    const { id: taskId, instance } = task
+    const call = { instance, taskId, command, onProgress: (progress: TaskProgress) => this.#report(progress) }
     this.#run = startRun(settings.engine, {
       id: `${taskId}_${command.id}`,
       graceMs: settings.abortGraceMs,
-      run: (context) => performCommand(instances, call, context),
+      run: (context) => performCommand(call, context),
       onLate: (outcome) => outbox.batch(() => this.#reportLate(outcome)),
     })
     this.#run.settled.then(

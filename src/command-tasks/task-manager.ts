@@ -90,6 +90,7 @@ export class TaskManager {
   readonly progress$: Observable<TaskProgressMessage>
   /** Each task once, when it has ended. */
   readonly complete$: Observable<TaskCompleteMessage>
+  readonly #instances: InstanceManager
   readonly #settings: CommandSettings
   readonly #machines: CommandTaskMachines
   readonly #root: LaneParentRef
@@ -113,6 +114,7 @@ export class TaskManager {
   /** @throws InvalidSettingError for an option out of its range */
   constructor(options: TaskManagerOptions) {
     const { instances, clock = systemClock, machines = {} } = options
+    this.#instances = instances
     this.#report = isolateReport(options.onError ?? reportToConsole)
     this.#machines = machines
     this.#maxQueueSize = checkLeast('maxQueueSize', options.maxQueueSize ?? 100, 0)
@@ -122,7 +124,6 @@ export class TaskManager {
     this.#settings = {
       clock,
       engine: options.engine ?? this.#createEngine(clock),
-      instances,
       outbox,
       abortGraceMs: checkLeast('abortGraceMs', options.abortGraceMs ?? 2000, 0),
       commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
@@ -146,7 +147,7 @@ export class TaskManager {
 
   /** Results that arrived after their command had been given up, or from a connection that was not asked. */
   get lateResults(): number {
-    return this.#lateResults + this.#settings.instances.lateAnswers
+    return this.#lateResults + this.#instances.lateAnswers
   }
 
   /** How many tasks of each lane have not ended. */
@@ -167,8 +168,8 @@ export class TaskManager {
     }
     const { task_name, task_intention, commands, metadata, instanceId } = parsed.data
     if (commands.length === 0) return refusal('NO_COMMANDS', 'Task must have at least one command')
-    const { instances, clock, outbox } = this.#settings
-    const instance = instanceId === undefined ? instances.first() : instances.get(instanceId)
+    const { clock, outbox } = this.#settings
+    const instance = instanceId === undefined ? this.#instances.first() : this.#instances.get(instanceId)
     if (instance === undefined) {
       return instanceId === undefined
         ? refusal('NO_INSTANCE', 'No instance is connected')

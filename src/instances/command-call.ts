@@ -7,11 +7,12 @@ import type { TaskCommand } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { toFrozenResult, type ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
-import type { InstanceEntry, InstanceManager } from './instance-manager.js'
+import type { InstanceEntry } from './instance-manager.js'
 
 /** A command of a task. */
 export interface CommandCall {
-  readonly instanceId: string
+  /** The instance that the task was submitted to. */
+  readonly instance: InstanceEntry
   readonly taskId: string
   readonly command: TaskCommand
   /** Called with the progress of the call. */
@@ -22,15 +23,10 @@ export interface CommandCall {
  * Performs a command; resolves with the result of the tool.
  * @throws ToolCallError with the tool's own code and message; InstanceError when the instance is gone
  */
-export async function performCommand(
-  instances: InstanceManager,
-  { instanceId, taskId, command, onProgress }: CommandCall,
-  context: WorkContext,
-): Promise<ToolCallResult> {
+export async function performCommand(call: CommandCall, context: WorkContext): Promise<ToolCallResult> {
   let result: ToolCallResult
   try {
-    const entry = connectedInstance(instances, instanceId)
-    result = await callTool(entry, new CommandToolCall(entry, taskId, command, onProgress, context))
+    result = await callTool(call.instance, new CommandToolCall(call, context))
   } catch (error) {
     throw commandError(error)
   }
@@ -48,15 +44,9 @@ class CommandToolCall implements ToolCall {
   readonly onProgress: (progress: TaskProgress) => void
   readonly #context: WorkContext
 
-  constructor(
-    entry: InstanceEntry,
-    taskId: string,
-    command: TaskCommand,
-    onProgress: CommandCall['onProgress'],
-    context: WorkContext,
-  ) {
+  constructor({ instance, taskId, command, onProgress }: CommandCall, context: WorkContext) {
     this.name = command.tool_name
-    this.arguments = argumentsFor(entry, command.args)
+    this.arguments = argumentsFor(instance, command.args)
     this.taskId = taskId
     this.commandId = command.id
     this.onProgress = onProgress
@@ -77,22 +67,12 @@ export function argumentsFor(
   return instance.passesInstanceId === true ? { ...args, instanceId: id } : args
 }
 
-/** @throws InstanceError when it is unknown or not connected */
-export function connectedInstance(instances: InstanceManager, instanceId: string | undefined): InstanceEntry {
-  const entry = instanceId === undefined ? instances.first() : instances.get(instanceId)
-  if (entry === undefined) {
-    throw instanceId === undefined
-      ? new InstanceError('INSTANCE_UNKNOWN', '', 'No instance is connected')
-      : new InstanceError('INSTANCE_UNKNOWN', instanceId, `Instance not found: ${instanceId}`)
-  }
-  if (!entry.isConnected) {
-    throw new InstanceError('INSTANCE_DISCONNECTED', entry.id, `Instance not connected: ${entry.id}`)
-  }
-  return entry
-}
-
-/** Calls a tool. Resolves with a frozen result, which is checked: users may bring instances of their own. */
-export async function callTool({ id, instance }: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
+/**
+ * Calls a tool. Resolves with a frozen result, which is checked: users may bring instances of their own.
+ * @throws InstanceError when the instance is not connected
+ */
+export async function callTool({ id, instance, isConnected }: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
+  if (!isConnected) throw new InstanceError('INSTANCE_DISCONNECTED', id, `Instance not connected: ${id}`)
   const result = (await instance.callTool(call)) as ToolCallResult | null | undefined
   if (!Array.isArray(result?.content)) {
     const got = result === undefined || result === null ? 'got nothing' : `content: got ${preview(result.content)}`

@@ -1,12 +1,12 @@
 /** Answers MCP requests: finds the instance, calls the tool, answers in JSON-RPC. */
 import type { TaskProgress } from '../../machines/records.js'
-import { AgentTasksError, ToolCallError } from '../errors.js'
+import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { JSON_RPC, mcpRequestSchema, type MCPError, type MCPRequest, type MCPResponse } from '../protocol/tool-calls.js'
-import { argumentsFor, callTool, connectedInstance } from './command-call.js'
-import type { InstanceManager } from './instance-manager.js'
+import { argumentsFor, callTool } from './command-call.js'
+import type { InstanceEntry, InstanceManager } from './instance-manager.js'
 
 /** Where a request is performed, and for which command. */
 export interface MCPRequestContext {
@@ -40,7 +40,7 @@ export async function handleMCPRequest(request: MCPRequest, context: MCPRequestC
   const { instances, instanceId, taskId, commandId } = context
   const { signal = new AbortController().signal, onProgress = () => undefined } = context
   try {
-    const entry = connectedInstance(instances, instanceId ?? namedWorker(instances, args['instanceId']))
+    const entry = findInstance(instances, instanceId ?? namedWorker(instances, args['instanceId']))
     signal.throwIfAborted()
     const result = await callTool(entry, {
       name,
@@ -54,6 +54,14 @@ export async function handleMCPRequest(request: MCPRequest, context: MCPRequestC
   } catch (error) {
     return { jsonrpc: '2.0', id, error: toMCPError(error) }
   }
+}
+
+function findInstance(instances: InstanceManager, instanceId: string | undefined): InstanceEntry {
+  const entry = instanceId === undefined ? instances.first() : instances.get(instanceId)
+  if (entry !== undefined) return entry
+  throw instanceId === undefined
+    ? new InstanceError('INSTANCE_UNKNOWN', '', 'No instance is connected')
+    : new InstanceError('INSTANCE_UNKNOWN', instanceId, `Instance not found: ${instanceId}`)
 }
 
 /** A tool of another kind may have a parameter `instanceId` of its own. */

@@ -78,10 +78,3 @@ export type MCPResponse =
 
 /** Codes of JSON-RPC that this package answers with. */
 export const JSON_RPC = { invalidRequest: -32600, unknownTool: -32602, internal: -32603, failed: -32000 } as const
-
-/** Whether a value is already what a tool returns in MCP's words. */
-export function isToolCallResult(value: unknown): value is z.infer<typeof toolCallResultSchema> {
-  // Most values are none, and a schema that does not match takes long to say so.
-  const hasContent = typeof value === 'object' && value !== null && 'content' in value
-  return hasContent && toolCallResultSchema.safeParse(value).success
-}

@@ -1,7 +1,7 @@
 /** Converts what a tool returned or threw to an MCP result. */
 import { describeFailure } from './outcomes.js'
 import { toPlainData } from './plain-data.js'
-import { isToolCallResult, type ToolContent } from './tool-calls.js'
+import { toolCallResultSchema, type ToolContent } from './tool-calls.js'
 
 /** The result of a tool, as in MCP. */
 export interface ToolCallResult {
@@ -31,7 +31,7 @@ export function toFrozenResult(result: ToolCallResult): ToolCallResult {
 /** Converts any value: an MCP result stays as it is, text becomes text, an object also becomes structured content. */
 export function toToolCallResult(value: unknown): ToolCallResult {
   const plain = toPlainData(value)
-  if (isToolCallResult(plain)) {
+  if (isMCPResult(plain)) {
     frozen.add(plain)
     return plain
   }
@@ -58,6 +58,11 @@ function resultOf(content: ToolContent[], more?: Omit<ToolCallResult, 'content'>
   const result = Object.freeze({ content: Object.freeze(content), ...more })
   frozen.add(result)
   return result
+}
+
+function isMCPResult(value: unknown): value is ToolCallResult {
+  // Few values are, and a schema that does not match is slow.
+  return isRecord(value) && 'content' in value && toolCallResultSchema.safeParse(value).success
 }
 
 /** The result of a tool of `agent-tasks/tools`, recognized by its shape. */

@@ -31,9 +31,8 @@ const request = (name: string, args: Record<string, unknown> = {}): MCPRequest =
 
 const perform = (tool_name: string, args: Record<string, unknown> = {}): Promise<ToolCallResult> =>
   performCommand(
-    instances,
     {
-      instanceId: 'here',
+      instance: instances.get('here')!,
       taskId: 'task_1',
       command: { id: 'cmd_1', tool_name, intention: '', args, status: 'running' },
       onProgress: () => undefined,
