@@ -55,8 +55,6 @@ export default defineConfig(
   {
     name: 'XState: what it does not document may change in any version',
     files: ['src/**/*.ts', 'machines/**/*.ts'],
-    // TEMPORARY: this file is being removed. Delete this line with it.
-    ignores: ['src/engine/direct-chart.ts'],
     plugins: { local: { rules: { 'documented-xstate': documentedXstate } } },
     rules: { 'local/documented-xstate': 'error' },
   },

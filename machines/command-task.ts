@@ -1,17 +1,17 @@
 /**
- * One command task: queued until its lane takes it, then one command after the other.
+ * One command task: queued until its lane takes it, then its commands run one after the other.
  *
- * C1  A task ends in exactly one of completed, failed, cancelled; whatever arrives later changes nothing.
- * C2  Commands go in order; the first that fails ends the task.
- * C3  A task that is still queued can be cancelled or lose its instance, and then never runs.
+ * C1  A task ends in exactly one of completed, failed, cancelled; later events change nothing.
+ * C2  Commands run in order; the first one that fails ends the task.
+ * C3  A queued task can be cancelled or lose its instance, and then never runs.
  */
 import { assertEvent, assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
-/** What a command or an instance reports when it fails. */
+/** Why a command or a task failed. */
 export interface CommandFailure {
   /** Stable and machine-readable, as in `COMMAND_TIMEOUT`. */
   readonly code: string
-  /** In words. */
+  /** For people. */
   readonly message: string
 }
 
@@ -20,7 +20,7 @@ export type CommandTaskEnd =
   | { readonly status: 'completed'; readonly error?: never }
   | { readonly status: 'failed' | 'cancelled'; readonly error: CommandFailure }
 
-/** What moves a command task. */
+/** Events of a command task. */
 export type CommandTaskEvent =
   | { readonly type: 'task.start' }
   | { readonly type: 'task.cancel'; readonly error: CommandFailure }
@@ -30,14 +30,14 @@ export type CommandTaskEvent =
 
 interface CommandTaskContext {
   readonly totalCommands: number
-  /** The command that runs, or runs next. */
+  /** The command that runs or runs next, from 0. */
   readonly index: number
   readonly end: CommandTaskEnd | undefined
 }
 
 const COMPLETED: CommandTaskEnd = { status: 'completed' }
 
-/** The chart of one command task. It needs nothing from a host. */
+/** The machine of one command task. It needs nothing from a host. */
 export const commandTaskMachine = setup({
   types: {
     context: {} as CommandTaskContext,
@@ -67,18 +67,18 @@ export const commandTaskMachine = setup({
   initial: 'queued',
   states: {
     queued: {
-      description: 'Waits in its lane for the tasks before it.',
+      description: 'It waits in its lane for the tasks before it.',
       on: {
         'task.start': { target: 'running', description: 'Its lane has come to it.' },
         'task.cancel': {
           target: 'cancelled',
           actions: 'keepCancellation',
-          description: 'Someone called it off before it started: it never runs.',
+          description: 'It was cancelled before it started, and never runs.',
         },
         'instance.lost': {
           target: 'failed',
           actions: 'keepFailure',
-          description: 'Its instance went before it started: it never runs.',
+          description: 'Its instance was lost before it started, and it never runs.',
         },
       },
     },
@@ -92,24 +92,28 @@ export const commandTaskMachine = setup({
             actions: 'keepSuccess',
             description: 'The last command succeeded.',
           },
-          { actions: 'advance', description: 'A command succeeded, and another follows.' },
+          { actions: 'advance', description: 'A command succeeded, and the next one follows.' },
         ],
         'command.failed': {
           target: 'failed',
           actions: 'keepFailure',
-          description: 'A command failed or took too long; the rest is skipped.',
+          description: 'A command failed or exceeded its time limit; the rest is skipped.',
         },
         'task.cancel': {
           target: 'cancelled',
           actions: 'keepCancellation',
-          description: 'Someone called it off; its command in flight is aborted.',
+          description: 'It was cancelled; its command in flight is aborted.',
         },
-        'instance.lost': { target: 'failed', actions: 'keepFailure', description: 'Its instance went while it ran.' },
+        'instance.lost': {
+          target: 'failed',
+          actions: 'keepFailure',
+          description: 'Its instance was lost while it ran.',
+        },
       },
     },
     completed: { type: 'final', description: 'Every command succeeded.' },
-    failed: { type: 'final', description: 'A command failed or took too long, or the instance was lost.' },
-    cancelled: { type: 'final', description: 'Someone called it off.' },
+    failed: { type: 'final', description: 'A command failed or exceeded its time limit, or the instance was lost.' },
+    cancelled: { type: 'final', description: 'It was cancelled.' },
   },
   output: ({ context }) => context.end ?? COMPLETED,
 })

@@ -31,7 +31,15 @@ export type {
   CommandTaskSnapshot,
 } from './command-task.js'
 export { laneMachine } from './lane.js'
-export type { LaneEvent, LaneMachine, LaneRef, LaneSnapshot, LaneWork } from './lane.js'
+export type { LaneEvent, LaneHost, LaneInput, LaneMachine, LaneRef, LaneSnapshot } from './lane.js'
 export { instanceMachine } from './instance.js'
-export type { InstanceEvent, InstanceMachine, InstanceRef, InstanceSnapshot, InstanceTiming } from './instance.js'
+export type {
+  InstanceEvent,
+  InstanceHost,
+  InstanceInput,
+  InstanceMachine,
+  InstanceRef,
+  InstanceSnapshot,
+  InstanceTiming,
+} from './instance.js'
 export type * from './records.js'

@@ -1,26 +1,36 @@
 /**
  * The connection of one instance.
  *
- * I1  An instance ends once; a new connection under its id is a new instance, or takes this one's connection over.
+ * I1  An instance ends once. A later connection under its id is another instance.
  * I2  A registration that never connects expires.
- * I3  A connection that shows no sign of life for too long is lost.
- * I4  A take-over is not a loss: the calls of the old connection fail at once, the instance stays connected.
+ * I3  A connection that is silent for too long is lost.
+ * I4  When another socket takes over, the calls of the old one fail at once and the instance stays connected.
  */
 import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
-/** All in ms; without a limit the instance is trusted to say when it ends. */
+/** Time limits of a connection. Without them an instance reports its own end. */
 export interface InstanceTiming {
-  /** How long it may take to connect. */
+  /** How long it may take to connect, in ms. */
   readonly connectTimeoutMs?: number
-  /** The longest silence of a connection. */
+  /** How long a connection may be silent, in ms. */
   readonly livenessMs?: number
 }
 
-interface InstanceContext {
-  readonly timing: InstanceTiming
+/** What an instance's machine needs from its host. */
+export interface InstanceHost {
+  /** Fails the calls in flight: another socket took over, or the instance is gone. Called inside a transition. */
+  failCalls(cause: 'takenOver' | 'disconnected'): void
 }
 
-/** What moves an instance. */
+/** Input of `instanceMachine`. */
+export interface InstanceInput {
+  /** Its time limits. */
+  readonly timing: InstanceTiming
+  /** Performs the effects. */
+  readonly host: InstanceHost
+}
+
+/** Events of an instance. */
 export type InstanceEvent =
   | { readonly type: 'connection.opened' }
   | { readonly type: 'connection.alive' }
@@ -28,16 +38,12 @@ export type InstanceEvent =
   | { readonly type: 'connection.lost' }
   | { readonly type: 'instance.disconnect' }
 
-function mustProvide(name: string): never {
-  throw new Error(`instance: the host must provide the action ${name}`)
-}
-
-/** The chart of one instance's connection. `failCalls` must be provided. */
+/** The machine of one instance's connection. */
 export const instanceMachine = setup({
   types: {
-    context: {} as InstanceContext,
+    context: {} as InstanceInput,
     events: {} as InstanceEvent,
-    input: {} as InstanceContext,
+    input: {} as InstanceInput,
   },
   delays: {
     connectTimeout: ({ context }) => context.timing.connectTimeoutMs ?? 0,
@@ -48,29 +54,30 @@ export const instanceMachine = setup({
     hasLiveness: ({ context }) => context.timing.livenessMs !== undefined,
   },
   actions: {
-    failCalls: () => mustProvide('failCalls'),
+    failCalls: ({ context, event }) =>
+      context.host.failCalls(event.type === 'connection.takenOver' ? 'takenOver' : 'disconnected'),
   },
 }).createMachine({
   id: 'instance',
-  description: 'Something that runs commands: a set of functions, an MCP server, a remote worker.',
+  description: 'Runs commands: functions of this process, an MCP server or a remote worker.',
   context: ({ input }) => input,
   initial: 'connecting',
   states: {
     connecting: {
-      description: 'It is known, and cannot be used yet.',
+      description: 'It is registered and takes no commands yet.',
       initial: 'unhurried',
       on: {
-        'connection.opened': { target: 'connected', description: 'It can be used from now on.' },
-        'connection.lost': { target: 'disconnected', description: 'It went before it could be used.' },
-        'instance.disconnect': { target: 'disconnected', description: 'Someone ended it.' },
+        'connection.opened': { target: 'connected', description: 'It takes commands from now on.' },
+        'connection.lost': { target: 'disconnected', description: 'It was lost before it connected.' },
+        'instance.disconnect': { target: 'disconnected', description: 'It was disconnected on purpose.' },
       },
       states: {
         unhurried: {
-          description: 'It may take as long as it likes.',
-          always: { guard: 'hasConnectTimeout', target: 'hurried', description: 'A limit was set.' },
+          description: 'It may take any time to connect.',
+          always: { guard: 'hasConnectTimeout', target: 'hurried', description: 'There is a time limit.' },
         },
         hurried: {
-          description: 'The limit of its connecting is being waited for.',
+          description: 'It has to connect within a time limit.',
           after: { connectTimeout: { target: '#instance.disconnected', description: 'It did not connect in time.' } },
         },
       },
@@ -83,33 +90,33 @@ export const instanceMachine = setup({
           target: 'connected',
           reenter: true,
           actions: 'failCalls',
-          description: 'A new connection replaces the present one, whose calls fail.',
+          description: 'Another socket replaces the present one, whose calls fail.',
         },
         'connection.lost': { target: 'disconnected', description: 'Its connection ended.' },
-        'instance.disconnect': { target: 'disconnected', description: 'Someone ended it.' },
+        'instance.disconnect': { target: 'disconnected', description: 'It was disconnected on purpose.' },
       },
       states: {
         trusted: {
-          description: 'It says itself when it ends.',
-          always: { guard: 'hasLiveness', target: 'watched', description: 'A limit of silence was set.' },
+          description: 'It reports its own end.',
+          always: { guard: 'hasLiveness', target: 'watched', description: 'There is a limit on its silence.' },
         },
         watched: {
-          description: 'It has to show signs of life.',
+          description: 'It has to send something from time to time.',
           on: {
             'connection.alive': {
               target: 'watched',
               reenter: true,
-              description: 'A sign of life: the wait starts over.',
+              description: 'It is alive: the wait starts over.',
             },
           },
-          after: { liveness: { target: '#instance.disconnected', description: 'No sign of life for too long.' } },
+          after: { liveness: { target: '#instance.disconnected', description: 'It was silent for too long.' } },
         },
       },
     },
     disconnected: {
       type: 'final',
       entry: 'failCalls',
-      description: 'It is gone; its tasks have failed.',
+      description: 'It is gone, and its tasks have failed.',
     },
   },
 })

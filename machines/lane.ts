@@ -3,56 +3,63 @@
  *
  * L1  At most one call is in flight, also across the loss and the return of the instance.
  * L2  Tasks are taken in the order of their submission.
- * L3  After a call that was given up, the next starts when that call has settled or its grace has passed.
- * L4  A call that takes longer than its command may is given up.
+ * L3  After a call was given up, the next one starts when that call has settled or its grace period has passed.
+ * L4  A call that exceeds its time limit is given up.
  *
- * The chart is pure: starting a call, and what its time-out means, are the host's. An engine reports a call that was given up as
- * settled when its grace has passed, so the chart needs no timer for that.
+ * The host starts, times and aborts the calls. It reports a call that was given up as settled when the grace period has passed,
+ * so the machine needs no timer.
  */
 import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
-/** Where a lane finds its work. */
-export interface LaneWork {
-  /** Whether a command can be started. */
+/** What a lane needs from its host. The methods are called inside a transition and must not send events to the lane. */
+export interface LaneHost {
+  /** Whether a command is waiting. */
   hasNext(): boolean
-  /** How long the present command may take, in ms. */
-  timeoutMs(): number
+  /** Starts the next command. The host sends `call.settled` when it has ended, and `call.timedOut` when its time limit has passed. */
+  startCall(): void
+  /** Aborts the call in flight. */
+  abortCall(): void
+  /** Fails the command in flight because its time limit has passed. `abortCall` follows. */
+  timeOutCall(): void
 }
 
-/** What moves a lane. */
+/** Events of a lane. */
 export type LaneEvent =
   /** A task was put in the lane. */
   | { readonly type: 'lane.wake' }
   /** The call in flight has settled, or was abandoned. */
   | { readonly type: 'call.settled' }
-  /** The task of the call in flight has ended: by cancellation, or because its instance was lost. */
+  /** The call in flight has exceeded its time limit. */
+  | { readonly type: 'call.timedOut' }
+  /** The task of the call in flight has ended: it was cancelled, or its instance was lost. */
   | { readonly type: 'call.abort' }
 
-function mustProvide(name: string): never {
-  throw new Error(`lane: the host must provide the action ${name}`)
+/** Input of `laneMachine`. */
+export interface LaneInput {
+  /** The instance that runs the commands. */
+  readonly instanceId: string
+  /** Performs the effects. */
+  readonly host: LaneHost
 }
 
-/** The chart of one instance's lane. `startCall`, `abortCall` and `timeOutCall` must be provided. */
+/** The machine of one instance's lane. */
 export const laneMachine = setup({
   types: {
-    context: {} as { readonly instanceId: string; readonly work: LaneWork },
+    context: {} as LaneInput,
     events: {} as LaneEvent,
-    input: {} as { readonly instanceId: string; readonly work: LaneWork },
-  },
-  delays: {
-    commandTimeout: ({ context }) => context.work.timeoutMs(),
+    input: {} as LaneInput,
   },
   guards: {
-    hasNext: ({ context }) => context.work.hasNext(),
+    hasNext: ({ context }) => context.host.hasNext(),
   },
   actions: {
-    startCall: () => mustProvide('startCall'),
-    abortCall: () => mustProvide('abortCall'),
-    timeOutCall: () => mustProvide('timeOutCall'),
+    startCall: ({ context }) => context.host.startCall(),
+    abortCall: ({ context }) => context.host.abortCall(),
+    timeOutCall: ({ context }) => context.host.timeOutCall(),
   },
 }).createMachine({
   id: 'lane',
-  description: "One instance's queue, and its only worker.",
+  description: 'The queue of one instance and its only worker.',
   context: ({ input }) => input,
   initial: 'idle',
   states: {
@@ -63,18 +70,16 @@ export const laneMachine = setup({
     calling: {
       description: 'One command is in flight.',
       entry: 'startCall',
-      after: {
-        commandTimeout: {
-          target: 'releasing',
-          actions: 'timeOutCall',
-          description: 'The command took longer than it may: its task fails.',
-        },
-      },
       on: {
         'call.settled': [
-          { guard: 'hasNext', target: 'calling', reenter: true, description: 'The next command starts at once.' },
-          { target: 'idle', description: 'That was the last.' },
+          { guard: 'hasNext', actions: 'startCall', description: 'The next command starts at once.' },
+          { target: 'idle', description: 'That was the last command.' },
         ],
+        'call.timedOut': {
+          target: 'releasing',
+          actions: 'timeOutCall',
+          description: 'The command exceeded its time limit: its task fails.',
+        },
         'call.abort': {
           target: 'releasing',
           description: 'The task of the call has ended: it was cancelled, or its instance was lost.',
@@ -82,12 +87,12 @@ export const laneMachine = setup({
       },
     },
     releasing: {
-      description: 'The call was given up; until it has settled, or its grace has passed, nothing else starts.',
+      description: 'The call was given up. Nothing else starts until it has settled or its grace period has passed.',
       entry: 'abortCall',
       on: {
         'call.settled': [
           { guard: 'hasNext', target: 'calling', description: 'The lane is free, and the next command starts.' },
-          { target: 'idle', description: 'The lane is free, and nothing waits.' },
+          { target: 'idle', description: 'The lane is free, and nothing is queued.' },
         ],
       },
     },

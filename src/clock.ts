@@ -64,3 +64,11 @@ export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): vo
 export function elapsedMs(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now()
 }
+
+/** A clock for XState's delays. `change` runs what a timer does, as a change of the actor's host. */
+export function actorClock(clock: Clock, change: (run: () => void) => void) {
+  return {
+    setTimeout: (run: () => void, ms: number): unknown => setLongTimeout(clock, () => change(run), ms),
+    clearTimeout: (timer: unknown): void => clearLongTimeout(clock, timer as LongTimer | undefined),
+  }
+}

@@ -35,7 +35,7 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     const run = engine.start({
       id,
       graceMs,
-      run: (signal) => runner({ id, subagentName, goalPrompt }, context(signal)),
+      run: ({ signal }) => runner({ id, subagentName, goalPrompt }, context(signal)),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {

@@ -1,26 +1,27 @@
 /** The instance of `serve --demo`. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
-import { localInstance, localTool } from '../instances/local-instance.js'
+import { localInstance } from '../instances/local-instance.js'
+import { instanceTool } from '../protocol/instance-tools.js'
 import type { Instance } from '../instances/instance.js'
 
 export function createDemoInstance(): Instance {
   return localInstance({
     id: 'calc',
     tools: [
-      localTool({
+      instanceTool({
         name: 'add',
         description: 'Adds two numbers.',
         inputSchema: z.object({ a: z.number(), b: z.number() }),
         execute: ({ a, b }) => a + b,
       }),
-      localTool({
+      instanceTool({
         name: 'echo',
         description: 'Returns its arguments.',
         inputSchema: z.looseObject({}),
         execute: (input) => input,
       }),
-      localTool({
+      instanceTool({
         name: 'slow',
         description: 'Waits, and reports progress.',
         inputSchema: z.object({

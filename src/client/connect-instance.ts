@@ -23,13 +23,13 @@ import { findSocketConstructor, type FetchLike, type SocketConstructor } from '.
 import { createReconnection, type ReconnectOptions } from './reconnection.js'
 import { callRest } from './rest.js'
 import { createWorkerCalls } from './worker-calls.js'
-import { describeTool, type WorkerTool } from './worker-tools.js'
+import { describeTool, type InstanceTool } from '../protocol/instance-tools.js'
 
 /** Options of `connectInstance`. */
 export interface ConnectInstanceOptions {
-  /** The tools that commands can call. */
-  readonly tools: readonly WorkerTool[]
-  /** The id of the instance: letters, digits, `.`, `:`, `-`, `_`. Default: an id from the server. */
+  /** What the worker can do. */
+  readonly tools: readonly InstanceTool[]
+  /** The id that the instance wants: letters, digits, `.`, `:`, `-`, `_`. Default: one that the server makes. */
   readonly name?: string
   /** The bearer token, for a server that requires one. */
   readonly token?: string

@@ -15,8 +15,8 @@ export type { TaskEvent } from './session.js'
 // The worker's side of a WebSocket instance
 export { connectInstance } from './connect-instance.js'
 export type { ConnectedInstance, ConnectInstanceOptions } from './connect-instance.js'
-export { workerTool } from './worker-tools.js'
-export type { WorkerProgress, WorkerTool, WorkerToolContext } from './worker-tools.js'
+export { instanceTool } from '../protocol/instance-tools.js'
+export type { InstanceTool, InstanceToolContext, TaskProgress } from '../protocol/instance-tools.js'
 
 // Used by both
 export type { FetchLike, SocketConstructor, SocketLike } from './platform.js'

@@ -1,68 +1,64 @@
 /**
- * The running calls of a worker. Each is answered once, with a result or an error, when its tool has settled. When the connection
- * is lost its calls are aborted, and not answered.
+ * The calls that a remote worker is running. Each is answered once, with a result or an error, when its tool has ended. A call
+ * whose connection was lost is aborted and not answered.
  */
 import { describeFailure } from '../protocol/outcomes.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
 import type { ServerToWorkerMessage, WorkerMessage } from '../protocol/instance-messages.js'
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import { executeTool, type WorkerProgress, type WorkerTool } from './worker-tools.js'
+import { IsolatedAbort } from '../callbacks/isolated-abort.js'
+import { ToolCallError } from '../errors.js'
+import { runTool, type InstanceTool, type InstanceToolContext } from '../protocol/instance-tools.js'
 
 type ToolCallMessage = Extract<ServerToWorkerMessage, { type: 'tool_call' }>
 type ToolCancelMessage = Extract<ServerToWorkerMessage, { type: 'tool_cancel' }>
 
 export interface WorkerCallsOptions {
-  readonly tools: ReadonlyMap<string, WorkerTool>
-  /** The largest frame that the server accepts, in bytes. */
+  readonly tools: ReadonlyMap<string, InstanceTool>
+  /** The largest frame that the server takes, in bytes. */
   readonly maxFrameBytes: number
   readonly send: (message: WorkerMessage) => void
-  /** Called with exceptions of abort listeners. Must not throw. */
+  /** Called with exceptions of abort listeners. Does not throw. */
   readonly report: (error: unknown) => void
 }
 
 export function createWorkerCalls({ tools, maxFrameBytes, send, report }: WorkerCallsOptions) {
-  const running = new Map<string, AbortController>()
+  const running = new Map<string, IsolatedAbort>()
 
   function answer(message: WorkerMessage): void {
     const { length } = new TextEncoder().encode(JSON.stringify(message))
     if (length <= maxFrameBytes) send(message)
     else if (message.type === 'tool_result') {
-      // The server closes the connection when a frame is too large.
-      const text = `The result has ${length} bytes; a frame may have ${maxFrameBytes}.`
+      // The server closes the connection for a frame that is too large.
+      const text = `The result has ${length} bytes, more than the ${maxFrameBytes} that a frame may have.`
       send({ type: 'tool_error', callId: message.callId, code: 'RESULT_TOO_LARGE', message: text })
     }
   }
 
-  function abort(controller: AbortController, reason: string): void {
-    controller.abort(new DOMException(reason, 'AbortError'))
-  }
+  const abortError = (reason: string): DOMException => new DOMException(reason, 'AbortError')
 
   async function run(call: ToolCallMessage): Promise<void> {
     const { callId, name, taskId, commandId } = call
     if (running.has(callId)) return
-    const controller = new AbortController()
-    // A listener that throws would end the worker's process.
-    isolateAbortListeners(controller.signal, report)
-    running.set(callId, controller)
-    const isRunning = (): boolean => running.get(callId) === controller
+    const abort = new IsolatedAbort(report)
+    running.set(callId, abort)
+    const isRunning = (): boolean => running.get(callId) === abort
     try {
       const tool = tools.get(name)
       if (tool === undefined) {
         answer({ type: 'tool_error', callId, code: JSON_RPC.unknownTool, message: `Unknown tool: ${name}` })
         return
       }
-      const progress = (made: number | WorkerProgress): void => {
+      const progress: InstanceToolContext['progress'] = (value) => {
         if (isRunning()) {
-          answer({ type: 'tool_progress', callId, ...(typeof made === 'number' ? { progress: made } : made) })
+          answer({ type: 'tool_progress', callId, ...(typeof value === 'number' ? { progress: value } : value) })
         }
       }
-      const { signal } = controller
-      const result = await executeTool(tool, call.arguments, { signal, progress, taskId, commandId })
+      const context = { signal: abort.signal, progress, taskId, commandId }
+      const result = await runTool(tool, argumentsFor(tool, call.arguments), context, () => abort.aborted)
       if (isRunning()) answer({ type: 'tool_result', callId, result: { ...result, content: [...result.content] } })
     } catch (error) {
-      if (isRunning()) {
-        answer({ type: 'tool_error', callId, code: 'CANCELLED', message: describeFailure(error).slice(0, 10_000) })
-      }
+      const code = error instanceof ToolCallError && !abort.aborted ? (error.number ?? error.code) : 'CANCELLED'
+      if (isRunning()) answer({ type: 'tool_error', callId, code, message: describeFailure(error).slice(0, 10_000) })
     } finally {
       if (isRunning()) running.delete(callId)
     }
@@ -74,15 +70,22 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
       return running.size
     },
     start: (call: ToolCallMessage): void => void run(call),
-    cancel({ callId, reason = 'The call was cancelled.' }: ToolCancelMessage): void {
-      const controller = running.get(callId)
-      if (controller !== undefined) abort(controller, reason)
+    cancel({ callId, reason = 'The call was given up.' }: ToolCancelMessage): void {
+      running.get(callId)?.abort(abortError(reason))
     },
-    /** Aborts all calls without answering them: their connection is closed. */
+    /** The connection was lost: the calls are aborted and not answered. */
     abandon(reason: string): void {
-      const controllers = [...running.values()]
+      const aborts = [...running.values()]
       running.clear()
-      for (const controller of controllers) abort(controller, reason)
+      for (const abort of aborts) abort.abort(abortError(reason))
     },
   }
+}
+
+/** The server adds `instanceId` to every call; a strict schema without that field must not refuse it. */
+function argumentsFor({ inputSchema }: InstanceTool, args: Readonly<Record<string, unknown>>) {
+  const { shape } = (inputSchema ?? {}) as { shape?: object }
+  if (shape === undefined || 'instanceId' in shape || !('instanceId' in args)) return args
+  const { instanceId: _named, ...rest } = args
+  return rest
 }

@@ -1,23 +1,22 @@
 /**
- * Command tasks: takes them, runs them in their instances' lanes, keeps them for a while, and tells of each step (seed 004).
+ * Takes command tasks, runs them in the lanes of their instances, keeps them for a while, and emits each step.
  *
- * It is longer than most files because the seed's class has that many methods.
+ * It is longer than most files because the class has that many public methods.
  */
-import { Subject, type Observable } from 'rxjs'
-import type { Outcome, Engine } from '../engine/engine.js'
-import { createInProcessEngine } from '../engine/in-process.js'
-import { callIsolated } from '../callbacks/isolated-call.js'
+import { filter, Subject, type Observable } from 'rxjs'
+import { createActor } from 'xstate'
+import { commandTaskMachine, type CommandTaskMachine } from '../../machines/command-task.js'
+import type { LaneMachine } from '../../machines/lane.js'
+import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
-import { createOutbox, type Outbox } from '../callbacks/outbox.js'
-import { systemClock, type Clock } from '../clock.js'
-import { InvalidInputError } from '../errors.js'
-import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
-import type { InstanceManager } from '../instances/instance-manager.js'
-import { performCommand } from '../instances/mcp-request.js'
-import { checkLeast } from '../protocol/option-checks.js'
-import { describeIssue } from '../protocol/parse.js'
-import { toPlainData } from '../protocol/plain-data.js'
+import { createOutbox } from '../callbacks/outbox.js'
+import { actorClock, systemClock, type Clock } from '../clock.js'
+import type { Engine } from '../engine/engine.js'
+import { createInProcessEngine } from '../engine/in-process.js'
+import { InvalidInputError } from '../errors.js'
+import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
 import { preview } from '../preview.js'
 import type {
   SubmitErrorCode,
@@ -26,142 +25,139 @@ import type {
   TaskProgressMessage,
   TaskStatus,
 } from '../protocol/command-tasks.js'
+import { checkLeast } from '../protocol/option-checks.js'
+import { describeIssue } from '../protocol/parse.js'
+import { toPlainData } from '../protocol/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
-import { createLanes, type CommandTaskMachines, type Lanes, type TaskEntry } from './lanes.js'
+import type { CommandSettings, OutboxItem } from './command-run.js'
+import { CommandTask, type SubmittedTask } from './command-task.js'
+import { Lane, laneParentLogic, type LaneParentRef } from './lane.js'
 
-/** Options of `TaskManager`. All durations in ms. */
+/** Options of `TaskManager`. */
 export interface TaskManagerOptions {
-  /** What runs the commands. */
+  /** The instances that run the commands. */
   readonly instances: InstanceManager
-  /** The longest a command may take, in ms. Default 60000. */
+  /** The longest time that a command may take, in ms. Default 60000. */
   readonly commandTimeout?: number
-  /** The most tasks of one instance that have not ended. 0 accepts nothing. Default 100. */
+  /** The most tasks of one instance that have not ended. 0 accepts no tasks. Default 100. */
   readonly maxQueueSize?: number
-  /** How long an aborted command holds its lane, in ms. Default 2000. */
+  /** How long an aborted command may hold its lane, in ms. Default 2000. */
   readonly abortGraceMs?: number
   /** How long an ended task is kept, in ms. Default 3600000. */
   readonly retentionMs?: number
   /** How many ended tasks are kept. Default 1000. */
   readonly maxRetained?: number
-  /** Default: the platform's. */
+  /** Default: the platform's clock. */
   readonly clock?: Clock
-  /** Where calls are started. Default: in this process. */
+  /** Starts the commands. Default: in this process. */
   readonly engine?: Engine
-  /** Told of exceptions in listeners and of results that came too late. Default: `console.error`. */
+  /** Called with exceptions of listeners and with results that came too late. Default: `console.error`. */
   readonly onError?: OnError
-  /** The charts to run, with implementations provided by `machine.provide`. */
+  /** Machines to run in place of the package's own. */
   readonly machines?: CommandTaskMachines
-  /** Sees what lanes and tasks do (XState's inspection events), after the fact. Default: nobody, which costs nothing. */
+  /** Receives the XState inspection events of lanes and tasks, after the change they belong to. Default: none. */
   readonly inspect?: Inspect | undefined
 }
 
-/** What a submit answers. */
+/** Machines to run in place of the package's own, made of them with `machine.provide`. They get the same input. */
+export interface CommandTaskMachines {
+  /** Runs the tasks of one instance, one after the other. */
+  readonly lane?: LaneMachine
+  /** Goes through the commands of one task. */
+  readonly task?: CommandTaskMachine
+}
+
+/** The result of `submitTask`. */
 export type SubmitResult =
   | { readonly taskId: string; readonly queuePosition: number }
   | { readonly error: string; readonly code: SubmitErrorCode }
 
-/** The events of `TaskManager` and what they carry. */
+/** The events of `TaskManager`. */
 export interface TaskManagerEvents {
-  /** A command has started, reported or ended. */
+  /** A command has started, reported progress or ended. */
   readonly progress: TaskProgressMessage
-  /** A task has ended: told once. */
+  /** A task has ended; emitted once for each task. */
   readonly complete: TaskCompleteMessage
 }
 
 type Handlers = { readonly [E in keyof TaskManagerEvents]: Set<(message: TaskManagerEvents[E]) => void> }
 
-type Item =
-  { readonly run: () => unknown; readonly source: ErrorSource['source'] } | TaskProgressMessage | TaskCompleteMessage
-
 const HOUR_MS = 3_600_000
 
-/** Takes command tasks, runs them in their instances' lanes, and tells of each step (seed 004). */
+/** Takes command tasks, runs them in the lanes of their instances, and emits each step. */
 export class TaskManager {
   /** Each step of each command. */
   readonly progress$: Observable<TaskProgressMessage>
   /** Each task once, when it has ended. */
   readonly complete$: Observable<TaskCompleteMessage>
   readonly #instances: InstanceManager
-  readonly #clock: Clock
+  readonly #settings: CommandSettings
+  readonly #machines: CommandTaskMachines
+  readonly #root: LaneParentRef
   readonly #report: OnError
-  readonly #lanes: Lanes
-  readonly #outbox: Outbox<Item>
   readonly #handlers: Handlers = { progress: new Set(), complete: new Set() }
-  readonly #told$ = new Subject<TaskProgressMessage | TaskCompleteMessage>()
-  readonly #entries = new Map<string, TaskEntry>()
+  readonly #messages$ = new Subject<TaskProgressMessage | TaskCompleteMessage>()
+  readonly #lanes = new Map<string, Lane>()
+  readonly #tasks = new Map<string, CommandTask>()
   /** Ended tasks in the order in which they ended. */
-  readonly #ended = new Map<string, TaskEntry>()
+  readonly #ended = new Map<string, CommandTask>()
   readonly #maxQueueSize: number
   readonly #retentionMs: number
   readonly #maxRetained: number
+  readonly #stopListening: () => void
   #sweep: unknown
   #taskCount = 0
   #lateResults = 0
   #isDisposed = false
   #disposal: Promise<void> | undefined
-  #stopListening: () => void
 
   /** @throws InvalidSettingError for an option out of its range */
   constructor(options: TaskManagerOptions) {
-    this.#instances = options.instances
-    this.#clock = options.clock ?? systemClock
+    const { instances, clock = systemClock, machines = {} } = options
+    this.#instances = instances
     this.#report = isolateReport(options.onError ?? reportToConsole)
+    this.#machines = machines
     this.#maxQueueSize = checkLeast('maxQueueSize', options.maxQueueSize ?? 100, 0)
     this.#retentionMs = checkLeast('retentionMs', options.retentionMs ?? HOUR_MS, 0)
     this.#maxRetained = checkLeast('maxRetained', options.maxRetained ?? 1000, 0)
-    this.#outbox = createOutbox({ notify: (item) => this.#tell(item) })
-    const clock = this.#clock
-    const inspect = toInspectFunction(options.inspect)
-    this.#lanes = createLanes({
+    const outbox = createOutbox<OutboxItem>({ notify: (item) => this.#notify(item) })
+    this.#settings = {
       clock,
-      engine:
-        options.engine ??
-        createInProcessEngine({
-          clock,
-          onError: (error, { id }) => this.#report(error, { source: 'abort-listener', taskId: id }),
-        }),
+      engine: options.engine ?? this.#createEngine(clock),
+      outbox,
       abortGraceMs: checkLeast('abortGraceMs', options.abortGraceMs ?? 2000, 0),
       commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
-      transact: (change) => this.#outbox.batch(change),
-      defer: (run) => this.#outbox.push({ run, source: 'runner' }),
-      onProgress: (message) => this.#outbox.push(message),
-      onComplete: (message) => this.#outbox.push(message),
-      onLateResult: (taskId, outcome) => this.#noteLate(taskId, outcome),
-      machines: options.machines,
-      onInspected: inspect && ((event) => this.#outbox.push({ run: () => inspect(event), source: 'inspector' })),
-      perform: (task, index, context) => performCommand(this.#instances, task, index, context),
+    }
+    const inspect = toInspectFunction(options.inspect)
+    this.#root = createActor(laneParentLogic, {
+      id: 'command-tasks',
+      clock: actorClock(clock, (run) => outbox.batch(run)),
+      ...(inspect && {
+        inspect: (event) => outbox.push({ type: 'callback', run: () => inspect(event), source: 'inspector' }),
+      }),
     })
-    const report = (error: unknown): void => this.#report(error, { source: 'stream' })
-    const stream = <T extends 'task_progress' | 'task_complete'>(type: T) =>
-      new IsolatedObservable<Extract<TaskProgressMessage | TaskCompleteMessage, { type: T }>>(report, (subscriber) =>
-        this.#told$.subscribe({
-          next: (message) => {
-            if (message.type === type) subscriber.next(message as Extract<typeof message, { type: T }>)
-          },
-          complete: () => subscriber.complete(),
-        }),
-      )
-    this.progress$ = stream('task_progress')
-    this.complete$ = stream('task_complete')
-    // Who was told before may have connected a successor, and submitted to that.
-    this.#stopListening = this.#instances.onDisconnect((instanceId) =>
-      this.handleInstanceDisconnect(instanceId, this.#instances.get(instanceId)?.serial),
+    outbox.batch(() => this.#root.start())
+    this.progress$ = this.#streamOf('task_progress')
+    this.complete$ = this.#streamOf('task_complete')
+    // A handler that ran before this one may have connected another instance with the same id, and submitted to it.
+    this.#stopListening = instances.onDisconnect((instanceId) =>
+      this.#disconnect(instanceId, instances.get(instanceId)),
     )
   }
 
-  /** Results that came after their call had been given up, or from a connection that was not asked (S4). */
+  /** Results that arrived after their command had been given up, or from a connection that was not asked. */
   get lateResults(): number {
     return this.#lateResults + this.#instances.lateAnswers
   }
 
-  /** How many tasks each lane has that have not ended. */
+  /** How many tasks of each lane have not ended. */
   get laneDepths(): ReadonlyMap<string, number> {
-    return this.#lanes.depths()
+    return new Map(Array.from(this.#lanes, ([instanceId, { size }]) => [instanceId, size]))
   }
 
   /**
-   * Queues a task for an instance: the one it names, or the first that is connected.
-   * @returns its id and its place among the tasks of the lane that have not ended (from 1), or why not; nothing was changed then
+   * Queues a task for the instance that it names, or for the first connected one.
+   * @returns its id and its place among the tasks of the lane that have not ended (from 1); or why it was refused, and nothing was changed
    */
   submitTask(message: TaskSubmitMessage): SubmitResult {
     if (this.#isDisposed) return refusal('NO_INSTANCE', 'The task manager was disposed.')
@@ -170,62 +166,64 @@ export class TaskManager {
       const { field, received, expected } = describeIssue(parsed.error, message, 'task')
       return refusal('INVALID_TASK', `${field}: got ${preview(received)}, expected ${expected}.`)
     }
-    const { task_name, task_intention, commands, metadata, instanceId: named } = parsed.data
+    const { task_name, task_intention, commands, metadata, instanceId } = parsed.data
     if (commands.length === 0) return refusal('NO_COMMANDS', 'Task must have at least one command')
-    const instance = named === undefined ? this.#instances.first() : this.#instances.get(named)
+    const { clock, outbox } = this.#settings
+    const instance = instanceId === undefined ? this.#instances.first() : this.#instances.get(instanceId)
     if (instance === undefined) {
-      return named === undefined
+      return instanceId === undefined
         ? refusal('NO_INSTANCE', 'No instance is connected')
-        : refusal('INVALID_INSTANCE', `Instance not found: ${named}`)
+        : refusal('INVALID_INSTANCE', `Instance not found: ${instanceId}`)
     }
     if (!instance.isConnected) return refusal('NOT_CONNECTED', `Instance not connected: ${instance.id}`)
-    if (this.#lanes.liveCount(instance.id) >= this.#maxQueueSize) {
+    if ((this.#lanes.get(instance.id)?.size ?? 0) >= this.#maxQueueSize) {
       return refusal('QUEUE_FULL', `Task queue is full (max ${this.#maxQueueSize})`)
     }
-    const now = this.#clock.now()
+    const createdAt = clock.now()
     const place = (this.#taskCount += 1)
-    const task: Task = Object.freeze({
-      id: `task_${now}_${place.toString(36)}`,
-      instanceId: instance.id,
+    const submitted: SubmittedTask = {
+      id: `task_${createdAt}_${place.toString(36)}`,
       name: task_name,
       intention: task_intention,
-      commands: commands.map(({ args, ...command }, index) =>
-        Object.freeze({ id: `cmd_${index + 1}`, status: 'pending' as const, ...command, args: plainRecord(args) }),
+      commands: commands.map((command, index) =>
+        Object.freeze({
+          id: `cmd_${index + 1}`,
+          status: 'pending' as const,
+          ...command,
+          args: plainRecord(command.args),
+        }),
       ),
-      status: 'queued',
-      currentCommandIndex: 0,
-      createdAt: now,
+      createdAt,
       ...(metadata !== undefined && { metadata: plainRecord(metadata) }),
+    }
+    return outbox.batch(() => {
+      const lane = this.#laneOf(instance.id)
+      const task = this.#createTask(submitted, place, instance)
+      this.#tasks.set(task.id, task)
+      lane.add(task)
+      return { taskId: task.id, queuePosition: lane.size }
     })
-    const { wake } = this.#outbox.batch(() => {
-      const added = this.#lanes.add(task, place, instance.serial)
-      this.#entries.set(task.id, added.entry)
-      return added
-    })
-    // Whoever submits subscribes before the first event (S7).
-    queueMicrotask(wake)
-    return { taskId: task.id, queuePosition: this.#lanes.liveCount(instance.id) }
   }
 
-  /** Ends a task that has not ended; a command in flight is aborted. False when it had ended or is unknown. */
+  /** Cancels a task that has not ended and aborts its command in flight. Returns false when it has ended or is unknown. */
   cancelTask(taskId: string): boolean {
-    const entry = this.#entries.get(taskId)
-    return entry !== undefined && this.#lanes.cancel(entry)
+    const task = this.#tasks.get(taskId)
+    return task !== undefined && (this.#lanes.get(task.instanceId)?.cancel(task) ?? false)
   }
 
-  /** A frozen snapshot. */
+  /** A frozen snapshot of a task. */
   getTask(taskId: string): Task | undefined {
-    return this.#entries.get(taskId)?.task
+    return this.#tasks.get(taskId)?.record
   }
 
-  /** A task's place in the order of submission, from 1; no two tasks share one. Undefined for a task that is not known. */
+  /** A task's number in the order of submission, from 1; undefined for an unknown task. */
   placeOf(taskId: string): number | undefined {
-    return this.#entries.get(taskId)?.place
+    return this.#tasks.get(taskId)?.place
   }
 
-  /** In the order of submission. */
+  /** Snapshots of the tasks, in the order of submission. */
   listTasks(instanceId?: string, status?: TaskStatus): Task[] {
-    const tasks = Array.from(this.#entries.values(), ({ task }) => task)
+    const tasks = Array.from(this.#tasks.values(), ({ record }) => record)
     return tasks.filter(
       (task) =>
         (instanceId === undefined || task.instanceId === instanceId) &&
@@ -233,115 +231,186 @@ export class TaskManager {
     )
   }
 
-  /**
-   * Fails every task of an instance that has not ended.
-   * @param successor `InstanceEntry.serial` of the instance that bears the id now: what was submitted to that goes on
-   */
-  handleInstanceDisconnect(instanceId: string, successor?: number): void {
-    this.#lanes.disconnect(instanceId, ({ instanceSerial }) => instanceSerial !== successor)
+  /** Fails every task of an instance that has not ended. */
+  handleInstanceDisconnect(instanceId: string): void {
+    this.#disconnect(instanceId)
   }
 
   /**
-   * Forgets tasks that ended long ago.
+   * Forgets tasks that ended longer ago than `maxAge`.
    * @param maxAge in ms; default `retentionMs`
-   * @returns how many
-   * @throws InvalidInputError for what is no number; nothing was forgotten then
+   * @returns how many were forgotten
+   * @throws InvalidInputError when `maxAge` is not a number; nothing was forgotten then
    */
   cleanupTasks(maxAge: number = this.#retentionMs): number {
-    // No age is older than NaN and none is younger: every task would go.
+    // Every task would be forgotten: no age is less than NaN.
     if (typeof maxAge !== 'number' || Number.isNaN(maxAge)) throw new InvalidInputError('maxAge', maxAge, 'a number')
-    const cutoff = this.#clock.now() - maxAge
+    const cutoff = this.#settings.clock.now() - maxAge
     let count = 0
-    for (const [id, { task }] of this.#ended) {
-      if ((task.completedAt ?? 0) >= cutoff) break
+    for (const [id, { record }] of this.#ended) {
+      if ((record.completedAt ?? 0) >= cutoff) break
       this.#forget(id)
       count += 1
     }
     return count
   }
 
-  /** Calls `handler` for each message; one that throws is reported and stops nobody (S6). */
+  /** Calls `handler` with each message. A handler that throws is reported and stops nothing. */
   on<E extends keyof TaskManagerEvents>(event: E, handler: (message: TaskManagerEvents[E]) => void): this {
     this.#handlers[event].add(handler)
     return this
   }
 
-  /** Takes a handler back. */
+  /** Removes a handler. */
   off<E extends keyof TaskManagerEvents>(event: E, handler: (message: TaskManagerEvents[E]) => void): this {
     this.#handlers[event].delete(handler)
     return this
   }
 
-  /** Cancels what has not ended, tells it, and stops; resolves when every call has settled or its grace has passed. */
+  /** Cancels all tasks that have not ended, and stops. Resolves when every command has settled or its grace period has passed. */
   dispose(): Promise<void> {
     this.#disposal ??= new Promise((resolve) => {
       this.#isDisposed = true
       this.#stopListening()
-      // From inside a handler, what is cancelled now is told later: the streams end after that.
-      this.#outbox.batch(() => {
-        for (const { task } of [...this.#entries.values()]) this.cancelTask(task.id)
-        this.#outbox.push({ run: () => resolve(this.#finish()), source: 'runner' })
+      const { outbox } = this.#settings
+      // Inside a handler, the messages of these cancellations are emitted later: the streams complete after them.
+      outbox.batch(() => {
+        for (const id of [...this.#tasks.keys()]) this.cancelTask(id)
+        outbox.push({ type: 'callback', run: () => resolve(this.#finish()), source: 'runner' })
       })
     })
     return this.#disposal
   }
 
+  /** The same as `dispose()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+
   async #finish(): Promise<void> {
-    this.#told$.complete()
+    this.#messages$.complete()
     this.#handlers.progress.clear()
     this.#handlers.complete.clear()
-    if (this.#sweep !== undefined) this.#clock.clearTimeout(this.#sweep)
-    await Promise.all(this.#lanes.calls())
-    this.#outbox.batch(() => this.#lanes.stop())
+    const { clock, outbox } = this.#settings
+    if (this.#sweep !== undefined) clock.clearTimeout(this.#sweep)
+    await Promise.all([...this.#lanes.values()].flatMap(({ settled }) => settled ?? []))
+    outbox.batch(() => {
+      for (const lane of [...this.#lanes.values()]) lane.close()
+      this.#root.stop()
+    })
   }
 
-  #tell(item: Item): void {
-    if ('run' in item) {
-      callIsolated(item.run, (error) => this.#report(error, { source: item.source }))
-      return
+  #streamOf<T extends 'task_progress' | 'task_complete'>(type: T) {
+    type Message = Extract<TaskProgressMessage | TaskCompleteMessage, { type: T }>
+    const messages$ = this.#messages$.pipe(filter((message): message is Message => message.type === type))
+    return new IsolatedObservable<Message>(
+      (error) => this.#report(error, { source: 'stream' }),
+      (subscriber) => messages$.subscribe(subscriber),
+    )
+  }
+
+  #createEngine(clock: Clock): Engine {
+    return createInProcessEngine({
+      clock,
+      onError: (error, { id }) => this.#report(error, { source: 'abort-listener', taskId: id }),
+    })
+  }
+
+  #laneOf(instanceId: string): Lane {
+    let lane = this.#lanes.get(instanceId)
+    if (lane === undefined) {
+      lane = new Lane({
+        instanceId,
+        machine: this.#machines.lane,
+        parent: this.#root,
+        settings: this.#settings,
+        onClosed: () => this.#lanes.delete(instanceId),
+      })
+      this.#lanes.set(instanceId, lane)
     }
-    const { taskId } = item
-    const entry = item.type === 'task_complete' ? this.#entries.get(taskId) : undefined
-    // What has not been told is not old yet.
-    if (entry !== undefined) this.#ended.set(taskId, entry)
-    this.#told$.next(item)
-    const handlers = item.type === 'task_progress' ? this.#handlers.progress : this.#handlers.complete
-    for (const handler of [...handlers] as ((message: typeof item) => unknown)[]) {
+    return lane
+  }
+
+  #createTask(submitted: SubmittedTask, place: number, instance: InstanceEntry): CommandTask {
+    const { clock, outbox } = this.#settings
+    const ref = createActor(this.#machines.task ?? commandTaskMachine, {
+      id: `task.${submitted.id}`,
+      input: { totalCommands: submitted.commands.length },
+      parent: this.#root,
+    })
+    ref.start()
+    return new CommandTask(submitted, {
+      place,
+      instance,
+      ref,
+      now: () => clock.now(),
+      emit: (message) => outbox.push(message),
+    })
+  }
+
+  /** @param successor the instance that has the id now: tasks that were submitted to it go on */
+  #disconnect(instanceId: string, successor?: InstanceEntry): void {
+    this.#lanes.get(instanceId)?.disconnect(({ instance }) => instance !== successor)
+  }
+
+  #notify(item: OutboxItem): void {
+    switch (item.type) {
+      case 'callback':
+        callIsolated(item.run, (error) => this.#report(error, { source: item.source }))
+        break
+      case 'late_result':
+        this.#countLate(item.taskId)
+        break
+      case 'task_progress':
+        this.#messages$.next(item)
+        this.#callHandlers(this.#handlers.progress, item)
+        break
+      case 'task_complete': {
+        const task = this.#tasks.get(item.taskId)
+        // Only now: listeners of its complete can still look a task up.
+        if (task !== undefined) this.#ended.set(item.taskId, task)
+        this.#messages$.next(item)
+        this.#callHandlers(this.#handlers.complete, item)
+        this.#forgetOldest()
+      }
+    }
+  }
+
+  #callHandlers<M extends { readonly taskId: string }>(handlers: Set<(message: M) => void>, message: M): void {
+    for (const handler of [...handlers]) {
       if (!handlers.has(handler)) continue
       callIsolated(
-        () => handler(item),
-        (error) => this.#report(error, { source: 'handler', taskId }),
+        (): unknown => handler(message),
+        (error) => this.#report(error, { source: 'handler', taskId: message.taskId }),
       )
     }
-    if (item.type === 'task_complete') this.#bound()
   }
 
-  #bound(): void {
+  #forgetOldest(): void {
     for (const id of this.#ended.keys()) {
       if (this.#ended.size <= this.#maxRetained) break
       this.#forget(id)
     }
     if (this.#sweep !== undefined || this.#isDisposed) return
-    this.#sweep = this.#clock.setTimeout(
+    this.#sweep = this.#settings.clock.setTimeout(
       () => {
         this.#sweep = undefined
         this.cleanupTasks()
-        if (this.#ended.size > 0) this.#bound()
+        if (this.#ended.size > 0) this.#forgetOldest()
       },
       Math.max(1000, Math.min(HOUR_MS, this.#retentionMs)),
     )
-    // Forgetting keeps no process alive.
+    // This timer keeps no process alive.
     const timer = this.#sweep as { unref?: () => void } | undefined
     timer?.unref?.()
   }
 
   #forget(id: string): void {
     this.#ended.delete(id)
-    this.#entries.delete(id)
+    this.#tasks.delete(id)
   }
 
-  #noteLate(taskId: string, outcome: Outcome): void {
-    if (outcome.type !== 'returned') return
+  #countLate(taskId: string): void {
     this.#lateResults += 1
     if (!this.#isDisposed) {
       this.#report(new Error(`A result of task ${taskId} came too late: dropped.`), { source: 'late-result', taskId })
@@ -351,6 +420,6 @@ export class TaskManager {
 
 const refusal = (code: SubmitErrorCode, error: string): SubmitResult => ({ code, error })
 
-/** A copy that neither the submitter nor a tool can change. */
+/** A copy that the submitter and the tools cannot change. */
 const plainRecord = (value: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   toPlainData(value) as Record<string, unknown>

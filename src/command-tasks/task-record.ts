@@ -1,8 +1,4 @@
-/**
- * A task as it is kept and handed out, and what its changes tell. Every change makes a new frozen record (S2). Where a copy gets fields that
- * its original lacks, they come first or by `Object.assign`: one that is given more fields after a spread takes ten times as long.
- */
-import type { CommandTaskEnd } from '../../machines/command-task.js'
+/** Command tasks as plain data: the messages about them and their summaries. */
 import type {
   Task,
   TaskCommand,
@@ -11,65 +7,33 @@ import type {
   TaskSummary,
 } from '../protocol/command-tasks.js'
 
-const freezeTask = <T extends Task>(task: T): T => Object.freeze(task)
-
 /** A task that has not ended. */
 export type LiveTask = Extract<Task, { status: 'queued' | 'running' }>
 
 /** A task that has ended. */
 export type EndedTask = Exclude<Task, LiveTask>
 
-/** Whether a task has not ended. */
-export const isLive = (task: Task): task is LiveTask => task.status === 'queued' || task.status === 'running'
-
-/**
- * Changes one command of a task.
- * @param currentCommandIndex the command that the task has come to
- */
-export function withCommand(
-  task: Task,
-  index: number,
-  change: Partial<TaskCommand>,
-  currentCommandIndex = task.currentCommandIndex,
-): Task {
-  const commands = task.commands.map((command, at) =>
-    at === index ? Object.freeze(Object.assign({}, command, change)) : command,
-  )
-  return freezeTask({ ...task, currentCommandIndex, commands: Object.freeze(commands) as TaskCommand[] })
+/** The part of an ended task that its message has. */
+type CompletedTask = TaskEnd & {
+  readonly id: string
+  readonly instanceId: string
+  readonly commands: readonly TaskCommand[]
+  readonly startedAt?: number | undefined
 }
 
-/** The task has been taken from its lane. */
-export function startedTask(task: LiveTask, at: number): Task {
-  return freezeTask({ startedAt: at, ...task, status: 'running' })
-}
+/** How and when a task has ended. */
+export type TaskEnd = EndedTask extends infer T
+  ? T extends EndedTask
+    ? Pick<T, 'status' | 'completedAt' | 'error'>
+    : never
+  : never
 
-/**
- * The task has ended: whatever had not been told of a command by then is skipped, the command in flight included, unless it is what
- * failed.
- */
-export function endedTask(task: LiveTask, end: CommandTaskEnd, at: number): EndedTask {
-  const commands = task.commands.map((command) =>
-    command.status === 'pending' || command.status === 'running'
-      ? Object.freeze({
-          ...(command.status === 'running' && { completedAt: at }),
-          ...command,
-          status: 'skipped' as const,
-        })
-      : command,
-  )
-  const failed = task.commands.find((command) => command.status === 'error')
-  const ended = { completedAt: at, ...task, commands: Object.freeze(commands) as TaskCommand[] }
-  if (end.status === 'completed') return freezeTask({ ...ended, status: end.status })
-  const error = Object.freeze({ ...(failed && { commandId: failed.id }), ...end.error })
-  return freezeTask({ error, ...ended, status: end.status })
-}
-
-/** What is told when a command starts, reports or ends. */
+/** The message about a command that has started, reported progress or ended. */
 export function progressMessage(
-  task: Task,
+  task: { readonly id: string; readonly instanceId: string; readonly commands: readonly TaskCommand[] },
   index: number,
   at: number,
-  more: Partial<TaskProgressMessage> = {},
+  more?: Partial<TaskProgressMessage>,
 ): TaskProgressMessage {
   const command = task.commands[index]
   if (command === undefined) throw new RangeError(`task ${task.id} has no command ${index}`)
@@ -91,8 +55,8 @@ export function progressMessage(
   })
 }
 
-/** What is told once, at the end. */
-export function completeMessage(task: EndedTask): TaskCompleteMessage {
+/** The message about the end of a task. */
+export function completeMessage(task: CompletedTask): TaskCompleteMessage {
   const { id: taskId, instanceId, commands, startedAt, completedAt } = task
   const failedCommandIndex = commands.findIndex((command) => command.status === 'error')
   return Object.freeze({
@@ -116,6 +80,7 @@ export function completeMessage(task: EndedTask): TaskCompleteMessage {
   })
 }
 
+/** A task without its commands. */
 export function summaryOf(task: Task): TaskSummary {
   const { id, name, intention, status, instanceId, currentCommandIndex, createdAt, startedAt, completedAt, commands } =
     task

@@ -3,24 +3,32 @@
  * durable or a distributed engine can stand behind the same port.
  */
 
-/** How a run ended, as its engine saw it. */
+/** How a run ended, as reported by its engine. */
 export type Outcome =
   | { readonly type: 'returned'; readonly value: unknown }
   | { readonly type: 'threw'; readonly reason: unknown }
   /** It was aborted before it started, and never started. */
   | { readonly type: 'skipped' }
-  /** It was aborted and did not end within its grace; it may still be doing something. */
+  /** It was aborted and did not end within its grace period; it may still be running. */
   | { readonly type: 'abandoned' }
+
+/** What an engine passes to the work that it runs. */
+export interface WorkContext {
+  /** Aborts when the work should stop. An engine may make it when it is first read. */
+  readonly signal: AbortSignal
+  /** Whether `signal` has aborted, without making it. Default: ask the signal. */
+  readonly aborted?: boolean
+}
 
 /** One piece of work. */
 export interface Work {
   /** Names the work in reports; need not be unique. */
   readonly id: string
-  /** Does it. It should stop when `signal` aborts. */
-  readonly run: (signal: AbortSignal) => unknown
-  /** How long an aborted run may take to end, in ms, before it is abandoned. */
+  /** Does the work. It should stop when `signal` aborts. */
+  readonly run: (context: WorkContext) => unknown
+  /** How long an aborted run may take to end before it is abandoned, in ms. */
   readonly graceMs: number
-  /** Told of what an abandoned run did later. */
+  /** Called with the outcome of a run that was abandoned before. */
   readonly onLate?: (outcome: Outcome) => void
 }
 

@@ -1,54 +1,52 @@
 /** The engine that runs work in this process: the default, and the fastest. */
+import { IsolatedAbort } from '../callbacks/isolated-abort.js'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import type { Engine, Outcome, Run, Work } from './engine.js'
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 
 /** Options of `createInProcessEngine`. */
 export interface InProcessEngineOptions {
-  /** Times the grace of aborted work. Default: the platform's. */
+  /** Times the grace period of aborted work. Default: the platform's clock. */
   readonly clock?: Clock
-  /** Told of exceptions in the abort listeners of runs. */
+  /** Called with exceptions of abort listeners. */
   readonly onError?: (error: unknown, work: Work) => void
 }
 
-/** Makes an engine whose runs are plain function calls with an `AbortSignal`. */
+/** Creates an engine whose runs are plain function calls. */
 export function createInProcessEngine(options: InProcessEngineOptions = {}): Engine {
   const { clock = systemClock, onError } = options
   return { start: (work) => new InProcessRun(work, clock, onError) }
 }
 
-/** One object, rather than a closure for each thing that may happen to it: every command of every task is a run. */
 class InProcessRun implements Run {
   readonly settled: Promise<Outcome>
   readonly #work: Work
   readonly #clock: Clock
-  readonly #controller = new AbortController()
+  readonly #abort: IsolatedAbort
   #resolve: ((outcome: Outcome) => void) | undefined
   #grace: LongTimer | undefined
 
   constructor(work: Work, clock: Clock, onError: InProcessEngineOptions['onError']) {
     this.#work = work
     this.#clock = clock
-    isolateAbortListeners(this.#controller.signal, (error) => onError?.(error, work))
+    this.#abort = new IsolatedAbort((error) => onError?.(error, work))
     this.settled = new Promise((resolve) => (this.#resolve = resolve))
     queueMicrotask(() => this.#begin())
   }
 
-  /** A field, so that whoever wraps a run may spread it. */
+  /** A field, so that an engine that wraps this one may spread the run. */
   readonly abort = (reason?: unknown): void => {
-    if (this.#resolve === undefined || this.#controller.signal.aborted) return
+    if (this.#resolve === undefined || this.#abort.aborted) return
     this.#grace = setLongTimeout(this.#clock, () => this.#settle({ type: 'abandoned' }), this.#work.graceMs)
-    this.#controller.abort(reason)
+    this.#abort.abort(reason)
   }
 
   #begin(): void {
-    const { signal } = this.#controller
-    if (signal.aborted) {
+    if (this.#abort.aborted) {
       this.#settle({ type: 'skipped' })
       return
     }
     // The promise constructor turns a synchronous throw, and a thenable that misbehaves, into a rejection.
-    new Promise((done) => done(this.#work.run(signal))).then(
+    new Promise((done) => done(this.#work.run(this.#abort))).then(
       (value) => this.#settle({ type: 'returned', value }),
       (reason: unknown) => this.#settle({ type: 'threw', reason }),
     )

@@ -2,25 +2,25 @@
  * Programs with everything they start: each leads a process group of its own, which is signalled as a whole and does
  * not outlive this process.
  *
- * A group does not see the Ctrl-C of a terminal, and Node emits no `exit` when a signal ends it: a host that runs
- * programs handles SIGINT and SIGTERM itself, disposes its manager and exits.
- * Windows has no such groups: there only the program itself is signalled, and what it started may stay.
+ * Such a group does not receive the Ctrl-C of a terminal, and Node emits no `exit` event when a signal ends it: a host that
+ * runs programs handles SIGINT and SIGTERM itself, disposes its manager and exits.
+ * Windows has no process groups: there only the program itself is signalled, and processes that it started may stay.
  */
 import type { ChildProcess } from 'node:child_process'
 import { nodePlatform } from '../node-builtins.js'
 
-/** Whether programs can lead groups here. */
+/** Whether this platform has process groups. */
 export const hasGroups = nodePlatform !== 'win32'
 
 /** The group of a program that was started with `detached: hasGroups`. */
 export interface ProcessGroup {
-  /** Signals every member; does nothing when there is none left. */
+  /** Signals every member; does nothing when none is left. */
   signal(name: NodeJS.Signals): void
-  /** Kills whoever is left and forgets the group. Call it once, when the program's run is over. */
+  /** Kills the members that are left and forgets the group. Call it once, when the program's run is over. */
   end(): void
 }
 
-/** Takes charge of a started program: until `end`, its group is killed if this process exits. */
+/** Makes a started program the leader of a group, which is killed if this process exits before `end`. */
 export function leadGroup(child: ChildProcess): ProcessGroup {
   const group: ProcessGroup = {
     signal: (name) => {
@@ -31,7 +31,7 @@ export function leadGroup(child: ChildProcess): ProcessGroup {
       try {
         process.kill(-child.pid, name)
       } catch {
-        // ESRCH: nobody is left. EPERM: whoever is left runs as somebody else, and cannot be signalled at all.
+        // ESRCH: no member is left. EPERM: the members that are left run as another user and cannot be signalled.
       }
     },
     end: () => {

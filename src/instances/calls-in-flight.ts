@@ -1,21 +1,20 @@
 /** The calls that an instance has in flight: each can be aborted alone, and all end with the instance. */
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import { IsolatedAbort } from '../callbacks/isolated-abort.js'
 import { InstanceError } from '../errors.js'
-import type { ToolCall } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
+import type { ToolCall } from './instance.js'
 
-/** Whether a call is still wanted: it is given up with its own signal, or when its instance ends. */
+/** Whether a call was given up, by its caller or because its instance has ended. */
 export interface CallAbort {
   readonly aborted: boolean
-  readonly reason: unknown
-  /** The same as a signal, which is made when it is first asked for: many tools never look at it, and it is what costs most of a call. */
+  /** The same as a signal, which is made when it is first read. */
   readonly signal: AbortSignal
 }
 
 export interface CallsInFlight {
-  /** Does a call. It settles when the work does: a lane must not start the next while a tool is still at it. */
+  /** Performs a call. It settles when the work does: a lane must not start the next call while a tool is still running. */
   run(call: ToolCall, work: (abort: CallAbort) => Promise<ToolCallResult>): Promise<ToolCallResult>
-  /** Aborts all calls, and refuses those that come later. */
+  /** Aborts all calls and refuses later ones. */
   end(reason: string): void
   /** Resolves when every call that is in flight now has settled. */
   settled(): Promise<void>
@@ -26,26 +25,30 @@ export function createCallsInFlight(
   onError: (error: unknown) => void = (error) =>
     console.error(`[agent-tasks] abort listener of instance ${instanceId}:`, error),
 ): CallsInFlight {
-  const running = new Map<OneCall, Promise<unknown>>()
+  const running = new Map<CallInFlight, Promise<unknown>>()
   let endedBy: InstanceError | undefined
 
-  async function perform(one: OneCall, work: (abort: CallAbort) => Promise<ToolCallResult>): Promise<ToolCallResult> {
+  async function perform(
+    one: CallInFlight,
+    work: (abort: CallAbort) => Promise<ToolCallResult>,
+  ): Promise<ToolCallResult> {
     try {
       return await work(one)
     } catch (error) {
-      // What a tool throws because its instance has gone is not the tool's failure.
-      throw one.aborted && one.reason === endedBy ? endedBy : error
+      // An exception that follows from the end of the instance is not the tool's failure.
+      throw one.isAbortedBy(endedBy) ? endedBy : error
     } finally {
       one.release()
+      running.delete(one)
     }
   }
 
   return {
     run: (call, work) => {
       if (endedBy !== undefined) return Promise.reject(endedBy)
-      if (call.signal.aborted) return Promise.reject(toError(call.signal.reason))
-      const one = new OneCall(call.signal, onError)
-      const settled = perform(one, work).finally(() => running.delete(one))
+      if (isGivenUp(call)) return Promise.reject(toError(call.signal.reason))
+      const one = new CallInFlight(call, onError)
+      const settled = perform(one, work)
       running.set(one, settled)
       return settled
     },
@@ -59,50 +62,49 @@ export function createCallsInFlight(
   }
 }
 
-class OneCall implements CallAbort {
-  readonly #asked: AbortSignal
-  readonly #onError: (error: unknown) => void
-  #endedBy: InstanceError | undefined
-  #controller: AbortController | undefined
-  /** It has ended, and nobody had given it up. */
-  #isOver = false
+class CallInFlight implements CallAbort {
+  readonly #call: ToolCall
+  readonly #abort: IsolatedAbort
+  #isListening = false
+  #hasEnded = false
 
-  constructor(asked: AbortSignal, onError: (error: unknown) => void) {
-    this.#asked = asked
-    this.#onError = onError
+  constructor(call: ToolCall, onError: (error: unknown) => void) {
+    this.#call = call
+    this.#abort = new IsolatedAbort(onError)
   }
 
   get aborted(): boolean {
-    return !this.#isOver && (this.#endedBy !== undefined || this.#asked.aborted)
-  }
-
-  get reason(): unknown {
-    return this.#endedBy ?? (this.#asked.reason as unknown)
+    if (!this.#hasEnded && !this.#abort.aborted && isGivenUp(this.#call)) this.#follow()
+    return this.#abort.aborted
   }
 
   get signal(): AbortSignal {
-    if (this.#controller !== undefined) return this.#controller.signal
-    this.#controller = new AbortController()
-    const { signal } = this.#controller
-    isolateAbortListeners(signal, this.#onError)
-    if (this.aborted) this.#controller.abort(this.reason)
-    else if (!this.#isOver) this.#asked.addEventListener('abort', this.#abort, { once: true })
-    return signal
+    if (!this.aborted && !this.#hasEnded && !this.#isListening) {
+      this.#isListening = true
+      this.#call.signal.addEventListener('abort', this.#follow, { once: true })
+    }
+    return this.#abort.signal
   }
 
+  isAbortedBy(reason: InstanceError | undefined): boolean {
+    return this.aborted && this.#abort.reason === reason
+  }
+
+  /** The instance has ended. */
   end(reason: InstanceError): void {
-    if (this.aborted || this.#isOver) return
-    this.#endedBy = reason
-    this.#controller?.abort(reason)
+    if (!this.aborted && !this.#hasEnded) this.#abort.abort(reason)
   }
 
+  /** The call has ended. If it was not given up by now, its signal never aborts. */
   release(): void {
-    this.#isOver = !this.aborted
-    if (this.#controller !== undefined) this.#asked.removeEventListener('abort', this.#abort)
+    this.#hasEnded = !this.aborted
+    if (this.#isListening) this.#call.signal.removeEventListener('abort', this.#follow)
   }
 
-  readonly #abort = (): void => this.#controller?.abort(this.#asked.reason)
+  readonly #follow = (): void => this.#abort.abort(this.#call.signal.reason)
 }
+
+const isGivenUp = (call: ToolCall): boolean => call.isAborted?.() ?? call.signal.aborted
 
 /** The reason of an abort, as something to throw. */
 export function toError(reason: unknown): Error {

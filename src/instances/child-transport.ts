@@ -1,31 +1,32 @@
 /**
- * An MCP server as a child process, for the official client: it leads a process group of its own, so that nothing that it started
- * outlives `close`, and it can say how it ended and what it wrote to stderr, which the client's own stdio transport cannot.
+ * An MCP server as a child process, for the official client. Unlike the client's own stdio transport, it makes the server the leader of
+ * a process group, so that no process it started outlives `close`, and keeps how it ended and the end of its stderr.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import type { Clock } from '../clock.js'
+import { lastChars } from '../engine/byte-tail.js'
 import { hasGroups, leadGroup, type ProcessGroup } from '../engine/process-group.js'
 import { createDelay } from './delay.js'
 
 /** A program that speaks MCP over its stdin and stdout. */
 export interface ChildProgram {
-  /** A name that is looked up in PATH, or a path. */
+  /** A path, or a name that is looked up in PATH. */
   readonly command: string
-  /** Each is handed over as it is: no shell is involved. */
+  /** Its arguments. No shell is involved. */
   readonly args?: readonly string[] | undefined
-  /** Added to the few variables that are safe to inherit, such as PATH and HOME. */
+  /** Variables to add to those that are safe to inherit, such as PATH and HOME. */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** The directory it runs in. Default: that of this process. */
+  /** Its working directory. Default: that of this process. */
   readonly cwd?: string | undefined
 }
 
 export interface ChildTransport extends Transport {
-  /** How it ended, in words; undefined while it runs. */
+  /** How it ended, for people; undefined while it runs. */
   readonly end: string | undefined
-  /** The end of what it wrote to stderr. */
+  /** The end of its stderr. */
   readonly stderrTail: string
 }
 
@@ -65,7 +66,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
 
   async function finish(how: string): Promise<void> {
     end = how
-    // Whoever it left behind holds its pipes open, so this comes before they are waited for.
+    // Before the wait for its pipes: processes that it left behind hold them open.
     group?.end()
     const drained = createDelay(clock, 500)
     await Promise.race([child === undefined ? undefined : closed(child), drained.passed])
@@ -109,7 +110,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
         started.stdin.on('error', (error) => transport.onerror?.(error))
         started.stdout.on('data', read)
         started.stderr.setEncoding('utf8').on('data', (text: string) => {
-          stderrTail = (stderrTail + text).slice(-STDERR_CHARS).replace(/^[\uDC00-\uDFFF]/, '')
+          stderrTail = lastChars(stderrTail + text, STDERR_CHARS)
         })
       }),
     send: (message: JSONRPCMessage) =>
@@ -120,7 +121,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
             resolve()
             return
           }
-          // It is about to end: how it did says more than a broken pipe.
+          // It is about to exit: how it exits says more than a broken pipe.
           const wait = createDelay(clock, 500)
           void Promise.race([gone, wait.passed]).then(() => {
             wait.cancel()

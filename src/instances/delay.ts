@@ -1,8 +1,8 @@
-/** A time that can be waited for, and called off. */
+/** A delay that can be awaited and cancelled. */
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 
 export interface Delay {
-  /** Resolves when the time has passed; never, when it was called off before. */
+  /** Resolves when the time has passed; never after `cancel`. */
   readonly passed: Promise<void>
   cancel(): void
 }

@@ -1,21 +1,21 @@
 /**
- * The instances that are known, each an actor of `machines/instance.ts`: who is connected, and who has just gone (seed 004).
+ * The registered instances, each an actor of `machines/instance.ts`.
  *
- * What follows from a change is told when the change is over, in order; whoever is told may connect and disconnect at once.
+ * Handlers run after the change that they are about, in order, and may connect and disconnect instances.
  */
 import { createActor, type InspectionEvent } from 'xstate'
 import { z } from 'zod'
 import { instanceMachine, type InstanceEvent, type InstanceRef } from '../../machines/instance.js'
-import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { createOutbox } from '../callbacks/outbox.js'
+import { actorClock, systemClock, type Clock } from '../clock.js'
 import { InstanceError } from '../errors.js'
-import { parseInput } from '../protocol/parse.js'
 import { preview } from '../preview.js'
+import { parseInput } from '../protocol/parse.js'
 import type { Instance, InstanceEnd } from './instance.js'
 
-/** What went wrong besides, and with which instance. */
+/** Receives exceptions of handlers and inspectors, and failures to close an instance. */
 export type OnInstanceError = (
   error: unknown,
   from: { readonly source: 'handler' | 'close' | 'inspector'; readonly instanceId: string },
@@ -23,28 +23,28 @@ export type OnInstanceError = (
 
 /** Options of `InstanceManager`. */
 export interface InstanceManagerOptions {
-  /** Default: the platform's. */
+  /** Default: the platform's clock. */
   readonly clock?: Clock
-  /** Told of exceptions in handlers and of instances that do not close. Default: `console.error`. */
+  /** Called with exceptions of handlers and with failures to close an instance. Default: `console.error`. */
   readonly onError?: OnInstanceError
-  /** Sees what the instances' actors do (XState's inspection events), after the fact. Default: nobody, which costs nothing. */
+  /** Receives the XState inspection events of the instances' actors, after the change they belong to. Default: none. */
   readonly inspect?: Inspect | undefined
 }
 
-/** Where the connection of an instance stands. */
+/** The state of an instance's connection. */
 export type InstanceState = 'connecting' | 'connected' | 'disconnected'
 
-/** An instance as it is known. */
+/** A registered instance. */
 export interface InstanceEntry {
   /** The instance's id. */
   readonly id: string
-  /** Its place among all that were ever taken in, from 1: tells it from others that bear its id before or after. */
+  /** Its number among all instances ever registered, from 1: it differs from that of other instances with the same id. */
   readonly serial: number
   /** How it is reached. */
   readonly kind: Instance['kind']
-  /** Where its connection stands. */
+  /** The state of its connection. */
   readonly state: InstanceState
-  /** Whether it takes commands: the same everywhere. */
+  /** Whether it takes commands. */
   readonly isConnected: boolean
   /** When it connected last, in ms since the epoch. */
   readonly connectedAt: number | undefined
@@ -54,24 +54,17 @@ export interface InstanceEntry {
   readonly ref: InstanceRef
 }
 
-/** Told of an instance that has connected. */
+/** Called when an instance has connected. */
 export type ConnectHandler = (instanceId: string) => void
-/** Told of an instance that is connected no more, and why. */
+/** Called when an instance has disconnected, with the reason. */
 export type DisconnectHandler = (instanceId: string, reason: string) => void
 
-interface Known extends InstanceEntry {
-  state: InstanceState
-  connectedAt: number | undefined
-  reason: string | undefined
-  readonly ref: InstanceRef
-}
-
-/** Knows the instances, and tells who comes and goes (seed 004). */
+/** Registers instances and reports when they connect and disconnect. */
 export class InstanceManager {
   readonly #clock: Clock
   readonly #onError: OnInstanceError
   readonly #inspect: ReturnType<typeof toInspectFunction>
-  readonly #known = new Map<string, Known>()
+  readonly #entries = new Map<string, RegisteredInstance>()
   readonly #connectHandlers = new Set<ConnectHandler>()
   readonly #disconnectHandlers = new Set<DisconnectHandler>()
   readonly #outbox = createOutbox<() => void>({ notify: (run) => run() })
@@ -87,148 +80,128 @@ export class InstanceManager {
   }
 
   /**
-   * Takes an instance in. It is connected at once, unless its connection is opened later.
-   * @throws InstanceError when the id is in use, InvalidInputError when it is none; nothing was changed then
+   * Registers an instance. It is connected at once, unless its connection is opened later.
+   * @throws InstanceError when the id is in use; InvalidInputError when it is not a valid id. Nothing was changed then.
    */
   connect(instance: Instance): InstanceEntry {
-    const { id, kind } = instance
+    const { id } = instance
     if (this.#isDisposed) {
       throw new InstanceError('INSTANCE_DISCONNECTED', id, 'The instance manager was disposed: it takes no instances.')
     }
     parseInput(z.string().min(1), id, 'instance.id')
-    if (this.#known.has(id)) {
+    if (this.#entries.has(id)) {
       throw new InstanceError(
         'INSTANCE_ID_IN_USE',
         id,
         `Instance id ${preview(id)} is in use. Disconnect that instance first, or choose another id.`,
       )
     }
-    const known: Known = {
-      id,
-      serial: (this.#serial += 1),
-      kind,
-      instance,
-      state: 'connecting',
-      get isConnected() {
-        return known.state === 'connected'
-      },
-      connectedAt: undefined,
-      reason: undefined,
-      ref: this.#createActor(instance, () => known),
-    }
-    this.#known.set(id, known)
-    this.#outbox.batch(() => known.ref.start())
-    instance.onLost((reason) => this.#send(known, { type: 'connection.lost' }, reason))
-    if (instance.connection === undefined) this.#send(known, { type: 'connection.opened' })
-    else instance.connection.onEvent((type) => this.#send(known, { type }))
-    return known
+    const entry = new RegisteredInstance(instance, (this.#serial += 1), (created) => this.#createActor(created))
+    this.#entries.set(id, entry)
+    this.#outbox.batch(() => entry.ref.start())
+    instance.onLost((reason) => this.#send(entry, { type: 'connection.lost' }, reason))
+    if (instance.connection === undefined) this.#send(entry, { type: 'connection.opened' })
+    else instance.connection.onEvent((type) => this.#send(entry, { type }))
+    return entry
   }
 
   /**
-   * Ends an instance; its tasks fail.
-   * @returns whether it was known, when nothing of it is left
+   * Disconnects an instance; its tasks fail.
+   * @returns whether it was registered, when it is closed
    */
   async disconnect(instanceId: string, reason = 'It was disconnected.'): Promise<boolean> {
-    const known = this.#known.get(instanceId)
-    if (known === undefined) return false
-    this.#send(known, { type: 'instance.disconnect' }, reason)
+    const entry = this.#entries.get(instanceId)
+    if (entry === undefined) return false
+    this.#send(entry, { type: 'instance.disconnect' }, reason)
     await Promise.all(this.#closing)
     return true
   }
 
-  /** An instance that is known: connecting or connected. */
+  /** A registered instance: connecting or connected. */
   get(instanceId: string): InstanceEntry | undefined {
-    return this.#known.get(instanceId)
+    return this.#entries.get(instanceId)
   }
 
-  /** The first that is connected, in the order in which they were taken in. */
+  /** The first connected instance, in the order of registration. */
   first(): InstanceEntry | undefined {
-    for (const known of this.#known.values()) if (known.isConnected) return known
+    for (const entry of this.#entries.values()) if (entry.isConnected) return entry
     return undefined
   }
 
-  /** All that are known, in the order in which they were taken in. */
+  /** All registered instances, in the order of registration. */
   list(): InstanceEntry[] {
-    return [...this.#known.values()]
+    return [...this.#entries.values()]
   }
 
-  /** Answers that came when nobody waited for them, of all instances there were. */
+  /** How many answers of any instance arrived after their call had ended. */
   get lateAnswers(): number {
     return this.list().reduce((sum, { instance }) => sum + (instance.lateAnswers ?? 0), this.#pastLateAnswers)
   }
 
-  /** Calls `handler` when an instance has connected. Returns what takes the handler back. */
+  /** Calls `handler` when an instance has connected. Returns an unsubscribe function. */
   onConnect(handler: ConnectHandler): () => void {
     return addHandler(this.#connectHandlers, handler)
   }
 
-  /** Calls `handler` once for each instance that has gone, whatever the reason (seed 004). Returns what takes the handler back. */
+  /** Calls `handler` once for each instance that has disconnected, whatever the reason. Returns an unsubscribe function. */
   onDisconnect(handler: DisconnectHandler): () => void {
     return addHandler(this.#disconnectHandlers, handler)
   }
 
-  /** Disconnects everything; resolves when nothing is left of it. */
+  /** Disconnects all instances; resolves when they are closed. */
   async dispose(): Promise<void> {
     this.#isDisposed = true
-    for (const known of this.list()) void this.disconnect(known.id, 'The instance manager was disposed.')
+    for (const entry of this.list()) void this.disconnect(entry.id, 'The instance manager was disposed.')
     await Promise.all(this.#closing)
   }
 
-  #createActor(instance: Instance, known: () => Known): InstanceRef {
-    const { connection } = instance
+  /** The same as `dispose()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+
+  #createActor(entry: RegisteredInstance): InstanceRef {
+    const { id, instance } = entry
     const inspect = this.#inspect
-    return createActor(
-      instanceMachine.provide({
-        actions: {
-          failCalls: ({ event }) =>
-            connection?.failCalls(
-              event.type === 'connection.takenOver' ? 'Its connection was taken over.' : reasonOf(known(), instance),
-            ),
-        },
-      }),
-      {
-        id: `instance.${instance.id}`,
-        ...(inspect && {
-          inspect: (event) => this.#outbox.push(() => this.#tellInspector(inspect, event, instance.id)),
-        }),
-        input: { timing: connection?.timing ?? {} },
-        clock: {
-          setTimeout: (run: () => void, ms: number) =>
-            setLongTimeout(this.#clock, () => this.#change(known(), run), ms),
-          clearTimeout: (timer: unknown) => clearLongTimeout(this.#clock, timer as LongTimer | undefined),
-        },
+    return createActor(instanceMachine, {
+      id: `instance.${id}`,
+      ...(inspect && { inspect: (event) => this.#outbox.push(() => this.#notifyInspector(inspect, event, id)) }),
+      // Not the entry itself: inspectors show the input.
+      input: {
+        timing: instance.connection?.timing ?? {},
+        host: { failCalls: (cause) => entry.failCalls(cause) },
       },
-    )
+      clock: actorClock(this.#clock, (run) => this.#change(entry, run)),
+    })
   }
 
-  #send(known: Known, event: InstanceEvent, reason?: string): void {
-    // What comes after its end is no news.
-    if (known.state === 'disconnected') return
-    if (reason !== undefined) known.reason = reason
-    this.#change(known, () => known.ref.send(event))
+  #send(entry: RegisteredInstance, event: InstanceEvent, reason?: string): void {
+    if (entry.state === 'disconnected') return
+    if (reason !== undefined) entry.reason = reason
+    this.#change(entry, () => entry.ref.send(event))
   }
 
-  #change(known: Known, change: () => void): void {
+  #change(entry: RegisteredInstance, change: () => void): void {
     this.#outbox.batch(() => {
       change()
-      const state = stateOf(known.ref)
-      if (state === known.state) return
-      const reason = reasonOf(known, known.instance)
-      known.state = state
+      const state = stateOf(entry.ref)
+      if (state === entry.state) return
+      const reason = entry.describeEnd()
+      entry.state = state
       if (state === 'connected') {
-        known.connectedAt = this.#clock.now()
-        this.#outbox.push(() => this.#tell(this.#connectHandlers, known.id))
+        entry.connectedAt = this.#clock.now()
+        this.#outbox.push(() => this.#notify(this.#connectHandlers, entry.id))
       }
       if (state === 'disconnected') {
-        this.#known.delete(known.id)
-        this.#pastLateAnswers += known.instance.lateAnswers ?? 0
-        this.#outbox.push(() => this.#tell(this.#disconnectHandlers, known.id, reason))
-        this.#close(known, this.#endOf(known))
+        this.#entries.delete(entry.id)
+        this.#pastLateAnswers += entry.instance.lateAnswers ?? 0
+        this.#outbox.push(() => this.#notify(this.#disconnectHandlers, entry.id, reason))
+        this.#close(entry, this.#endOf(entry))
       }
     })
   }
 
-  #tell<Args extends [string, ...unknown[]]>(handlers: ReadonlySet<(...args: Args) => void>, ...args: Args): void {
+  #notify<Args extends [string, ...unknown[]]>(handlers: ReadonlySet<(...args: Args) => void>, ...args: Args): void {
     for (const handler of [...handlers]) {
       if (!handlers.has(handler)) continue
       callIsolated(
@@ -238,21 +211,20 @@ export class InstanceManager {
     }
   }
 
-  #tellInspector(inspect: (event: InspectionEvent) => unknown, event: InspectionEvent, instanceId: string): void {
+  #notifyInspector(inspect: (event: InspectionEvent) => unknown, event: InspectionEvent, instanceId: string): void {
     callIsolated(
       () => inspect(event),
       (error) => this.#report(error, 'inspector', instanceId),
     )
   }
 
-  /** Nobody gave a reason: then a delay of the chart ended it. */
-  #endOf({ reason }: Known): InstanceEnd {
+  #endOf({ reason }: RegisteredInstance): InstanceEnd {
     if (reason === undefined) return 'silent'
     return this.#isDisposed ? 'goingAway' : 'disconnected'
   }
 
-  #close({ id, instance }: Known, why: InstanceEnd): void {
-    // Its tasks are failed first, so that they fail because it is gone.
+  #close({ id, instance }: RegisteredInstance, why: InstanceEnd): void {
+    // Not at once: its tasks fail first, because it is gone and not because their calls failed.
     const closed = Promise.resolve()
       .then(() => instance.close(why))
       .catch((error: unknown) => this.#report(error, 'close', id))
@@ -268,6 +240,42 @@ export class InstanceManager {
   }
 }
 
+class RegisteredInstance implements InstanceEntry {
+  readonly id: string
+  readonly kind: Instance['kind']
+  readonly serial: number
+  readonly instance: Instance
+  readonly ref: InstanceRef
+  state: InstanceState = 'connecting'
+  connectedAt: number | undefined
+  /** Why it was disconnected; undefined when a time limit has passed. */
+  reason: string | undefined
+
+  constructor(instance: Instance, serial: number, createRef: (entry: RegisteredInstance) => InstanceRef) {
+    this.id = instance.id
+    this.kind = instance.kind
+    this.serial = serial
+    this.instance = instance
+    this.ref = createRef(this)
+  }
+
+  get isConnected(): boolean {
+    return this.state === 'connected'
+  }
+
+  failCalls(cause: 'takenOver' | 'disconnected'): void {
+    this.instance.connection?.failCalls(cause === 'takenOver' ? 'Its connection was taken over.' : this.describeEnd())
+  }
+
+  describeEnd(): string {
+    const { connectTimeoutMs = 0, livenessMs = 0 } = this.instance.connection?.timing ?? {}
+    if (this.reason !== undefined) return this.reason
+    return this.state === 'connecting'
+      ? `It did not connect within ${connectTimeoutMs} ms.`
+      : `It showed no sign of life for ${livenessMs} ms.`
+  }
+}
+
 function addHandler<T>(handlers: Set<T>, handler: T): () => void {
   handlers.add(handler)
   return () => handlers.delete(handler)
@@ -277,14 +285,6 @@ function stateOf(ref: InstanceRef): InstanceState {
   const snapshot = ref.getSnapshot()
   if (snapshot.matches('disconnected')) return 'disconnected'
   return snapshot.matches('connected') ? 'connected' : 'connecting'
-}
-
-/** Nobody gave a reason: then a delay of the chart ended it. */
-function reasonOf({ reason, state }: Known, { connection }: Instance): string {
-  if (reason !== undefined) return reason
-  return state === 'connecting'
-    ? `It did not connect within ${connection?.timing.connectTimeoutMs ?? 0} ms.`
-    : `It showed no sign of life for ${connection?.timing.livenessMs ?? 0} ms.`
 }
 
 const reportToConsole: OnInstanceError = (error, { source, instanceId }) => {

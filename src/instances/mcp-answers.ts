@@ -1,40 +1,40 @@
 /**
- * Watches which `tools/call` requests of an MCP connection were answered. The official client forgets a request when it is cancelled,
- * but a lane must know when a server that goes on all the same is done.
- * It also hands progress on as it comes: the client puts it off, and drops it when the answer comes in the same breath.
+ * Watches which `tools/call` requests of an MCP connection are answered. The official client forgets a request when it is cancelled,
+ * but a lane must know when a server that ignores the cancellation is done.
+ * It also emits progress as it arrives: the client defers it, and drops it when the answer follows at once.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import type { TaskProgress } from '../../machines/records.js'
 import { callProgressSchema, toolCallResultSchema } from '../protocol/tool-calls.js'
-import type { CallProgress } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
-/** What became of a request. */
+/** How a request ended. */
 export type Answer =
   | { readonly type: 'result'; readonly result: ToolCallResult }
   | { readonly type: 'error' }
-  /** The stream that was to carry the answer has ended without one. */
+  /** The stream for the answer has ended without one. */
   | { readonly type: 'none' }
 
 interface ExpectedAnswer {
   readonly arrived: Promise<Answer>
-  /** Nobody waits any more. */
+  /** Stops waiting. */
   release(): void
 }
 
 export interface Answers {
-  /** Must be called before the request is sent; the request is recognised by its arguments object. */
-  expect(args: object, onProgress: (progress: CallProgress) => void): ExpectedAnswer
-  /** No answer will come any more. */
+  /** Call it before the request is sent; the request is recognised by its arguments object. */
+  expect(args: object, onProgress: (progress: TaskProgress) => void): ExpectedAnswer
+  /** Settles all that wait: no more answers will arrive. */
   end(): void
 }
 
 interface Waiting {
   id: string | number | undefined
   readonly resolve: (answer: Answer) => void
-  readonly onProgress: (progress: CallProgress) => void
+  readonly onProgress: (progress: TaskProgress) => void
 }
 
-/** Taps a transport; to be called before a client connects with it. */
+/** Watches a transport. Call it before a client connects with the transport. */
 export function watchAnswers(transport: Transport): Answers {
   const unsent = new WeakMap<object, Waiting>()
   const sent = new Map<string | number, Waiting>()
@@ -43,7 +43,7 @@ export function watchAnswers(transport: Transport): Answers {
     sent.delete(id)
   }
 
-  /** The client names a request's progress after the request. */
+  /** The client uses the id of a request as its progress token. */
   function report(params: unknown): void {
     const parsed = callProgressSchema.safeParse(params)
     const { progressToken } = Object(params) as { readonly progressToken?: string | number }

@@ -11,19 +11,19 @@ import type { ToolCallResult } from '../protocol/tool-result.js'
 import { watchAnswers, type Answer } from './mcp-answers.js'
 import { accessMCPServer, type MCPServerLocation } from './mcp-server.js'
 
-/** Options of `mcpInstance`: where the server is, what the instance is called, and how long things may take. */
+/** Options of `mcpInstance`: where the server is, the id of the instance, and time limits. */
 export type MCPInstanceOptions = MCPServerLocation & {
   /** The instance's id. */
   readonly id: string
-  /** How long the server may take to be ready, in ms. Default 30000. */
+  /** How long the server may take to start, in ms. Default 30000. */
   readonly startTimeoutMs?: number
-  /** How long a cancelled call waits for the server to stop, in ms: MCP has no word for "I have stopped". Default 2000. */
+  /** How long a cancelled call waits for the server's answer, in ms: MCP has no message that says a cancelled call has stopped. Default 2000. */
   readonly cancelGraceMs?: number
   /** How long the server may take to end after its stdin was closed, and again after SIGTERM, in ms. Default 2000. */
   readonly closeGraceMs?: number
-  /** Drives its timers. Default: the platform's. */
+  /** Default: the platform's clock. */
   readonly clock?: Clock
-  /** Told of exceptions in abort listeners. Default: `console.error`. */
+  /** Called with exceptions of abort listeners. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -31,8 +31,8 @@ const CLIENT = { name: 'agent-tasks', version: packageVersion }
 const PING_TIMEOUT_MS = 5000
 
 /**
- * Connects to an MCP server.
- * @throws InstanceError when it cannot be used: what it is, what happened, and the end of its stderr. Nothing of it is left then.
+ * Starts or connects to an MCP server.
+ * @throws InstanceError when that fails, with what happened and the end of the server's stderr; the server was closed then
  */
 export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance> {
   const { id, startTimeoutMs = 30_000, cancelGraceMs = 2000, closeGraceMs = 2000, clock = systemClock } = options
@@ -42,7 +42,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
   const client = new Client(CLIENT)
   const calls = createCallsInFlight(id, options.onError)
   let lossReason: string | undefined
-  let tellLoss: ((reason: string) => void) | undefined
+  let emitLoss: ((reason: string) => void) | undefined
   let asking: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
@@ -61,16 +61,16 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
     calls.end(lossReason)
     answers.end()
     void client.close().catch(() => undefined)
-    tellLoss?.(lossReason)
+    emitLoss?.(lossReason)
   }
 
-  /** A connection that is made anew for each request breaks without a sign: it must be asked. */
+  /** A server that gets a new connection for each request can go away unnoticed: it is asked. */
   function ask(): Promise<void> {
     asking ??= client
       .ping({ timeout: PING_TIMEOUT_MS })
       .then(
         () => undefined,
-        // Whoever answers is there.
+        // An error of the protocol is an answer.
         (error: unknown) => (error instanceof SDKProtocolError ? undefined : lose(error)),
       )
       .finally(() => (asking = undefined))
@@ -99,7 +99,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
         {
           signal,
           timeout: MAX_TIMER_MS,
-          // Makes the client ask for progress; `answers` hands it on.
+          // Makes the client ask for progress, which `answers` emits.
           onprogress: () => undefined,
         },
       )
@@ -115,7 +115,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
     }
   }
 
-  /** The client has told the server; a server that goes on all the same keeps its lane until it is done. */
+  /** The client has sent the cancellation. A server that ignores it keeps its lane until it answers. */
   async function lateResult(arrived: Promise<Answer>, signal: AbortSignal): Promise<ToolCallResult> {
     const grace = createDelay(clock, cancelGraceMs)
     const answer = await Promise.race([arrived, grace.passed])
@@ -137,7 +137,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
     },
     callTool: (call) => calls.run(call, ({ signal }) => callTool(call, signal)),
     onLost: (onLost) => {
-      tellLoss = onLost
+      emitLoss = onLost
       if (lossReason !== undefined) onLost(lossReason)
     },
     close: () => {

@@ -1,4 +1,4 @@
-/** Where an MCP server is, how to get to it, and how to speak of it when it fails. */
+/** Access to an MCP server by its location, and descriptions of its failures. */
 import { SdkError, SdkErrorCode, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../clock.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -18,13 +18,13 @@ export type MCPServerLocation =
 
 export interface MCPServerAccess {
   readonly transport: Transport
-  /** What it is called in messages; without headers, environment and anything secret in a URL. */
+  /** Its name in messages, without headers, environment and secrets of a URL. */
   readonly name: string
-  /** Whether only a question tells that it is still there. */
+  /** Whether it must be asked if it is still there. */
   readonly mustBeAsked: boolean
-  /** Why it cannot be used, with what it said last. */
+  /** Why it cannot be used, with the end of its output. */
   explain(error: unknown): string
-  /** Says goodbye, where there is a way to. Never rejects. */
+  /** Ends the session, if there is one. Never rejects. */
   leave(): Promise<void>
 }
 
@@ -66,8 +66,7 @@ function accessEndpoint(
   const shown = `${url.origin}${url.pathname}`
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
   return {
-    // The SDK declares a getter that may give undefined where its own interface has an optional field.
-    transport: transport,
+    transport,
     name: `MCP server at ${shown}`,
     mustBeAsked: true,
     explain: (error) => `${describeConnectionError(error).replaceAll(url.href, shown)}.`,
@@ -88,7 +87,7 @@ function describeSpawnError(error: unknown): string | undefined {
 
 function describeConnectionError(error: unknown): string {
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return 'it did not answer in time'
-  // fetch hides what happened in the cause.
+  // The error of a failed fetch has the reason in its cause.
   const { cause } = Object(error) as { readonly cause?: unknown }
   const why = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
   return `${describeFailure(error).replace(/\.$/, '')}${why}`

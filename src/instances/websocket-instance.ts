@@ -1,6 +1,6 @@
 /**
- * The server's side of a remote worker, whatever carries its frames. Who is connected, for how long, and what becomes of the calls when
- * that changes is decided by the chart (`machines/instance.ts`) in the instance manager; this file tells it what happens.
+ * The server's side of a remote worker, for any transport of its frames. The machine of the instance (`machines/instance.ts`, in the
+ * instance manager) decides whether it is connected and when its calls fail; this file sends it the events.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
@@ -11,47 +11,47 @@ import { createDelay, type Delay } from './delay.js'
 import type { Instance, InstanceConnection, InstanceEnd, ToolCall, ToolDescription } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
-/** A socket as this side needs it. */
+/** The socket of a worker. */
 export interface WorkerSocket {
   send(text: string): void
   close(code: number, reason: string): void
 }
 
-/** What a socket is after a right `hello`. */
+/** The socket of a worker that has said `hello`. */
 export interface WorkerLink {
-  /** What a worker says after `hello`. */
+  /** Handles a message after `hello`. */
   receive(message: Exclude<WorkerMessage, { type: 'hello' }>): void
-  /** The socket has closed. Means nothing when another has taken over. */
+  /** The socket has closed. Ignored when another one has taken over. */
   closed(): void
 }
 
 export interface WebSocketInstance extends Instance {
   readonly passesInstanceId: true
-  /** Also counts answers from a socket that was not asked. */
+  /** Includes answers from a socket that was not asked. */
   readonly lateAnswers: number
-  /** Compares in constant time. */
+  /** Whether this is the secret; compared in constant time. */
   admits(secret: string): boolean
-  /** Makes a socket the worker's; another one that is, is taken over. Undefined when the instance is gone. */
+  /** Attaches a socket, which takes over from the present one. Returns undefined when the instance is gone. */
   attach(socket: WorkerSocket, tools?: readonly ToolDescription[]): WorkerLink | undefined
 }
 
 export interface WebSocketInstanceOptions {
   readonly id: string
-  /** What the worker must know. Only a digest of it is kept. */
+  /** The secret of the worker. Only a digest of it is kept. */
   readonly secret: string
   readonly tools?: readonly ToolDescription[] | undefined
-  /** How long a registration waits for its worker, in ms. Default 60000. */
+  /** How long the worker may take to connect, in ms. Default 60000. */
   readonly connectTimeoutMs?: number
   /** How long a worker may go without a pong, in ms. Default 45000. */
   readonly livenessMs?: number
-  /** How often it is asked for one, in ms. Default 15000. */
+  /** How often it is pinged, in ms. Default 15000. */
   readonly pingEveryMs?: number
   /** How long a cancelled call waits for the worker to stop, in ms. Default 2000. */
   readonly cancelGraceMs?: number
   readonly clock?: Clock
 }
 
-/** A secret that cannot be guessed. */
+/** A random secret of 256 bits. */
 export const createSecret = (): string => randomBytes(32).toString('base64url')
 
 interface Pending {
@@ -62,7 +62,7 @@ interface Pending {
   isCancelled: boolean
 }
 
-/** Makes the instance of a registration; it is connected when a socket is attached. */
+/** Creates the instance of a registration. It is connected when a socket is attached. */
 export function websocketInstance(options: WebSocketInstanceOptions): WebSocketInstance {
   const { id, connectTimeoutMs = 60_000, livenessMs = 45_000, pingEveryMs = 15_000 } = options
   const { clock = systemClock, cancelGraceMs = 2000 } = options
@@ -71,8 +71,8 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
   let tools = options.tools ?? []
   let current: { readonly socket: WorkerSocket } | undefined
   let pings: LongTimer | undefined
-  let tellEvent: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
-  let tellLoss: (reason: string) => void = () => undefined
+  let emitEvent: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
+  let emitLoss: (reason: string) => void = () => undefined
   let endedBy: string | undefined
   let callCount = 0
   let lateAnswers = 0
@@ -84,21 +84,21 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     for (const { reject } of [...pending.values()]) reject(goneError(reason))
   }
 
-  function tell(socket: WorkerSocket, message: ServerToWorkerMessage): void {
+  function send(socket: WorkerSocket, message: ServerToWorkerMessage): void {
     try {
       socket.send(JSON.stringify(message))
     } catch {
-      // A socket that cannot send has closed, which whoever carries it reports.
+      // The socket has closed, and its transport reports that.
     }
   }
 
-  /** Until another socket takes over, or the worker is gone. */
+  /** Pings until another socket takes over or the worker is gone. */
   function keepPinging(socket: WorkerSocket): void {
     pings = setLongTimeout(
       clock,
       () => {
         keepPinging(socket)
-        tell(socket, { type: 'ping' })
+        send(socket, { type: 'ping' })
       },
       pingEveryMs,
     )
@@ -114,7 +114,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     if (message.type !== 'tool_result' && message.type !== 'tool_error' && message.type !== 'tool_progress') return
     const waiting = pending.get(message.callId)
     if (waiting === undefined || waiting.link !== link) {
-      // Progress of a call that has ended is on its way at any time, and is no answer.
+      // Late progress is not a late answer.
       if (message.type !== 'tool_progress') lateAnswers += 1
       return
     }
@@ -149,29 +149,29 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       if (endedBy !== undefined) return undefined
       const taken = current
       if (taken !== undefined) {
-        // The calls of the old socket fail before the new one can be asked anything.
+        // The calls of the old socket fail before any call to the new one.
         failCalls('its connection was taken over.')
-        tellEvent('connection.takenOver')
+        emitEvent('connection.takenOver')
         clearLongTimeout(clock, pings)
       }
       const link = { socket }
       current = link
       if (offered !== undefined) tools = offered
-      tell(socket, { type: 'welcome', instanceId: id })
+      send(socket, { type: 'welcome', instanceId: id })
       keepPinging(socket)
-      if (taken === undefined) tellEvent('connection.opened')
+      if (taken === undefined) emitEvent('connection.opened')
       else taken.socket.close(WORKER_CLOSE.takenOver, 'Another connection took over.')
       return {
         receive: (message) => {
           settle(link, message)
-          if (message.type === 'ping') tell(socket, { type: 'pong' })
-          if (message.type === 'pong' && current === link) tellEvent('connection.alive')
+          if (message.type === 'ping') send(socket, { type: 'pong' })
+          if (message.type === 'pong' && current === link) emitEvent('connection.alive')
         },
         closed: () => {
           if (current !== link || endedBy !== undefined) return
           endedBy = 'its connection was closed.'
           detach(endedBy)
-          tellLoss(endedBy)
+          emitLoss(endedBy)
         },
       }
     },
@@ -188,13 +188,13 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         pending.set(callId, waiting)
         cancel = () => {
           waiting.isCancelled = true
-          // A worker says when it has stopped; one that does not is not waited for any longer.
+          // A worker answers when its tool has stopped; after the grace period it is no longer waited for.
           grace = createDelay(clock, cancelGraceMs)
           void grace.passed.then(() => reject(toError(call.signal.reason)))
-          tell(link.socket, { type: 'tool_cancel', callId })
+          send(link.socket, { type: 'tool_cancel', callId })
         }
         call.signal.addEventListener('abort', cancel, { once: true })
-        tell(link.socket, {
+        send(link.socket, {
           type: 'tool_call',
           callId,
           name: call.name,
@@ -209,13 +209,13 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       })
     },
     onLost: (onLost) => {
-      tellLoss = onLost
+      emitLoss = onLost
       if (endedBy !== undefined) onLost(endedBy)
     },
     connection: {
       timing: { connectTimeoutMs, livenessMs },
       onEvent: (listener) => {
-        tellEvent = listener
+        emitEvent = listener
         if (current !== undefined) listener('connection.opened')
       },
       failCalls,

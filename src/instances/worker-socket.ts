@@ -1,4 +1,4 @@
-/** How a remote worker gets in: `POST /register`, then `hello` on a socket. Whatever carries the frames hands them over here. */
+/** Connects remote workers: `POST /register`, then `hello` on a socket. The transport passes the frames on to this file. */
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../clock.js'
 import { preview } from '../preview.js'
@@ -24,13 +24,13 @@ import {
 } from './websocket-instance.js'
 
 export interface RegistrationOptions extends Omit<WebSocketInstanceOptions, 'id' | 'secret' | 'tools'> {
-  /** Where the worker is to connect. */
+  /** The URL that the worker connects to. */
   readonly websocketUrl: string
 }
 
 /**
- * Registers a worker: it is known from now on, and connected when it says `hello`.
- * @throws InvalidInputError for a body that does not fit, InstanceError for an id that is in use
+ * Registers a worker. It is connected when it says `hello`.
+ * @throws InvalidInputError for an invalid body; InstanceError for an id that is in use
  */
 export function registerWorker(
   instances: InstanceManager,
@@ -43,68 +43,68 @@ export function registerWorker(
   return { instanceId, secret, websocketUrl }
 }
 
-/** What carries a worker's frames reports them here. */
+/** The connection of a worker, as its transport reports it. */
 export interface WorkerConnection {
-  /** A text frame. Never throws. */
+  /** Handles a text frame. Never throws. */
   receive(text: string): void
-  /** The socket has closed, whoever closed it. */
+  /** The socket has closed, from either side. */
   closed(): void
 }
 
 export interface WorkerConnectionOptions {
   readonly clock?: Clock
-  /** How long a socket may take to say `hello`, in ms. Default 10000. */
+  /** How long a socket may take to send `hello`, in ms. Default 10000. */
   readonly helloTimeoutMs?: number
 }
 
-/** Lets a socket say who it is, and then be that worker's. What is malformed is answered with `error`, and the socket stays open. */
+/** Waits for `hello` on a socket and then attaches it to its worker. A malformed frame is answered with `error`; the socket stays open. */
 export function acceptWorker(
   instances: InstanceManager,
   socket: WorkerSocket,
   options: WorkerConnectionOptions = {},
 ): WorkerConnection {
   const { clock = systemClock, helloTimeoutMs = 10_000 } = options
-  const patience = createDelay(clock, helloTimeoutMs)
+  const helloTimeout = createDelay(clock, helloTimeoutMs)
   let link: WorkerLink | undefined
   let isClosed = false
 
-  const tell = (message: ServerToWorkerMessage): void => socket.send(JSON.stringify(message))
-  const complain = (code: string, error: string): void => tell({ type: 'error', message: error, error, code })
+  const send = (message: ServerToWorkerMessage): void => socket.send(JSON.stringify(message))
+  const sendError = (code: string, error: string): void => send({ type: 'error', message: error, error, code })
   const refuse = (error: string): void => {
     isClosed = true
-    complain('UNAUTHORIZED', error)
+    sendError('UNAUTHORIZED', error)
     socket.close(WORKER_CLOSE.refused, error)
   }
-  void patience.passed.then(() => {
-    if (link === undefined && !isClosed) refuse('No hello came in time.')
+  void helloTimeout.passed.then(() => {
+    if (link === undefined && !isClosed) refuse('No hello arrived in time.')
   })
 
   function greet({ instanceId, secret, tools }: Extract<WorkerMessage, { type: 'hello' }>): void {
     if (link !== undefined) {
-      complain('PROTOCOL_ERROR', 'This connection has said hello already.')
+      sendError('PROTOCOL_ERROR', 'This connection has already said hello.')
       return
     }
     const instance = instances.get(instanceId)?.instance
-    // An id that is unknown takes as long, and sounds the same, as a wrong secret.
-    const isRight = (isWorker(instance) ? instance : nobody).admits(secret)
-    if (isRight && isWorker(instance)) link = instance.attach(socket, tools)
+    // An unknown id takes as long and is answered with the same error as a wrong secret.
+    const isAdmitted = (isWorker(instance) ? instance : unknownWorker).admits(secret)
+    if (isAdmitted && isWorker(instance)) link = instance.attach(socket, tools)
     if (link === undefined) refuse('Unknown instance or wrong secret. Register again.')
-    else patience.cancel()
+    else helloTimeout.cancel()
   }
 
   return {
     receive: (text) => {
       if (isClosed) return
       const parsed = parseFrame(text)
-      if ('problem' in parsed) complain(parsed.code, parsed.problem)
+      if ('problem' in parsed) sendError(parsed.code, parsed.problem)
       else if (parsed.message.type === 'hello') greet(parsed.message)
       else if (link !== undefined) link.receive(parsed.message)
-      else if (parsed.message.type === 'ping') tell({ type: 'pong' })
-      else complain('PROTOCOL_ERROR', `${parsed.message.type}: expected hello first.`)
+      else if (parsed.message.type === 'ping') send({ type: 'pong' })
+      else sendError('PROTOCOL_ERROR', `${parsed.message.type}: expected hello first.`)
     },
     closed: () => {
       isClosed = true
-      patience.cancel()
+      helloTimeout.cancel()
       link?.closed()
     },
   }
@@ -123,7 +123,7 @@ function parseFrame(text: string): { message: WorkerMessage } | { code: string; 
   return { code: 'INVALID_MESSAGE', problem: `${field}: got ${preview(received)}, expected ${expected}.` }
 }
 
-const nobody: Pick<WebSocketInstance, 'admits'> = websocketInstance({ id: 'nobody', secret: createSecret() })
+const unknownWorker: Pick<WebSocketInstance, 'admits'> = websocketInstance({ id: 'unknown', secret: createSecret() })
 
 function isWorker(instance: Instance | undefined): instance is WebSocketInstance {
   return instance !== undefined && 'attach' in instance

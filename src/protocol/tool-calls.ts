@@ -78,10 +78,3 @@ export type MCPResponse =
 
 /** The JSON-RPC error codes that this package uses. */
 export const JSON_RPC = { invalidRequest: -32600, unknownTool: -32602, internal: -32603, failed: -32000 } as const
-
-/** Whether a value is a result in MCP's format. */
-export function isToolCallResult(value: unknown): value is z.infer<typeof toolCallResultSchema> {
-  // Most values are not, and a schema is slow to refuse a value.
-  const hasContent = typeof value === 'object' && value !== null && 'content' in value
-  return hasContent && toolCallResultSchema.safeParse(value).success
-}

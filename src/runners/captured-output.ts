@@ -1,27 +1,27 @@
-/** What a program prints while it runs: told to the task at once, and kept in part for its end. */
+/** What a program prints while it runs: passed on to the task at once, and kept in part for the program's end. */
+import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
 import { preview } from '../preview.js'
-import { createByteTail, type ByteTail } from './byte-tail.js'
 import { createLineSplitter } from './lines.js'
-import { needsWholeOutput } from './output-parsers.js'
+import { needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'
 import type { ProcessSettings } from './process-options.js'
 
-/** How much of a program's stderr is kept, in bytes: enough for what an error carries of it. */
+/** How much of a program's stderr is kept, in bytes: enough for the part that an error includes. */
 const STDERR_BYTES = 8192
 
 /** The reader of a program's two outputs. */
 export interface CapturedOutput {
-  readonly stdout: ByteTail
-  readonly stderr: ByteTail
-  /** Throws when there is more than may be kept, and all of it would be needed. */
+  readonly stdout: () => KeptText
+  readonly stderr: () => KeptText
+  /** Throws when there is more than may be kept and the parser needs all of it. */
   readonly onStdout: (chunk: Uint8Array) => void
   readonly onStderr: (chunk: Uint8Array) => void
-  /** Both outputs are closed. */
+  /** Call it when both outputs are closed. */
   readonly end: () => void
 }
 
-/** Makes a reader that appends to the task's output and reports progress. */
+/** Creates a reader that appends to the task's output and reports progress. */
 export function captureOutput(settings: ProcessSettings, context: RunContext): CapturedOutput {
   const { command, maxOutputBytes, parse } = settings
   const lines = progressLines(settings, context)
@@ -31,13 +31,13 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
   })
   const stderr = openStream(STDERR_BYTES, (text) => context.append(text))
   return {
-    stdout: stdout.tail,
-    stderr: stderr.tail,
+    stdout: stdout.read,
+    stderr: stderr.read,
     onStdout: (chunk) => {
       stdout.push(chunk)
-      if (!stdout.tail.hasDropped || !needsWholeOutput(parse)) return
+      if (!stdout.hasDropped() || !needsWholeOutput(parse)) return
       const message = `Command ${preview(command)} was stopped: it printed more than maxOutputBytes (${maxOutputBytes} bytes), and 'parse' needs all of it.`
-      throw new ProcessError('PROCESS_OUTPUT', message, { command, stderr: stderr.tail.read().text })
+      throw new ProcessError('PROCESS_OUTPUT', message, { command, stderr: stderr.read().text })
     },
     onStderr: stderr.push,
     end: () => {
@@ -50,31 +50,39 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
 
 /** Decodes a stream of UTF-8 whose chunks end anywhere. */
 function openStream(keptBytes: number, onText: (text: string) => void) {
-  const tail = createByteTail(keptBytes)
+  const tail = new ByteTail(keptBytes)
   const decoder = new TextDecoder()
-  const tell = (text: string): void => {
+  const emit = (text: string): void => {
     if (text !== '') onText(text)
   }
   return {
-    tail,
     push: (chunk: Uint8Array): void => {
-      tail.push(chunk)
-      tell(decoder.decode(chunk, { stream: true }))
+      tail.append(chunk)
+      emit(decoder.decode(chunk, { stream: true }))
     },
-    end: (): void => tell(decoder.decode()),
+    end: (): void => emit(decoder.decode()),
+    hasDropped: (): boolean => tail.start > 0,
+    read: (): KeptText => keptText(tail),
   }
+}
+
+/** The kept bytes as text, from the first whole character on. */
+export function keptText({ bytes, start }: ByteTail): KeptText {
+  let first = 0
+  if (start > 0) while (isContinuation(bytes[first])) first += 1
+  return { text: new TextDecoder().decode(bytes.subarray(first)), droppedBytes: start + first }
 }
 
 function progressLines({ progress }: ProcessSettings, context: RunContext) {
   if (progress === undefined) return undefined
   return createLineSplitter((line) => {
-    let told
+    let reported
     try {
-      told = progress(line)
+      reported = progress(line)
     } catch {
-      // A line that cannot be read tells nothing; the program is none the worse for it.
+      // A line that cannot be read reports no progress, and the program goes on.
       return
     }
-    if (told !== undefined) context.report(told)
+    if (reported !== undefined) context.report(reported)
   })
 }

@@ -1,38 +1,45 @@
-/** What a program printed, as the output of its task. */
+/** Reads what a program printed as the output of its task. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
-import type { KeptText } from './byte-tail.js'
 
-/** What a parse function is told besides the text. */
+/** The end of a text. */
+export interface KeptText {
+  /** It starts with a whole character. */
+  readonly text: string
+  /** How many bytes came before it. */
+  readonly droppedBytes: number
+}
+
+/** What a parse function receives besides the text. */
 export interface ProcessDetails {
   /** The program. */
   readonly command: string
   /** The arguments it was started with, after substitution. */
   readonly args: readonly string[]
-  /** The end of what it wrote to stderr. */
+  /** The last part of its stderr. */
   readonly stderr: string
 }
 
-/** Reads what a program that exited with 0 wrote to stdout. What it throws is why the task fails. */
+/** Reads the stdout of a program that exited with 0. The task fails with what it throws. */
 export type ParseFunction = (stdout: string, details: ProcessDetails) => OutputObject | Promise<OutputObject>
 
 /**
- * How stdout is read. `text`: it is the final message, without the white space around it. `json`: it is one JSON value.
- * `json-last-line`: its last line that is not blank is one.
+ * How stdout is read. `text`: it is the final message, trimmed. `json`: it is one JSON value. `json-last-line`: its last line that is
+ * not blank is one JSON value.
  */
 export type OutputFormat = 'text' | 'json' | 'json-last-line'
 
-/** Whether a format needs all of stdout, not only its end. */
+/** Whether a format needs all of stdout, and not only its end. */
 export function needsWholeOutput(parse: OutputFormat | ParseFunction): boolean {
   return parse === 'json' || typeof parse === 'function'
 }
 
 /**
  * Reads stdout in one of the formats.
- * @throws Error that says what was expected and what came
+ * @throws Error with what was expected and what was received
  */
 export function parseOutput(format: OutputFormat, { text, droppedBytes }: KeptText): OutputObject {
   switch (format) {
@@ -69,8 +76,8 @@ const outputFields = lazily(() =>
 )
 
 /**
- * A JSON value as an output. An object with at least one of the fields of an output is one, and is kept as it is. Any
- * other object becomes the `emitted_vars`, since a message to the model tells nothing but those fields.
+ * A JSON value as an output. An object with at least one field of an output is used as it is. Any other object becomes the
+ * `emitted_vars`, because messages to the model include only those fields.
  */
 function outputOf(value: unknown): OutputObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return toOutput(value)

@@ -1,17 +1,17 @@
-/** How a program failed, in words that name the program and end with what it said last. */
+/** How a program failed. The message names the program and ends with the last part of its output. */
 import { AgentTasksError } from '../errors.js'
 import { preview } from '../preview.js'
-import { lastChars } from './byte-tail.js'
+import { lastChars } from '../engine/byte-tail.js'
 import type { ProgramEnd, ProgramStop } from './supervision.js'
 
-/** How much of what a program wrote an error carries, in UTF-16 units. */
+/** How much of a program's output an error includes, in UTF-16 units. */
 const TAIL_CHARS = 2000
 
-/** What is known of a program that failed. */
+/** A program's failure. */
 export interface ProcessFailure {
   /** The program. */
   readonly command: string
-  /** Undefined when it did not start, or a signal ended it. */
+  /** Undefined when it did not start or a signal ended it. */
   readonly exitCode?: number
   /** The signal that ended it. */
   readonly signal?: NodeJS.Signals
@@ -20,7 +20,7 @@ export interface ProcessFailure {
 }
 
 /**
- * A program did not start, failed, or printed what could not be read. `code` is `PROCESS_NOT_STARTED`,
+ * A program did not start, failed, or printed output that could not be read. `code` is `PROCESS_NOT_STARTED`,
  * `PROCESS_FAILED`, `PROCESS_OUTPUT` or `PROCESS_ABORTED`.
  */
 export class ProcessError extends AgentTasksError implements ProcessFailure {
@@ -41,7 +41,7 @@ export class ProcessError extends AgentTasksError implements ProcessFailure {
   }
 }
 
-/** The run was aborted. It bears the name that aborts have on this platform; `cause` is the signal's reason. */
+/** The run was aborted. It has the name of the platform's abort errors; `cause` is the signal's reason. */
 export class ProcessAbortError extends ProcessError {
   override readonly name = 'AbortError'
 
@@ -50,14 +50,14 @@ export class ProcessAbortError extends ProcessError {
   }
 }
 
-/** What a program left behind when it ended. */
+/** The output of a program that has ended. */
 export interface ProgramRemains {
   readonly command: string
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Why a program that has ended did not succeed; undefined when it did. */
+/** Why a program that has ended did not succeed; undefined when it succeeded. */
 export function endError(end: ProgramEnd, remains: ProgramRemains): Error | undefined {
   const { exitCode, signal, stop } = end
   if (exitCode === 0 && stop === undefined) return undefined
@@ -65,7 +65,7 @@ export function endError(end: ProgramEnd, remains: ProgramRemains): Error | unde
   const failure = { command, stderr, ...(exitCode !== null && { exitCode }), ...(signal !== null && { signal }) }
   if (stop?.by === 'reader') {
     if (stop.reason instanceof Error) return stop.reason
-    const message = `The output of command ${preview(command)} could not be taken in: ${preview(stop.reason)}.`
+    const message = `The output of command ${preview(command)} could not be read: ${preview(stop.reason)}.`
     return new ProcessError('PROCESS_OUTPUT', message, failure, { cause: stop.reason })
   }
   const tail = describeTail(stderr, stdout)
@@ -79,11 +79,11 @@ export function endError(end: ProgramEnd, remains: ProgramRemains): Error | unde
 
 function describeStop({ wasKilled, killSignal, graceMs }: ProgramStop): string {
   return wasKilled
-    ? `it was still there ${graceMs} ms after ${killSignal} and was killed`
+    ? `it was still running ${graceMs} ms after ${killSignal} and was killed`
     : `it ended after ${killSignal}`
 }
 
-/** The end of what a program wrote, as the end of a message: of its stderr, or of its stdout when that is blank. */
+/** The last part of a program's stderr, or of its stdout when stderr is blank, as the end of an error message. */
 export function describeTail(stderr: string, stdout: string): string {
   const [stream, text] = stderr.trim() === '' ? ['stdout', stdout.trim()] : ['stderr', stderr.trim()]
   return text === '' ? '' : ` The end of its ${stream}:\n${lastChars(text, TAIL_CHARS)}`

@@ -1,4 +1,4 @@
-/** What a process runner can be told, checked where it comes in. */
+/** The options of a process runner and their validation. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { TaskProgress } from '../../machines/records.js'
@@ -7,54 +7,54 @@ import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { parseInput } from '../protocol/parse.js'
 import type { OutputFormat, ParseFunction } from './output-parsers.js'
 
-/** How long a program may take to end after it was asked to, in ms. */
+/** How long a program may take to end after an abort, in ms. */
 const DEFAULT_PROCESS_GRACE_MS = 5000
 
 /** How much of a program's stdout is kept for `parse`, in bytes (8 MiB). */
 const DEFAULT_MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 
-/** What to run, and how to read what it prints. */
+/** Which program to run, and how to read its output. */
 export interface ProcessRunnerOptions {
-  /** The program: a name that is looked up in PATH, or a path. Nothing is substituted in it. */
+  /** The program: a path, or a name that is looked up in PATH. Nothing is substituted in it. */
   readonly command: string
   /**
-   * Its arguments, each handed over as it is: no shell is involved. `{goal}`, `{name}` and `{id}` are replaced by the
-   * task's goal, subagent name and id. Where a program takes options, let `--` stand before `{goal}`.
+   * Its arguments. No shell is involved. `{goal}`, `{name}` and `{id}` are replaced by the task's goal, subagent name and id. If
+   * the program takes options, put `--` before `{goal}`.
    */
   readonly args?: readonly string[]
-  /** The directory it runs in. Default: that of this process. */
+  /** Its working directory. Default: that of this process. */
   readonly cwd?: string
   /**
-   * Added to this process's environment; a value that is undefined takes the variable away. The program also finds
-   * `AGENT_TASK_ID` and `AGENT_TASK_NAME`, unless they are set here.
+   * Variables to add to this process's environment; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are set,
+   * unless they are given here.
    */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** How its stdout becomes the task's output. Default `text`. */
+  /** How its stdout is turned into the task's output. Default `text`. */
   readonly parse?: OutputFormat | ParseFunction
   /**
-   * Reads the progress off a line of stdout; undefined says that the line tells none. What it throws counts as that.
-   * Without it nothing is reported.
+   * Reads progress from a line of stdout; returns undefined for a line without progress. An exception counts as undefined. Default:
+   * no progress is reported.
    */
   readonly progress?: (line: string) => number | TaskProgress | undefined
   /**
-   * How much of its stdout is kept for `parse`, in bytes. Default 8388608 (8 MiB). Of more than that, `text` and
-   * `json-last-line` read the end; for the others the program is stopped and the task fails.
+   * How much of its stdout is kept for `parse`, in bytes. Default 8388608 (8 MiB). When there is more, `text` and `json-last-line`
+   * read the end; the others stop the program and fail the task.
    */
   readonly maxOutputBytes?: number
-  /** How long after an abort its group is killed, in ms. Default 5000. */
+  /** How long after an abort its process group is killed, in ms. Default 5000. */
   readonly graceMs?: number
-  /** What an abort sends to its group first. Default `SIGTERM`. */
+  /** The signal that an abort sends to its process group first. Default `SIGTERM`. */
   readonly killSignal?: NodeJS.Signals
-  /** Drives the grace. Default: the platform's. */
+  /** Times the grace period. Default: the platform's clock. */
   readonly clock?: Clock
 }
 
-/** The options with every default filled in. */
+/** The options with their defaults. */
 export type ProcessSettings = z.output<ReturnType<typeof processOptionsSchema>>
 
 const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 'a string without null characters'))
 
-// Where there are no programs there are no signals either, and `processRunner` says the first.
+// Outside Node there are no signal names to check; `processRunner` throws there.
 const isSignal = (value: unknown): boolean =>
   !isNode || Object.hasOwn(nodeBuiltin('node:os').constants.signals, value as string)
 
@@ -86,8 +86,8 @@ const processOptionsSchema = lazily(() =>
 )
 
 /**
- * Checks the options and copies them, so that the caller may go on with theirs.
- * @throws InvalidInputError that names the field
+ * Validates and copies the options.
+ * @throws InvalidInputError with the name of the field
  */
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
   return parseInput(processOptionsSchema(), options, 'options')

@@ -1,4 +1,4 @@
-/** Any program as the run of a background task: another agent's command line, a script, a build. */
+/** Runs a background task as a program: another agent's command line, a script, a build. */
 import type { OutputObject } from '../../machines/records.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
 import { preview } from '../preview.js'
@@ -13,22 +13,19 @@ import { substitute } from './substitution.js'
 import { superviseProgram, type StartedProgram } from './supervision.js'
 
 /**
- * Makes a runner that starts a program.
+ * Creates a runner that starts a program.
  *
- * The program finds nothing on stdin and leads a process group of its own. What it writes to stdout and stderr is
- * appended to the task's output as it comes, both as a terminal would show them. Exit code 0 completes the task with
- * what `parse` makes of stdout; another exit code, a signal, or output that cannot be read fails it with a
- * `ProcessError`.
+ * The program has an empty stdin and leads a process group of its own. Its stdout and stderr are appended to the task's output as
+ * they arrive. Exit code 0 completes the task with the output that `parse` reads from stdout; another exit code, a signal, or
+ * output that cannot be read fails it with a `ProcessError`.
  *
- * An abort sends `killSignal` to the group and, after the grace, SIGKILL; the run ends when the program has ended. With
- * a grace below the task's own, a slot is never free while its program still runs. What the program leaves in its group
- * when it ends is killed; only a process that opens a session of its own gets away. The group is also killed when this
- * process exits first, though not when a signal ends it: a host handles SIGINT and SIGTERM, and exits. On Windows, which
- * has no such groups, only the program itself is ended.
- * @param options what to run, and how to read what it prints
+ * An abort sends `killSignal` to the group and SIGKILL after `graceMs`; the run ends when the program has ended. Processes that the
+ * program leaves in its group are killed. The group is also killed when this process exits, but not when a signal ends this process:
+ * handle SIGINT and SIGTERM, and exit. On Windows, which has no process groups, only the program itself is ended.
+ * @param options which program to run, and how to read its output
  * @returns a runner for `AsyncTaskManager.launch`
- * @throws InvalidInputError that names the option
- * @throws ProcessError with the code `PROCESS_NOT_STARTED` where there are no programs to start, as in a browser
+ * @throws InvalidInputError with the name of the option
+ * @throws ProcessError with the code `PROCESS_NOT_STARTED` outside Node
  */
 export function processRunner(options: ProcessRunnerOptions): Runner {
   const settings = parseProcessOptions(options)
@@ -54,13 +51,13 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
     const cause = await new Promise((resolve) => child.once('error', resolve))
     throw startError(cause, { command, cwd, env })
   }
-  // Nothing may be awaited between the start and this, or an abort in between would be missed.
+  // No await between the start and this: an abort in between would be missed.
   const output = captureOutput(settings, context)
   const end = await superviseProgram(child, { ...settings, ...output, signal })
   output.end()
 
-  const stdout = output.stdout.read()
-  const stderr = output.stderr.read().text
+  const stdout = output.stdout()
+  const stderr = output.stderr().text
   const error = endError(end, { command, stdout: stdout.text, stderr })
   if (error !== undefined) throw error
   try {
@@ -78,7 +75,7 @@ function startProgram({ command, cwd }: ProcessSettings, args: string[], env: No
     const { spawn } = nodeBuiltin('node:child_process')
     return spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: hasGroups, windowsHide: true })
   } catch (cause) {
-    // Some refusals are thrown, the others arrive as an event.
+    // Some failures are thrown, others are emitted as an event.
     throw startError(cause, { command, cwd, env })
   }
 }

@@ -1,16 +1,16 @@
-/** Why the system refused to start a program: its own words do not tell a missing program from a missing directory. */
+/** Why a program did not start. The system's own message does not tell a missing program from a missing working directory. */
 import { nodeBuiltin } from '../node-builtins.js'
 import { preview } from '../preview.js'
 import { ProcessError } from './process-error.js'
 
-/** What was asked of the system. */
+/** What was to be started. */
 export interface StartAttempt {
   readonly command: string
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** The refusal in words that say what to do. */
+/** An error that says what to do about it. */
 export function startError(cause: unknown, attempt: StartAttempt): ProcessError {
   const { command } = attempt
   const message = `Command ${preview(command)} did not start: ${describeRefusal(cause, attempt)}`
@@ -31,7 +31,7 @@ function describeRefusal(cause: unknown, { command, cwd, env }: StartAttempt): s
         ? 'the file is there, but the interpreter that its first line names is not (ENOENT).'
         : 'there is no such file (ENOENT). A relative path starts at the working directory.'
     case 'EACCES':
-      return 'it may not be executed (EACCES). Is it a file that is marked as executable?'
+      return 'it may not be executed (EACCES). Is it a file, and is it executable?'
     case 'E2BIG':
       return 'its arguments and environment are too long (E2BIG). On Linux one argument has at most 131071 bytes.'
     default:

@@ -1,13 +1,11 @@
 /**
- * One started program, from here to its end.
+ * Supervises one started program until it has exited and its output is closed, so that no output is lost.
  *
- * The end is when the program has exited and its output is closed, so that nothing it printed is missed. What it has
- * started belongs to it:
- * - a stop signals the whole group, and kills it when it is still there after the grace;
- * - a program that exits by itself while others hold its output open leaves them `DRAIN_MS` to close it, then its
- *   group is killed;
- * - a process that left the group and still holds the output is waited for another `DRAIN_MS`, then no longer read;
- * - whatever is left of the group at the end is killed.
+ * - A stop signals the whole process group and kills it after the grace period.
+ * - When the program exits by itself while processes of its group hold its output open, they have `DRAIN_MS` to close it; then the
+ *   group is killed.
+ * - The output of a process that has left the group is read for another `DRAIN_MS`, then closed.
+ * - What is left of the group at the end is killed.
  */
 import type { ChildProcessByStdio } from 'node:child_process'
 import type { Readable } from 'node:stream'
@@ -17,15 +15,15 @@ import { leadGroup } from '../engine/process-group.js'
 /** How long a program's output may stay open after it has exited by itself, in ms. */
 export const DRAIN_MS = 1000
 
-/** A program as it is started here: nothing to read, and both outputs piped. */
+/** A program with an empty stdin and piped outputs. */
 export type StartedProgram = ChildProcessByStdio<null, Readable, Readable>
 
 export interface SupervisionOptions {
   /** Stops the program when it aborts. */
   readonly signal: AbortSignal
-  /** What a stop sends first. */
+  /** The signal that a stop sends first. */
   readonly killSignal: NodeJS.Signals
-  /** How long after it the group is killed, in ms. */
+  /** How long after that signal the group is killed, in ms. */
   readonly graceMs: number
   readonly clock: Clock
   readonly onStdout: (chunk: Uint8Array) => void
@@ -37,22 +35,22 @@ export interface ProgramEnd {
   /** Null when a signal ended it. */
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
-  /** Why it was stopped, if it was; whichever reason came first. */
+  /** The first reason for which it was stopped. */
   readonly stop?: ProgramStop
 }
 
 export interface ProgramStop {
   readonly by: 'abort' | 'reader'
-  /** The abort's reason, or what the reader of the output threw. */
+  /** The abort's reason, or the exception of the output's reader. */
   readonly reason: unknown
-  /** What the stop sent first. */
+  /** The signal that the stop sent first. */
   readonly killSignal: NodeJS.Signals
   readonly graceMs: number
-  /** The grace had passed, and the group was killed. */
+  /** The grace period passed, and the group was killed. */
   readonly wasKilled: boolean
 }
 
-/** Waits for the end of a program that has just been started. A reader that throws stops it. Never rejects. */
+/** Resolves at the end of a program that has just been started. A reader that throws stops the program. Never rejects. */
 export function superviseProgram(child: StartedProgram, options: SupervisionOptions): Promise<ProgramEnd> {
   const { signal, killSignal, graceMs, clock } = options
   const group = leadGroup(child)
@@ -73,7 +71,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
     wasKilled = true
     if (stop !== undefined) stop = { ...stop, wasKilled: true }
     group.signal('SIGKILL')
-    // Only later, so that what is already in the pipes is read first.
+    // Not at once: what is in the pipes is read first.
     if (hasExited) after(DRAIN_MS, closeOutput)
   }
   const requestStop = (by: ProgramStop['by'], reason: unknown): void => {
@@ -95,7 +93,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
   signal.addEventListener('abort', onAbort, { once: true })
   child.stdout.on('data', reading(options.onStdout))
   child.stderr.on('data', reading(options.onStderr))
-  // A pipe that breaks closes as well, and a program that cannot be signalled is waited for: nothing is lost here.
+  // A broken pipe also closes, and a program that cannot be signalled is waited for: these errors say nothing more.
   for (const emitter of [child, child.stdout, child.stderr]) emitter.on('error', () => undefined)
   child.once('exit', () => {
     hasExited = true

@@ -8,8 +8,12 @@ export type { ConfigSources, PartOf, ServerConfig, ServerConfigInput } from '../
 
 // Command tasks without the server
 export { TaskManager } from '../command-tasks/task-manager.js'
-export type { SubmitResult, TaskManagerEvents, TaskManagerOptions } from '../command-tasks/task-manager.js'
-export type { CommandTaskMachines } from '../command-tasks/lanes.js'
+export type {
+  CommandTaskMachines,
+  SubmitResult,
+  TaskManagerEvents,
+  TaskManagerOptions,
+} from '../command-tasks/task-manager.js'
 export { InstanceManager } from '../instances/instance-manager.js'
 export type {
   ConnectHandler,
@@ -24,20 +28,15 @@ export type { MCPRequestContext } from '../instances/mcp-request.js'
 export type { MCPAnswer, MCPError, MCPRequest, MCPResponse } from '../protocol/tool-calls.js'
 
 // Instances
-export { localInstance, localTool } from '../instances/local-instance.js'
-export type { LocalInstanceOptions, LocalTool, LocalToolContext } from '../instances/local-instance.js'
+export { localInstance } from '../instances/local-instance.js'
+export type { LocalInstanceOptions } from '../instances/local-instance.js'
+export { instanceTool } from '../protocol/instance-tools.js'
+export type { InstanceTool, InstanceToolContext, TaskProgress } from '../protocol/instance-tools.js'
 export { mcpInstance } from '../instances/mcp-instance.js'
 export type { MCPInstanceOptions } from '../instances/mcp-instance.js'
 export type { ChildProgram } from '../instances/child-transport.js'
 export type { MCPServerLocation } from '../instances/mcp-server.js'
-export type {
-  CallProgress,
-  Instance,
-  InstanceConnection,
-  InstanceEnd,
-  ToolCall,
-  ToolDescription,
-} from '../instances/instance.js'
+export type { Instance, InstanceConnection, InstanceEnd, ToolCall, ToolDescription } from '../instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
 
 // Errors

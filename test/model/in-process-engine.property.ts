@@ -53,7 +53,7 @@ async function check({ beginning, graceMs, listeners, events }: Plan): Promise<v
     id: 'work',
     graceMs,
     onLate: (outcome) => late.push(outcome),
-    run(signal) {
+    run({ signal }) {
       begun += 1
       if (beginning === 'throws') throw new Error('at once')
       for (const kind of listeners) {

@@ -338,7 +338,7 @@ export const laneFaults: readonly LaneFault[] = [
   {
     name: 'a-timer-stays',
     invariant: 'S9',
-    description: 'Every call leaves a timer behind.',
+    description: 'Every call leaves a timer.',
     create: withOptions((options) =>
       engineWith(options, (engine) => ({
         start: (work) => {

@@ -55,7 +55,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** Two or three actors, each with steps in its own order; the scheduler decides how they interleave. */
+/** Two or three actors, each with steps in order; the scheduler interleaves them. */
 export function lanesProperty(create: CreateTaskManager = (options) => new TaskManager(options)) {
   const scripts = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 3 })
   return fc.asyncProperty(raceOrders(), scripts, (order, script) =>

@@ -3,14 +3,15 @@ import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
 import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
 import { InstanceManager } from '../../src/instances/instance-manager.js'
-import { localInstance, type LocalToolContext } from '../../src/instances/local-instance.js'
+import { localInstance } from '../../src/instances/local-instance.js'
+import type { InstanceToolContext } from '../../src/protocol/instance-tools.js'
 import type { TaskCompleteMessage, TaskProgressMessage, TaskSubmitMessage } from '../../src/protocol/command-tasks.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
 /** One call of the tool `step`. */
-export interface HostCall extends LocalToolContext {
+export interface HostCall extends InstanceToolContext {
   readonly instanceId: string
-  /** What the command passed as `name`. */
+  /** The argument `name` of the command. */
   readonly name: string
   finish(value?: unknown): void
   fail(error: unknown): void

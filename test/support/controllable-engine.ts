@@ -52,7 +52,7 @@ export function createControllableEngine(
           return
         }
         hasBegun = true
-        void work.run(controller.signal)
+        void work.run(controller)
       }
       runs.push({
         work,

@@ -2,7 +2,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { InstanceError, ToolCallError } from '../../src/errors.js'
-import type { CallProgress, Instance, ToolCall } from '../../src/instances/instance.js'
+import type { TaskProgress } from '../../machines/records.js'
+import type { Instance, ToolCall } from '../../src/instances/instance.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
 import type { SuiteTools } from './suite-tools.js'
 
@@ -35,9 +36,9 @@ async function settling<T>(promise: Promise<T>, clock: ManualClock): Promise<T> 
 export function callOf(
   name: string,
   args: Record<string, unknown> = {},
-): ToolCall & { abort(): void; progress: CallProgress[] } {
+): ToolCall & { abort(): void; progress: TaskProgress[] } {
   const controller = new AbortController()
-  const progress: CallProgress[] = []
+  const progress: TaskProgress[] = []
   return {
     name,
     arguments: args,

@@ -5,7 +5,7 @@ import type { AgentTasksError, ConnectionError, TaskExpiredError, TaskServerErro
 import {
   connectInstance,
   createTaskClient,
-  workerTool,
+  instanceTool,
   type ConnectedInstance,
   type ConnectionErrorCode,
   type Task,
@@ -47,7 +47,7 @@ export async function theClientSaysWhatItAnswers(): Promise<void> {
 }
 
 export function aWorkerToolKnowsItsInputFromItsSchema(): void {
-  const tool = workerTool({
+  const tool = instanceTool({
     name: 'open',
     inputSchema: z.object({ url: z.string() }),
     execute: (input) => {

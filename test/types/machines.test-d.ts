@@ -47,11 +47,11 @@ export function aMachineSaysWhatItNeeds(): void {
   createActor(asyncTaskMachine, { input: { subagentName: 'x', host } })
   // @ts-expect-error a command task has commands
   createActor(commandTaskMachine, { input: {} })
-  // @ts-expect-error a lane finds its work somewhere
+  // @ts-expect-error a lane has a host
   createActor(laneMachine, { input: { instanceId: 'a' } })
-  createActor(instanceMachine, { input: { timing: { livenessMs: 5 } } })
+  createActor(instanceMachine, { input: { timing: { livenessMs: 5 }, host: { failCalls: () => undefined } } })
   // @ts-expect-error no such limit
-  createActor(instanceMachine, { input: { timing: { pingMs: 5 } } })
+  createActor(instanceMachine, { input: { timing: { pingMs: 5 }, host: { failCalls: () => undefined } } })
   // @ts-expect-error no such guard
   deliveryMachine.provide({ guards: { isAgentAsleep: () => true } })
 }

@@ -7,7 +7,7 @@ import {
   InstanceManager,
   InvalidSettingError,
   localInstance,
-  localTool,
+  instanceTool,
   mcpInstance,
   resolveServerConfig,
   startTaskServer,
@@ -93,7 +93,7 @@ export function listenersAreTypedByTheirEvent(): void {
 }
 
 export function aToolOfAnInstanceKnowsItsInputFromItsSchema(): void {
-  const add = localTool({
+  const add = instanceTool({
     name: 'add',
     inputSchema: z.object({ a: z.number(), b: z.number().default(0) }),
     execute: (input, { signal }) => {

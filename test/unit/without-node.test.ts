@@ -45,7 +45,7 @@ describe.each([
     const engine = createFairEngine(
       {
         start: ({ run }) => {
-          runs.push(Promise.resolve(run(new AbortController().signal)))
+          runs.push(Promise.resolve(run(new AbortController())))
           return {} as never
         },
       },

@@ -7,7 +7,7 @@ import { connectInstance, type ConnectedInstance } from 'agent-tasks/client'
 import {
   localInstance,
   startTaskServer,
-  type LocalToolContext,
+  type InstanceToolContext,
   type TaskCompleteMessage,
   type TaskProgressMessage,
   type TaskServer,
@@ -45,7 +45,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
     (instanceId: string, tool: (typeof TOOLS)[number]) =>
     async (
       _input: unknown,
-      { signal, progress, taskId = '' }: Pick<LocalToolContext, 'signal' | 'progress' | 'taskId'>,
+      { signal, progress, taskId = '' }: Pick<InstanceToolContext, 'signal' | 'progress' | 'taskId'>,
     ) => {
       const others = running.get(instanceId) ?? 0
       findings.check(others === 0, 'S3', () => `two commands run on ${instanceId}`)

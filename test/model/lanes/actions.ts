@@ -4,7 +4,7 @@
  */
 import { InstanceError, ToolCallError } from '../../../src/errors.js'
 import type { SubmitErrorCode, TaskStatus, TaskSubmitMessage } from '../../../src/protocol/command-tasks.js'
-import type { CallProgress } from '../../../src/instances/instance.js'
+import type { TaskProgress } from '../../../machines/records.js'
 import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
 import type { Nth } from '../drawing.js'
 
@@ -58,7 +58,7 @@ export type LaneAction =
   /** Answers a call that has no answer yet, in time or late. */
   | { readonly do: 'answer'; readonly call: Nth; readonly how: PlayedAnswer }
   /** A call reports progress; it may be over. */
-  | { readonly do: 'report'; readonly call: Nth; readonly progress: CallProgress }
+  | { readonly do: 'report'; readonly call: Nth; readonly progress: TaskProgress }
   | { readonly do: 'connect'; readonly instance: string }
   | { readonly do: 'open'; readonly instance: string }
   | { readonly do: 'takeOver'; readonly instance: string }

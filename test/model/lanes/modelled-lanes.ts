@@ -8,7 +8,7 @@ import type {
   TaskCompleteMessage,
   TaskProgressMessage,
 } from '../../../src/protocol/command-tasks.js'
-import type { CallProgress } from '../../../src/instances/instance.js'
+import type { TaskProgress } from '../../../machines/records.js'
 import { answerOf, isLive, type LaneSettings, type PlayedAnswer } from './actions.js'
 import { changeCommand, commandOf, completeOf, endTask, progressOf, type TaskEnd } from './records.js'
 import type { ModelledConnection } from './modelled-instances.js'
@@ -227,8 +227,10 @@ export function createModelledLanes(options: ModelledLanesOptions) {
         const lane = lanes.get(instanceId)
         if (lane === undefined) return
         const isLost = (task: ModelledTask): boolean => connection === undefined || task.connection === connection
-        const error = { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' }
-        for (const task of lane.live.filter(isLost)) end(task, { status: 'failed', error })
+        for (const task of lane.live.filter(isLost)) {
+          const name = task.connection.kind === 'local' ? 'In-process instance' : 'Browser instance'
+          end(task, { status: 'failed', error: { code: 'INSTANCE_DISCONNECTED', message: `${name} disconnected` } })
+        }
         if (lane.call !== undefined && isLost(lane.call.task)) abandon(lane.call)
         closeIfIdle(lane)
       }),
@@ -236,7 +238,7 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     failCalls(connection: ModelledConnection): void {
       for (const call of calls) if (call.connection === connection) answer(call, 'connection lost')
     },
-    report({ task, index, isAbandoned, isOver }: ModelledCall, progress: CallProgress): void {
+    report({ task, index, isAbandoned, isOver }: ModelledCall, progress: TaskProgress): void {
       if (isAbandoned || isOver) return
       outbox.batch(() => emit(progressOf(task.record, index, clock.now(), progress)))
     },

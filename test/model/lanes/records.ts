@@ -8,7 +8,7 @@ import type {
   TaskProgressMessage,
   TaskSubmitMessage,
 } from '../../../src/protocol/command-tasks.js'
-import type { CallProgress } from '../../../src/instances/instance.js'
+import type { TaskProgress } from '../../../machines/records.js'
 
 /** The record of a newly accepted task. */
 export function acceptedTask(id: string, instanceId: string, message: TaskSubmitMessage, now: number): Task {
@@ -59,7 +59,7 @@ export function endTask(task: Task, end: TaskEnd, now: number): EndedTask {
 }
 
 /** The progress event of a command in its current state. */
-export function progressOf(task: Task, index: number, now: number, report?: CallProgress): TaskProgressMessage {
+export function progressOf(task: Task, index: number, now: number, report?: TaskProgress): TaskProgressMessage {
   const { id, status, tool_name, intention, result, error } = commandOf(task, index)
   return {
     type: 'task_progress',

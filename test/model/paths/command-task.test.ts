@@ -1,4 +1,4 @@
-/** Every way through the chart of a command task, taken by the task manager that owns it: C1 to C3, S1, S2, S4. */
+/** Every way through the machine of a command task, taken by the task manager that owns it: C1 to C3, S1, S2, S4. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { AnyMachineSnapshot } from 'xstate'
 import { commandTaskMachine, type CommandTaskEvent } from '../../../machines/command-task.js'
@@ -18,7 +18,7 @@ const events: readonly CommandTaskEvent[] = [
   { type: 'instance.lost', error },
 ]
 
-/** A task is started once, and only what runs has commands that end; after the end, everything may still arrive. */
+/** A task is started once, and only a running task has commands that end; after the end, any event may arrive. */
 function canHappen(snapshot: AnyMachineSnapshot, { type }: CommandTaskEvent): boolean {
   if (type === 'task.start') return !snapshot.matches('running')
   return type.startsWith('command.') ? !snapshot.matches('queued') : true
@@ -27,7 +27,7 @@ function canHappen(snapshot: AnyMachineSnapshot, { type }: CommandTaskEvent): bo
 async function take(way: Way<CommandTaskEvent>, totalCommands: number): Promise<void> {
   const host = createCommandHost()
   host.connect()
-  // What runs before it keeps it in the queue.
+  // A task before it keeps it in the queue.
   host.submit('before')
   const names = Array.from({ length: totalCommands }, (_, index) => `command ${index}`)
   const id = host.submit(names)
@@ -46,7 +46,7 @@ async function take(way: Way<CommandTaskEvent>, totalCommands: number): Promise<
     expect(state(), event.type).toEqual(after.value)
     const task = host.tasks.getTask(id)
     expect(after.matches(task?.status ?? 'forgotten')).toBe(true)
-    // C1, S1: it ends once, is told once, and stays as it ended.
+    // C1, S1: it ends once, its end is emitted once, and its record does not change after that.
     if (before.status !== 'active') expect(task).toEqual(end)
     if (after.status !== 'active') end ??= task
     const completes = host.of(id).filter(({ type }) => type === 'task_complete')
@@ -63,7 +63,7 @@ async function take(way: Way<CommandTaskEvent>, totalCommands: number): Promise<
   expect(host.clock.pending).toBe(0)
 }
 
-describe('every way through the chart of a command task', () => {
+describe('every way through the machine of a command task', () => {
   beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined))
   afterEach(() => void vi.restoreAllMocks())
 

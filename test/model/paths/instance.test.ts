@@ -1,6 +1,11 @@
-/** Every way through the chart of an instance, taken by the instance manager that owns it: I1 to I4. */
+/** Every way through the machine of an instance, taken by the instance manager that owns it: I1 to I4. */
 import { describe, expect, it, vi } from 'vitest'
-import { instanceMachine, type InstanceEvent, type InstanceTiming } from '../../../machines/instance.js'
+import {
+  instanceMachine,
+  type InstanceEvent,
+  type InstanceHost,
+  type InstanceTiming,
+} from '../../../machines/instance.js'
 import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -12,6 +17,8 @@ vi.mock('xstate', () => import('../../support/watched-xstate.js').then(({ watche
 type Event = InstanceEvent | Elapsed<'connectTimeout' | 'liveness'>
 
 const LIMIT_MS = 1_000
+
+const host: InstanceHost = { failCalls: () => undefined }
 
 const events: readonly Event[] = [
   { type: 'connection.opened' },
@@ -33,10 +40,10 @@ const timings: readonly InstanceTiming[] = [
 async function take(way: Way<Event>, timing: InstanceTiming): Promise<void> {
   const clock = createManualClock(1_000)
   const manager = new InstanceManager({ clock, onError: () => undefined })
-  const told: string[] = []
-  manager.onConnect((id) => told.push(`${id} connected`))
-  manager.onDisconnect((id) => told.push(`${id} disconnected`))
-  let tell: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
+  const heard: string[] = []
+  manager.onConnect((id) => heard.push(`${id} connected`))
+  manager.onDisconnect((id) => heard.push(`${id} disconnected`))
+  let emit: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
   let lose: (reason: string) => void = () => undefined
   const failCalls = vi.fn()
   const close = vi.fn(() => Promise.resolve())
@@ -46,7 +53,7 @@ async function take(way: Way<Event>, timing: InstanceTiming): Promise<void> {
     listTools: () => Promise.resolve([]),
     callTool: () => Promise.reject(new Error('nobody calls')),
     onLost: (onLost) => (lose = onLost),
-    connection: { timing, onEvent: (listener) => (tell = listener), failCalls },
+    connection: { timing, onEvent: (listener) => (emit = listener), failCalls },
     close,
   }
   const entry = manager.connect(instance)
@@ -58,17 +65,17 @@ async function take(way: Way<Event>, timing: InstanceTiming): Promise<void> {
     else if (event.type === 'connection.lost') lose('It went.')
     else if (event.type === 'instance.disconnect') {
       expect(await manager.disconnect('x')).toBe(before.status === 'active')
-    } else tell(event.type)
+    } else emit(event.type)
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
     if (event.type === 'connection.takenOver' && before.matches('connected')) takeovers += 1
     expect(state(), event.type).toEqual(after.value)
     expect(after.matches(entry.state)).toBe(true)
-    // I1: it ends once, is known no longer, and is closed once. I4: a take-over fails the calls and is no loss.
+    // I1: it ends once, is removed, and is closed once. I4: a take-over fails the calls and is not a loss.
     const hasEnded = after.status !== 'active'
     expect(manager.get('x') === undefined).toBe(hasEnded)
     expect(close).toHaveBeenCalledTimes(hasEnded ? 1 : 0)
     expect(failCalls).toHaveBeenCalledTimes(takeovers + (hasEnded ? 1 : 0))
-    expect(told).toEqual([
+    expect(heard).toEqual([
       ...(entry.connectedAt === undefined ? [] : ['x connected']),
       ...(hasEnded ? ['x disconnected'] : []),
     ])
@@ -78,8 +85,10 @@ async function take(way: Way<Event>, timing: InstanceTiming): Promise<void> {
   expect(clock.pending).toBe(0)
 }
 
-describe('every way through the chart of an instance', () => {
+describe('every way through the machine of an instance', () => {
   it.each(timings)('I1 to I4: by the instance manager, with the limits %j', (timing) =>
-    takeEach(instanceMachine, everyWay(instanceMachine, { input: { timing }, events }), (way) => take(way, timing)),
+    takeEach(instanceMachine, everyWay(instanceMachine, { input: { timing, host }, events }), (way) =>
+      take(way, timing),
+    ),
   )
 })

@@ -1,18 +1,18 @@
 /**
- * Every way through the chart of a lane, taken by the task manager that owns it: L1 to L4, S3, S5.
+ * Every way through the machine of a lane, taken by the task manager that owns it: L1 to L4, S3, S5.
  *
- * What waits in the lane is part of the world, not of the chart: here the events say whether something waits.
+ * The tasks in the lane are part of the world, not of the machine: here the events say whether a task is queued.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { laneMachine, type LaneEvent } from '../../../machines/lane.js'
+import { laneMachine, type LaneEvent, type LaneHost } from '../../../machines/lane.js'
 import { createCommandHost, type HostCall } from '../../support/command-host.js'
 import { watchState } from '../../support/watched-xstate.js'
-import { elapsed, everyWay, takeEach, type Elapsed, type Way } from './ways.js'
+import { everyWay, takeEach, type Way } from './ways.js'
 
 vi.mock('xstate', () => import('../../support/watched-xstate.js').then(({ watchedXState }) => watchedXState()))
 
 /** `more`: whether a command can be started then. */
-type Event = (LaneEvent & { readonly more?: boolean }) | Elapsed<'commandTimeout'>
+type Event = LaneEvent & { readonly more?: boolean }
 
 const TIMEOUT_MS = 200
 const GRACE_MS = 1_000
@@ -23,21 +23,28 @@ const events: readonly Event[] = [
   { type: 'call.settled', more: true },
   { type: 'call.settled', more: false },
   { type: 'call.abort' },
-  elapsed(laneMachine, 'commandTimeout'),
+  { type: 'call.timedOut' },
 ]
 
-const chart = laneMachine.provide({
+const idleHost: LaneHost = {
+  hasNext: () => false,
+  startCall: () => undefined,
+  abortCall: () => undefined,
+  timeOutCall: () => undefined,
+}
+
+const machine = laneMachine.provide({
   guards: { hasNext: ({ event }) => 'more' in event && event.more === true },
 })
 
-const ways = everyWay(chart, {
-  input: { instanceId: 'one', work: { hasNext: () => false, timeoutMs: () => TIMEOUT_MS } },
+const ways = everyWay(machine, {
+  input: { instanceId: 'one', host: idleHost },
   events,
   // Nothing settles and nothing is aborted where nothing is in flight.
   canHappen: (snapshot, { type }) => !type.startsWith('call.') || !snapshot.matches('idle'),
 })
 
-/** How a call that was given up ends: its tool stops when it is asked to, or its grace passes. */
+/** How a call that was given up ends: its tool stops, or its grace period passes. */
 type Ending = (call: HostCall, advance: (ms: number) => void) => void
 
 const endings: readonly [string, Ending][] = [
@@ -64,9 +71,9 @@ async function take(way: Way<Event>, endGivenUp: Ending): Promise<void> {
   let settled = 0
   for (const { event, before, after } of way.steps) {
     const call = host.calls.at(-1)
-    if ('delay' in event) host.clock.advance(TIMEOUT_MS)
+    if (event.type === 'call.timedOut') host.clock.advance(TIMEOUT_MS)
     else if (event.type === 'lane.wake') {
-      // Waking a lane is submitting to it; who takes the task back before the lane comes to it leaves it nothing.
+      // Submitting wakes a lane; a task that is cancelled before the lane starts it leaves nothing to do.
       const id = submit()
       if (event.more !== true) host.tasks.cancelTask(id)
     } else if (event.type === 'call.abort') host.tasks.cancelTask(order.find(isRunning) ?? '')
@@ -79,9 +86,9 @@ async function take(way: Way<Event>, endGivenUp: Ending): Promise<void> {
     }
     await host.settle()
     expect(watchState('lane.one')(), event.type).toEqual(after.value)
-    // L1, L3, S3: one call in flight, and none while one that was given up winds down.
+    // L1, L3, S3: one call in flight, also while one that was given up stops.
     expect(host.calls.length - settled).toBe(after.matches('idle') ? 0 : 1)
-    // L3, S5: what is given up is aborted.
+    // L3, S5: a call that is given up is aborted.
     expect(host.calls.at(-1)?.signal.aborted ?? false).toBe(
       after.matches('releasing') || (after.matches('idle') && before.matches('releasing')),
     )
@@ -93,7 +100,7 @@ async function take(way: Way<Event>, endGivenUp: Ending): Promise<void> {
   expect(host.clock.pending).toBe(0)
 }
 
-describe('every way through the chart of a lane', () => {
+describe('every way through the machine of a lane', () => {
   beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined))
   afterEach(() => void vi.restoreAllMocks())
 

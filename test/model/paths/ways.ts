@@ -1,5 +1,5 @@
 /**
- * Every way through a chart: each simple path, and after it each event that can happen then. The paths reach every state in
+ * Every way through a machine: each simple path, and after it each event that can happen then. The paths reach every state in
  * every manner that enters no state twice; the event after them takes every transition, also those that lead back.
  */
 import { initialTransition, transition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
@@ -7,13 +7,13 @@ import { getSimplePaths } from 'xstate/graph'
 import { transitionsOf } from '../../support/charts.js'
 import { addWays } from '../../support/watched-xstate.js'
 
-/** A delay of the chart has elapsed. */
+/** A delay of the machine has elapsed. */
 export interface Elapsed<Delay extends string = string> {
   readonly type: `xstate.after.${string}`
   readonly delay: Delay
 }
 
-/** One event, and the chart before and after it. */
+/** One event, and the machine before and after it. */
 export interface Step<Event> {
   readonly event: Event
   readonly before: AnyMachineSnapshot
@@ -31,11 +31,11 @@ interface WayOptions<Event> {
   readonly input: unknown
   /** Every event there is. */
   readonly events: readonly Event[]
-  /** Whether the world can bring an event about in a state. Everything else can happen everywhere, but delays only where they run. */
+  /** Whether an event can happen in a state. Default: everywhere, but delays only where they run. */
   readonly canHappen?: (snapshot: AnyMachineSnapshot, event: Event) => boolean
 }
 
-/** Every way through a chart whose context is bounded. */
+/** Every way through a machine whose context is bounded. */
 export function everyWay<Event extends EventObject>(
   machine: AnyStateMachine,
   { input, events, canHappen = () => true }: WayOptions<Event>,
@@ -46,7 +46,7 @@ export function everyWay<Event extends EventObject>(
     input,
     events,
     filterEvents: (snapshot, event) => isPossible(snapshot as AnyMachineSnapshot, event as unknown as Event),
-    // An unbounded context would run for ever.
+    // With an unbounded context this would never end.
     limit: 10_000,
   })
   return paths.flatMap((path) => {
@@ -74,7 +74,7 @@ export async function takeEach<Event>(
   addWays(machine.id, ways.length)
 }
 
-/** The event of a delay, as the chart gets it. @throws when there is no such delay */
+/** The event of a delay, as the machine gets it. @throws when there is no such delay */
 export function elapsed<Delay extends string>(machine: AnyStateMachine, delay: Delay): Elapsed<Delay> {
   const found = transitionsOf(machine).find(({ event }) => event === `after ${delay}`)
   if (found === undefined) throw new Error(`${machine.id} has no delay ${delay}`)
@@ -85,7 +85,7 @@ function isElapsed(event: EventObject): event is Elapsed {
   return event.type.startsWith('xstate.after.')
 }
 
-/** Time passes after the end as well; before it, a delay elapses only where it runs. */
+/** Time passes also after the end; before it, a delay elapses only where it runs. */
 function canElapse(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
   return snapshot.status !== 'active' || snapshot.can(event)
 }

@@ -1,9 +1,9 @@
 /** The client and the worker against the real server, over loopback. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { connectInstance, createTaskClient, workerTool, type TaskClientOptions } from '../../../src/client/index.js'
-import type { WorkerToolContext } from '../../../src/client/index.js'
-import { localInstance, localTool } from '../../../src/instances/local-instance.js'
+import { connectInstance, createTaskClient, instanceTool, type TaskClientOptions } from '../../../src/client/index.js'
+import type { InstanceToolContext } from '../../../src/client/index.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../../src/server/start-task-server.js'
 import { cuttableSockets } from '../../support/cuttable-sockets.js'
 import { read, words } from './client-host.js'
@@ -19,7 +19,7 @@ function signalled<T = undefined>() {
 function gate() {
   const entered = signalled<{ signal: AbortSignal }>()
   const left = signalled<unknown>()
-  const tool = localTool({
+  const tool = instanceTool({
     name: 'gate',
     execute: async (_input, { signal }) => {
       entered.fire({ signal })
@@ -32,7 +32,7 @@ function gate() {
   return { tool, entered: entered.fired, open: left.fire }
 }
 
-const add = localTool({
+const add = instanceTool({
   name: 'add',
   inputSchema: z.object({ a: z.number(), b: z.number() }),
   execute: ({ a, b }) => String(a + b),
@@ -205,7 +205,7 @@ describe('the client with a real server', () => {
 })
 
 describe('the worker with a real server', () => {
-  const double = workerTool({
+  const double = instanceTool({
     name: 'double',
     inputSchema: z.strictObject({ n: z.number() }),
     execute: ({ n }, { progress }) => {
@@ -227,8 +227,8 @@ describe('the worker with a real server', () => {
 
   /** A tool whose calls end when they are aborted. */
   function holding() {
-    const started = signalled<WorkerToolContext>()
-    const tool = workerTool({
+    const started = signalled<InstanceToolContext>()
+    const tool = instanceTool({
       name: 'hold',
       execute: (_input, context) => {
         started.fire(context)
@@ -268,11 +268,11 @@ describe('the worker with a real server', () => {
     [command('broken'), 'NOT_FOUND'],
     [command('big'), 'RESULT_TOO_LARGE'],
   ])('fails the command %j with the code %s, and stays connected', async (failing, code) => {
-    const broken = workerTool({
+    const broken = instanceTool({
       name: 'broken',
       execute: () => Promise.reject(Object.assign(new Error('no such button'), { code: 'NOT_FOUND' })),
     })
-    const big = workerTool({ name: 'big', execute: () => 'x'.repeat(2_000_000) })
+    const big = instanceTool({ name: 'big', execute: () => 'x'.repeat(2_000_000) })
     const server = await startServer()
     const worker = await connectWorker(server, { tools: [double, broken, big] })
     const { events } = await run(server, failing)

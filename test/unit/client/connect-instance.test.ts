@@ -3,11 +3,11 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { connectInstance, type ConnectInstanceOptions } from '../../../src/client/connect-instance.js'
 import type { FetchLike } from '../../../src/client/platform.js'
-import { workerTool, type WorkerToolContext } from '../../../src/client/worker-tools.js'
+import { instanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { scriptSockets, settle, type ScriptedSocket } from '../../support/scripted-sockets.js'
 
-const add = workerTool({
+const add = instanceTool({
   name: 'add',
   description: 'Adds.',
   inputSchema: z.strictObject({ a: z.number(), b: z.number() }),
@@ -16,8 +16,8 @@ const add = workerTool({
 
 /** A tool whose call ends when the test says so. */
 function holding() {
-  const calls: { readonly context: WorkerToolContext; readonly end: (value: unknown) => void }[] = []
-  const tool = workerTool({
+  const calls: { readonly context: InstanceToolContext; readonly end: (value: unknown) => void }[] = []
+  const tool = instanceTool({
     name: 'hold',
     execute: (_input, context) =>
       new Promise((resolve, reject) => {
@@ -128,12 +128,12 @@ describe('a worker', () => {
   it('passes instanceId only to a tool whose schema has it', async () => {
     const seen: unknown[] = []
     const tools = [
-      workerTool({
+      instanceTool({
         name: 'asks',
         inputSchema: z.object({ instanceId: z.string() }),
         execute: (input) => void seen.push(input),
       }),
-      workerTool({ name: 'takes', execute: (input) => void seen.push(input) }),
+      instanceTool({ name: 'takes', execute: (input) => void seen.push(input) }),
     ]
     const { accept } = setUp({ tools })
     const socket = await accept()
@@ -148,7 +148,7 @@ describe('a worker', () => {
     ['input that does not fit', toolCall('c1', 'add', { a: 'x', b: 2 }), 'INVALID_ARGUMENTS', 'arguments.a: got "x"'],
     ['a tool that throws', toolCall('c1', 'broken'), 'NOT_FOUND', 'no such button'],
   ])('answers %s with a result that is an error', async (_what, message, code, text) => {
-    const broken = workerTool({
+    const broken = instanceTool({
       name: 'broken',
       execute: () => {
         throw Object.assign(new Error('no such button'), { code: 'NOT_FOUND' })
@@ -163,8 +163,8 @@ describe('a worker', () => {
     expect(JSON.stringify(result)).toContain(JSON.stringify(text).slice(1, -1))
   })
 
-  it('answers a call of an unknown tool, and a result that is too large, with an error', async () => {
-    const big = workerTool({ name: 'big', execute: () => 'ä'.repeat(600) })
+  it('answers a call of an unknown tool, and a result that is too large, with an error of its own', async () => {
+    const big = instanceTool({ name: 'big', execute: () => 'ä'.repeat(600) })
     const { accept } = setUp({ tools: [big], maxFrameBytes: 1000 })
     const socket = await accept()
     socket.receive(toolCall('c1', 'nothing'))

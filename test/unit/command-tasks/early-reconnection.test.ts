@@ -1,6 +1,6 @@
 /**
- * Someone who is told of a lost instance before the task manager is, connects another under its id at once, and submits to that: what is
- * lost is what was submitted to the connection that is gone.
+ * A disconnect handler that runs before the task manager's connects another instance with the same id and submits a task to it. Only the
+ * tasks of the lost instance fail.
  */
 import { setImmediate } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
@@ -9,7 +9,7 @@ import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
-/** @param onReconnected is called by the early handler, in the step in which it has connected and submitted */
+/** @param onReconnected is called by the early handler after it has connected and submitted */
 function setUp(onReconnected: (instances: InstanceManager) => void = () => undefined) {
   const clock = createManualClock(10_000)
   const instances = new InstanceManager({ clock })
@@ -63,7 +63,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await setImmediate()
 }
 
-it('S3: the tasks of the old connection fail, the one that was submitted to the new one runs', async () => {
+it('S3: the tasks of the lost instance fail, and the task of the new one runs', async () => {
   const { instances, ran, ended } = setUp()
   await settle()
   void instances.disconnect('one')
@@ -72,7 +72,7 @@ it('S3: the tasks of the old connection fail, the one that was submitted to the 
   expect(ran).toEqual(['old 1', 'new'])
 })
 
-it('S1: all fail, once each, when the new connection is lost as well before the manager is told', async () => {
+it('S1: all fail, once each, when the new instance is lost before the handler of the task manager runs', async () => {
   const { instances, ran, ended } = setUp((all) => void all.disconnect('one'))
   await settle()
   void instances.disconnect('one')
@@ -81,7 +81,7 @@ it('S1: all fail, once each, when the new connection is lost as well before the 
   expect(ran).toEqual(['old 1'])
 })
 
-it('handleInstanceDisconnect fails every task of the instance, whichever connection it was submitted to', async () => {
+it('handleInstanceDisconnect fails every task of the id, also those of an earlier instance', async () => {
   const { tasks, ended } = setUp()
   await settle()
   tasks.handleInstanceDisconnect('one')

@@ -1,4 +1,4 @@
-/** Command tasks on local instances: S1 to S9, each with a clock in the hands of the test. */
+/** Command tasks on local instances: S1 to S9, on a manual clock. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
 import { progressMessage } from '../../../src/command-tasks/task-record.js'
@@ -28,7 +28,7 @@ afterEach(async () => {
   expect(host.clock.pending).toBe(0)
 })
 
-/** Another host with other options, in place of the first. */
+/** Replaces the host by one with other options. */
 async function rehost(...options: Parameters<typeof createCommandHost>): Promise<void> {
   await host.dispose()
   host = createCommandHost(...options)
@@ -36,7 +36,7 @@ async function rehost(...options: Parameters<typeof createCommandHost>): Promise
   host.connect('one')
 }
 
-/** What holds for every complete message (S1, S2). */
+/** Checks every complete message (S1, S2). */
 function checkCompletes(): void {
   const seen = new Set<string>()
   for (const message of host.told) {
@@ -58,7 +58,7 @@ function checkCompletes(): void {
   }
 }
 
-describe('an engine that breaks its word', () => {
+describe('an engine that breaks its contract', () => {
   const failedWith = async (engine: Engine): Promise<unknown> => {
     await rehost({ engine })
     const id = host.submit(['a'])
@@ -69,7 +69,7 @@ describe('an engine that breaks its word', () => {
     start: () => ({ settled: settled(), abort: () => undefined }),
   })
 
-  it('and rejects where it should tell how a command ended fails the command, and the lane goes on', async () => {
+  it('and rejects fails the command, and the lane goes on', async () => {
     const broken = settling(() => Promise.reject(new Error('out of order')))
     for (let count = 0; count < 2; count += 1) {
       expect(await failedWith(broken)).toMatchObject({
@@ -80,7 +80,7 @@ describe('an engine that breaks its word', () => {
     expect(host.tasks.laneDepths.size).toBe(0)
   })
 
-  it('and says that a command did not run, though nobody gave it up, fails the command', async () => {
+  it('and skips a command that was not aborted fails the command', async () => {
     expect(await failedWith(settling(() => Promise.resolve({ type: 'skipped' })))).toMatchObject({
       status: 'failed',
       error: { code: 'EXECUTION_ERROR', message: 'The command did not run.' },
@@ -89,7 +89,7 @@ describe('an engine that breaks its word', () => {
 })
 
 describe('an instance whose abort listener throws', () => {
-  it('S6: is reported with the command, and its task is cancelled all the same', async () => {
+  it('S6: is reported with the command, and the task is cancelled', async () => {
     const onError = vi.fn()
     await rehost({ onError })
     const listening: Instance = {
@@ -115,7 +115,7 @@ describe('an instance whose abort listener throws', () => {
 })
 
 describe('a message about a command', () => {
-  it('that the task does not have is none', () => {
+  it('that the task does not have throws', () => {
     expect(() => progressMessage({ id: 't', commands: [] } as never, 0, 0)).toThrow(
       new RangeError('task t has no command 0'),
     )
@@ -166,7 +166,7 @@ describe('a task that succeeds', () => {
     expect(host.submit('a')).toBe('task_10000_2')
   })
 
-  it('passes the progress of its command on, and what a tool adds cannot pass for the manager', async () => {
+  it('emits the progress of its command, without the fields that a tool adds', async () => {
     const id = host.submit('a')
     await host.settle()
     host.call('a').progress({ progress: 1, total: 4, message: 'one', status: 'success', taskId: 'other' } as never)
@@ -187,7 +187,7 @@ describe('a task that succeeds', () => {
     })
   })
 
-  it('tells its streams the same as its handlers', async () => {
+  it('emits the same to streams and handlers', async () => {
     const streamed: unknown[] = []
     host.tasks.progress$.subscribe((message) => streamed.push(message))
     host.tasks.complete$.subscribe((message) => streamed.push(message))
@@ -198,7 +198,7 @@ describe('a task that succeeds', () => {
     expect(streamed).toEqual(host.told)
   })
 
-  it('keeps what was submitted, whatever the submitter does to it afterwards', async () => {
+  it('keeps a copy of what was submitted', async () => {
     const args = { name: 'a', list: [1] }
     const result = host.tasks.submitTask({ task_name: 't', commands: [{ tool_name: 'step', args }] }) as {
       taskId: string
@@ -248,7 +248,7 @@ describe('a task that fails', () => {
     expect(host.completes()).toMatchObject([{ error: { code: 'EXECUTION_ERROR', message: 'no' } }])
   })
 
-  it('S1: when the engine refuses its work, as anything else', async () => {
+  it('S1: when the engine throws, like any other', async () => {
     const engine = createControllableEngine()
     await rehost({ engine })
     engine.refuseNext(new Error('The engine is full.'))
@@ -263,7 +263,7 @@ describe('a task that fails', () => {
   })
 })
 
-describe('a command that takes too long', () => {
+describe('a command that exceeds its time limit', () => {
   it('S5: fails with COMMAND_TIMEOUT, is aborted, and the lane goes on when it has stopped', async () => {
     const slow = host.submit(['a', 'b'])
     const next = host.submit('c')
@@ -290,8 +290,8 @@ describe('a command that takes too long', () => {
   })
 
   it.each([
-    ['its own time when that is shorter', 100, 100],
-    ['the configured time when its own is longer', 100_000, 60_000],
+    ['its own limit when that is shorter', 100, 100],
+    ['the configured limit when its own is longer', 100_000, 60_000],
   ])('may take %s', async (_which, timeout, expected) => {
     host.submit('a', { timeout })
     await host.settle()
@@ -304,7 +304,7 @@ describe('a command that takes too long', () => {
     })
   })
 
-  it('is timed for itself, not with the commands before it', async () => {
+  it('has a time limit of its own', async () => {
     const id = host.submit(['a', 'b'])
     await host.settle()
     host.clock.advance(59_000)
@@ -316,7 +316,7 @@ describe('a command that takes too long', () => {
     expect(host.tasks.getTask(id)!.status).toBe('completed')
   })
 
-  it('S5: one that does not stop holds its lane no longer than the grace', async () => {
+  it('S5: one that does not stop holds its lane for the grace period', async () => {
     host.submit('a', { timeout: 100 })
     const next = host.submit('b')
     await host.settle()
@@ -353,7 +353,7 @@ describe('a cancel', () => {
     checkCompletes()
   })
 
-  it('S4: of a running task aborts its call, and no command of it starts any more', async () => {
+  it('S4: of a running task aborts its call, and none of its commands starts after that', async () => {
     const id = host.submit(['a', 'b'])
     await host.settle()
     expect(host.tasks.cancelTask(id)).toBe(true)
@@ -368,7 +368,7 @@ describe('a cancel', () => {
     checkCompletes()
   })
 
-  it('of a task that is over, or unknown, changes nothing', async () => {
+  it('of a task that has ended or is unknown changes nothing', async () => {
     const id = host.submit('a')
     await host.settle()
     host.call('a').finish()
@@ -379,7 +379,7 @@ describe('a cancel', () => {
     expect(host.told).toHaveLength(before)
   })
 
-  it('at once after the submit leaves nothing behind', async () => {
+  it('right after the submit leaves no lane', async () => {
     const id = host.submit('a')
     expect(host.tasks.cancelTask(id)).toBe(true)
     await host.settle()
@@ -401,7 +401,7 @@ describe('a cancel', () => {
 })
 
 describe('a disconnect', () => {
-  it('S1: fails what runs and what is queued, each once, in order', async () => {
+  it('S1: fails the running and the queued tasks, each once, in order', async () => {
     const running = host.submit(['a', 'b'])
     const queued = host.submit('c')
     await host.settle()
@@ -411,7 +411,7 @@ describe('a disconnect', () => {
       {
         taskId: running,
         status: 'failed',
-        error: { code: 'INSTANCE_DISCONNECTED', message: 'Browser instance disconnected' },
+        error: { code: 'INSTANCE_DISCONNECTED', message: 'In-process instance disconnected' },
         summary: { duration: 30 },
         results: [{ status: 'skipped' }, { status: 'skipped' }],
       },
@@ -424,7 +424,7 @@ describe('a disconnect', () => {
     checkCompletes()
   })
 
-  it('S1: leaves alone what a listener submits to the connection that its instance has meanwhile', async () => {
+  it('S1: does not affect a task that a listener submits to another instance with the same id', async () => {
     host.connect('two')
     const lost = host.submit('a', { instanceId: 'two' })
     const first = host.submit('b', { instanceId: 'one' })
@@ -445,7 +445,7 @@ describe('a disconnect', () => {
     expect(host.story(next)).toEqual(['cmd_1 running', 'cmd_1 success', 'completed'])
   })
 
-  it('S3: a reconnect under the same id waits for the call that is still winding down', async () => {
+  it('S3: an instance with the same id waits for the aborted call of the lost one', async () => {
     host.submit('a')
     await host.settle()
     void host.instances.disconnect('one')
@@ -463,7 +463,7 @@ describe('a disconnect', () => {
     expect(host.story(after)).toEqual(['cmd_1 running'])
   })
 
-  it('S3: again and again, one worker stays one worker', async () => {
+  it('S3: repeated reconnects do not run two commands at once', async () => {
     for (let n = 0; n < 5; n += 1) {
       host.submit(`call ${n}`)
       await host.settle()
@@ -476,6 +476,17 @@ describe('a disconnect', () => {
     host.call('call 0').finish()
     await host.settle()
     expect(host.calls.map(({ name }) => name)).toEqual(['call 0', 'last'])
+  })
+
+  it.each([
+    ['websocket', 'Browser instance disconnected'],
+    ['mcp', 'MCP server instance disconnected'],
+    ['local', 'In-process instance disconnected'],
+  ] as const)('of an instance of kind %s says: %s', async (kind, message) => {
+    host.instances.connect({ ...localInstance({ id: 'other', tools: [] }), kind })
+    host.submit('a', { instanceId: 'other' })
+    await host.instances.disconnect('other')
+    expect(host.completes()).toMatchObject([{ error: { code: 'INSTANCE_DISCONNECTED', message } }])
   })
 
   it('does not touch other instances', async () => {
@@ -503,7 +514,7 @@ describe('a lane', () => {
     expect(host.calls).toHaveLength(6)
   })
 
-  it('S3: does not wait for the lanes of other instances', async () => {
+  it('S3: does not wait for other lanes', async () => {
     host.connect('two')
     host.submit('a', { instanceId: 'one' })
     host.submit('b', { instanceId: 'two' })
@@ -511,7 +522,15 @@ describe('a lane', () => {
     expect(host.calls.map(({ instanceId, name }) => `${instanceId} ${name}`)).toEqual(['one a', 'two b'])
   })
 
-  it('S9: vanishes when it has nothing to do', async () => {
+  it('S9: does not keep tasks that are submitted and cancelled behind a long one', async () => {
+    host.submit('long')
+    await host.settle()
+    for (let n = 0; n < 100; n += 1) host.tasks.cancelTask(host.submit(`task ${n}`))
+    expect(host.completes()).toHaveLength(100)
+    expect([...host.tasks.laneDepths]).toEqual([['one', 1]])
+  })
+
+  it('S9: is removed when it has nothing to do', async () => {
     host.submit('a')
     await host.settle()
     expect([...host.tasks.laneDepths]).toEqual([['one', 1]])
@@ -522,7 +541,7 @@ describe('a lane', () => {
 })
 
 describe('a late result', () => {
-  it('S4: touches no other call, and is dropped and counted', async () => {
+  it('S4: affects no other call, and is dropped and counted', async () => {
     const first = host.submit('a')
     const second = host.submit('b')
     await host.settle()
@@ -546,7 +565,7 @@ describe('a late result', () => {
     })
   })
 
-  it('S4: nor does late progress, which is not taken for that of the next command', async () => {
+  it('S4: late progress is dropped, and is not taken for that of the next command', async () => {
     const reports: ((progress: { progress: number }) => void)[] = []
     const instance: Instance = {
       id: 'chatty',
@@ -570,7 +589,7 @@ describe('a late result', () => {
     expect(host.told.slice(before)).toMatchObject([{ commandId: 'cmd_2', progress: 1 }])
   })
 
-  it('S4: within the grace is dropped and counted as well', async () => {
+  it('S4: within the grace period is dropped and counted, too', async () => {
     const id = host.submit('a')
     await host.settle()
     host.tasks.cancelTask(id)
@@ -583,7 +602,7 @@ describe('a late result', () => {
 })
 
 describe('listeners', () => {
-  it('S6: one that throws, or rejects, changes nothing and stops nobody', async () => {
+  it('S6: one that throws or rejects is reported and stops no other', async () => {
     const boom = new Error('boom')
     const throwing = (): void => {
       throw boom
@@ -608,7 +627,7 @@ describe('listeners', () => {
     await tasks.dispose()
   })
 
-  it('S7: may submit and cancel from inside, and hear of that after what is being told', async () => {
+  it('S7: may submit and cancel, and receive the messages about that after the present one', async () => {
     const order: string[] = []
     let second = ''
     host.tasks.on('complete', ({ taskId, status }) => {
@@ -625,7 +644,7 @@ describe('listeners', () => {
     expect(order).toEqual(['first completed', 'cancelled from inside', 'second cancelled'])
   })
 
-  it('S7: what is submitted is told of after the submit has returned', async () => {
+  it('S7: receive the first message about a task after its submit has returned', async () => {
     const heard = vi.fn()
     host.submit('a')
     host.tasks.on('progress', heard)
@@ -633,7 +652,7 @@ describe('listeners', () => {
     expect(heard).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ status: 'running' }))
   })
 
-  it('are not called after they were taken back, even from inside', async () => {
+  it('are not called after they were removed, also by another listener', async () => {
     const second = vi.fn()
     const first = (): void => void host.tasks.off('complete', second)
     host.tasks.on('complete', first).on('complete', second)
@@ -643,7 +662,7 @@ describe('listeners', () => {
 })
 
 describe('the capacity of a queue', () => {
-  it('S8: counts what is live, not what was cancelled or has ended', async () => {
+  it('S8: counts tasks that have not ended', async () => {
     await rehost({ maxQueueSize: 2 })
     const first = host.submit('a')
     const second = host.submit('b')
@@ -659,7 +678,7 @@ describe('the capacity of a queue', () => {
     expect(host.tasks.submitTask(third)).toMatchObject({ queuePosition: 2 })
   })
 
-  it('S8: is that of each instance', async () => {
+  it('S8: is counted for each instance', async () => {
     await rehost({ maxQueueSize: 1 })
     host.connect('two')
     host.submit('a', { instanceId: 'one' })
@@ -667,12 +686,12 @@ describe('the capacity of a queue', () => {
     expect(() => host.submit('c', { instanceId: 'two' })).toThrow('QUEUE_FULL')
   })
 
-  it('S8: of 0 accepts nothing', async () => {
+  it('S8: of 0 accepts no task', async () => {
     await rehost({ maxQueueSize: 0 })
     expect(() => host.submit('a')).toThrow('QUEUE_FULL: Task queue is full (max 0)')
   })
 
-  it('tells the place in the queue from 1, among live tasks', () => {
+  it('counts the queue position from 1, among tasks that have not ended', () => {
     const place = () =>
       (host.tasks.submitTask({ task_name: 't', commands: [{ tool_name: 'step' }] }) as { queuePosition: number })
         .queuePosition
@@ -684,7 +703,7 @@ describe('a submit that is refused', () => {
   const refusal = (message: unknown) => host.tasks.submitTask(message as TaskSubmitMessage)
   const commands = [{ tool_name: 'step' }]
 
-  it('changes nothing and says why', async () => {
+  it('changes nothing and returns the reason', async () => {
     expect(refusal({ task_name: 't', commands: [] })).toEqual({
       code: 'NO_COMMANDS',
       error: 'Task must have at least one command',
@@ -708,7 +727,7 @@ describe('a submit that is refused', () => {
     expect(host.told).toEqual([])
   })
 
-  it('NOT_CONNECTED: its instance is known and not connected', () => {
+  it('NOT_CONNECTED: its instance is registered and not connected', () => {
     host.instances.connect({
       id: 'late',
       kind: 'websocket',
@@ -725,7 +744,7 @@ describe('a submit that is refused', () => {
   })
 })
 
-describe('what is kept', () => {
+describe('retention', () => {
   const end = async (name: string): Promise<string> => {
     const id = host.submit(name)
     await host.settle()
@@ -734,7 +753,7 @@ describe('what is kept', () => {
     return id
   }
 
-  it('S9: an ended task for an hour', async () => {
+  it('S9: keeps an ended task for an hour', async () => {
     const id = await end('a')
     host.clock.advance(3_600_000)
     expect(host.tasks.getTask(id)).toBeDefined()
@@ -743,7 +762,7 @@ describe('what is kept', () => {
     expect(host.clock.pending).toBe(0)
   })
 
-  it('S9: not more ended tasks than maxRetained, the oldest go first, and live ones stay', async () => {
+  it('S9: keeps the latest maxRetained ended tasks, and all others', async () => {
     await rehost({ maxRetained: 2 })
     host.connect('two')
     const live = host.submit('live', { instanceId: 'two' })
@@ -751,7 +770,7 @@ describe('what is kept', () => {
     expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([live, ended[1], ended[2]])
   })
 
-  it('S9: a task that is still to be told of can be looked up by those who are told', async () => {
+  it('S9: keeps a task until its complete was emitted', async () => {
     await rehost({ maxRetained: 1 })
     const known: boolean[] = []
     host.tasks.on('complete', ({ taskId }) => known.push(host.tasks.getTask(taskId) !== undefined))
@@ -763,7 +782,7 @@ describe('what is kept', () => {
     expect(host.tasks.listTasks()).toHaveLength(1)
   })
 
-  it('cleanupTasks forgets those that ended longer ago than it is told, and says how many', async () => {
+  it('cleanupTasks removes tasks that ended longer ago than maxAge, and returns how many', async () => {
     await end('a')
     host.clock.advance(100)
     await end('b')
@@ -771,7 +790,7 @@ describe('what is kept', () => {
     expect(host.tasks.listTasks()).toHaveLength(1)
   })
 
-  it('cleanupTasks refuses an age that is no number, and forgets nothing', async () => {
+  it('cleanupTasks throws for a maxAge that is not a number, and removes nothing', async () => {
     await end('a')
     host.clock.advance(100)
     expect(() => host.tasks.cleanupTasks(NaN)).toThrow('maxAge: got NaN, expected a number')
@@ -793,7 +812,7 @@ describe('what is kept', () => {
 })
 
 describe('dispose', () => {
-  it('S1: cancels what has not ended and tells it, also from inside a handler', async () => {
+  it('S1: cancels the tasks that have not ended and emits that, also inside a handler', async () => {
     const first = host.submit('a')
     const second = host.submit('b')
     let disposed: Promise<void> | undefined
@@ -813,7 +832,7 @@ describe('dispose', () => {
     })
   })
 
-  it('waits for calls that are winding down, each time it is asked', async () => {
+  it('waits for aborted calls, each time it is called', async () => {
     host.submit('a')
     await host.settle()
     const done = vi.fn()
@@ -825,7 +844,7 @@ describe('dispose', () => {
   })
 })
 
-it('an option that is out of its range is refused', () => {
+it('an option out of its range throws', () => {
   expect(() => new TaskManager({ instances: host.instances, maxQueueSize: -1 })).toThrow(/maxQueueSize/)
   expect(() => new TaskManager({ instances: host.instances, commandTimeout: 0 })).toThrow(/commandTimeout/)
 })

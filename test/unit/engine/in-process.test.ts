@@ -1,4 +1,4 @@
-/** The in-process engine, and abort listeners that cannot harm. */
+/** The in-process engine and its abort signals. */
 import { describe, expect, it, vi } from 'vitest'
 import { createInProcessEngine } from '../../../src/engine/in-process.js'
 import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
@@ -13,7 +13,7 @@ function setUp() {
 const never = () => new Promise(() => undefined)
 
 describe('the in-process engine', () => {
-  it('starts work in a later microtask and tells how it ended', async () => {
+  it('starts work in a later microtask and resolves with its outcome', async () => {
     const { engine } = setUp()
     const started: string[] = []
     const runs = [
@@ -45,10 +45,10 @@ describe('the in-process engine', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('aborts nothing that has ended, and can be wrapped by spreading a run', async () => {
+  it('does not abort work that has ended, and its runs can be spread', async () => {
     const { engine, clock } = setUp()
     const signals: AbortSignal[] = []
-    const start = () => ({ ...engine.start({ id: 'a', graceMs: 100, run: (signal) => signals.push(signal) }) })
+    const start = () => ({ ...engine.start({ id: 'a', graceMs: 100, run: ({ signal }) => signals.push(signal) }) })
     const ended = start()
     await ended.settled
     ended.abort()
@@ -59,12 +59,13 @@ describe('the in-process engine', () => {
     expect(await wrapped.settled).toEqual({ type: 'skipped' })
   })
 
-  it('waits for aborted work to end, and no longer than its grace', async () => {
+  it('waits for aborted work to end, for its grace period at most', async () => {
     const { engine, clock } = setUp()
     const polite = engine.start({
       id: 'polite',
       graceMs: 100,
-      run: (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      run: ({ signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
     })
     const deaf = engine.start({ id: 'deaf', graceMs: 100, run: never })
     await Promise.resolve()
@@ -79,11 +80,11 @@ describe('the in-process engine', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('needs no options: it takes the time of the platform, and drops what abort listeners throw', async () => {
+  it('has defaults: the clock of the platform, and no report of abort listeners that throw', async () => {
     const run = createInProcessEngine().start({
       id: 'a',
       graceMs: 60_000,
-      run: (signal) =>
+      run: ({ signal }) =>
         new Promise((resolve) => {
           signal.addEventListener('abort', () => {
             resolve('stopped')
@@ -96,7 +97,7 @@ describe('the in-process engine', () => {
     expect(await run.settled).toEqual({ type: 'returned', value: 'stopped' })
   })
 
-  it('tells of what abandoned work did later', async () => {
+  it('reports the late outcome of abandoned work', async () => {
     const { engine, clock } = setUp()
     let finish: (value: string) => void = () => undefined
     const onLate = vi.fn()
@@ -116,7 +117,7 @@ describe('the in-process engine', () => {
     const run = engine.start({
       id: 'a',
       graceMs: 0,
-      run: (signal) => {
+      run: ({ signal }) => {
         signal.addEventListener('abort', () => {
           throw new Error('bad listener')
         })
@@ -132,7 +133,7 @@ describe('the in-process engine', () => {
 })
 
 describe('an isolated signal', () => {
-  it('A2: behaves like any other, except that its listeners cannot throw', () => {
+  it('A2: behaves like any other signal, but reports exceptions of its listeners', () => {
     const controller = new AbortController()
     const { signal } = controller
     const errors: unknown[] = []

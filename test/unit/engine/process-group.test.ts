@@ -1,4 +1,4 @@
-/** Nothing that a program has started outlives its run, and no run waits for ever for what got away. */
+/** Processes that a program has started end with its run, and a run does not wait for a process that has left the group. */
 import { spawn } from 'node:child_process'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { leadGroup } from '../../../src/engine/process-group.js'
@@ -10,8 +10,8 @@ const stubborn: TreeProgram = { name: 'leader', ignoresSigterm: true }
 const stage = stagePrograms()
 const hex = (text: string): string => Buffer.from(text).toString('hex')
 
-describe('what a program has started', () => {
-  it('is ended with it, and killed with it when it ignores SIGTERM', async () => {
+describe('a process that a program has started', () => {
+  it('is signalled with the program, and killed with it when it ignores SIGTERM', async () => {
     const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
     const { outcome, abort, isSettled } = stage.start({ name: 'leader', child })
     const [leader, grandchild] = await stage.programs('leader', 'child')
@@ -25,7 +25,7 @@ describe('what a program has started', () => {
     expect([leader.pid, grandchild.pid].map(isAlive)).toEqual([false, false])
   })
 
-  it('has the rest of the grace to wind down after the program itself has ended', async () => {
+  it('has the rest of the grace period after the program itself has ended', async () => {
     const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
     const { context, outcome, abort } = stage.start({ name: 'leader', child })
     const [leader, grandchild] = await stage.programs('leader', 'child')
@@ -39,7 +39,7 @@ describe('what a program has started', () => {
     expect(await outcome).toMatchObject({ name: 'AbortError' })
   })
 
-  it('is killed when it holds the output open for long after the program has exited by itself', async () => {
+  it('is killed when it holds the output open too long after the program has exited', async () => {
     const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
     const { context, outcome, isSettled } = stage.start({ name: 'leader', child })
     const [leader, grandchild] = await stage.programs('leader', 'child')
@@ -54,7 +54,7 @@ describe('what a program has started', () => {
     expect(await outcome).toEqual({ final_message: 'alive' })
   })
 
-  it('is heard until it closes the output, if it does so soon', async () => {
+  it('is read until it closes the output, if it does so soon', async () => {
     const { outcome } = stage.start({ name: 'leader', child: { name: 'child', output: 'inherit' } })
     const [leader, grandchild] = await stage.programs('leader', 'child')
     leader.tell('exit 0')
@@ -114,7 +114,7 @@ describe('what a program has started', () => {
     expect(await outcome).toMatchObject({ name: 'AbortError', exitCode: 0 })
   })
 
-  it('is asked to stop when the abort comes after the program has exited', async () => {
+  it('is signalled when the abort comes after the program has exited', async () => {
     const child = { name: 'child', ignoresSigterm: true, output: 'inherit' } as const
     const { outcome, abort } = stage.start({ name: 'leader', child })
     const [leader, grandchild] = await stage.programs('leader', 'child')
@@ -130,7 +130,7 @@ describe('what a program has started', () => {
 })
 
 describe('this process', () => {
-  it('has one exit listener while programs run, and none afterwards', async () => {
+  it('has one exit listener while programs run, and none after that', async () => {
     const first = stage.start({ name: 'first' })
     const second = stage.start({ name: 'second' })
     const programs = await stage.programs('first', 'second')
@@ -155,7 +155,7 @@ describe('this process', () => {
 })
 
 describe('a process that exits', () => {
-  it('kills every group that is left, and none that has ended', () => {
+  it('kills the groups that are left', () => {
     const leads = ['left', 'ended'].map(() => {
       const kill = vi.fn()
       // Without a pid there is no group to kill: the program itself is.
@@ -170,7 +170,7 @@ describe('a process that exits', () => {
   })
 })
 
-describe('where there are no process groups', () => {
+describe('on a platform without process groups', () => {
   it('only the program itself is signalled', async () => {
     const { platform } = process
     onTestFinished(() => {

@@ -55,9 +55,10 @@ it('shows a server, its lane and its task', async () => {
   await import('../../../docs/examples/inspect-server.js')
   await received.until((message) => message.type === '@xstate.snapshot' && message.event.type === 'instance.disconnect')
   expect(treeOf(received)).toEqual([
+    'command-tasks',
     'instance.greeter',
-    'lane.greeter',
-    expect.stringMatching(/^lane\.greeter > task\./),
+    'command-tasks > lane.greeter',
+    expect.stringMatching(/^command-tasks > task\./),
   ])
   expect(received.messages.map(({ type }) => type)).not.toContain('@xstate.event')
 })

@@ -84,14 +84,14 @@ const actors: [string, AnyStateMachine, unknown, { type: string }[]][] = [
   ['a command task', commandTaskMachine, { totalCommands: 2 }, [{ type: 'task.start' }, { type: 'command.succeeded' }]],
   [
     'a lane',
-    laneMachine.provide({ actions: { startCall: () => {} } }),
-    { instanceId: 'i', work: { hasNext: () => true, timeoutMs: () => 1e6 } },
+    laneMachine,
+    { instanceId: 'i', host: { hasNext: () => true, startCall: () => {} } },
     [{ type: 'lane.wake' }],
   ],
   [
     'an instance',
-    instanceMachine.provide({ actions: { failCalls: () => {} } }),
-    { timing: { livenessMs: 1e6 } },
+    instanceMachine,
+    { timing: { livenessMs: 1e6 }, host: { failCalls: () => {} } },
     [{ type: 'connection.opened' }, { type: 'connection.lost' }],
   ],
   ['an odd machine', oddMachine, undefined, [{ type: 'go' }]],

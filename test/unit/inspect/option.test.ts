@@ -80,7 +80,7 @@ it('is passed on by the server to its instances and lanes', async () => {
   })
   await server.post('/tasks', taskOf('add'))
   await server.close({ drainMs: 1000 })
-  expect(names).toEqual(new Set(['instance.calc', 'lane.calc', 'task.']))
+  expect(names).toEqual(new Set(['instance.calc', 'command-tasks', 'lane.calc', 'task.']))
 })
 
 it('N2: at most a megabyte is buffered for a relay that does not read', async () => {

@@ -1,4 +1,4 @@
-/** An MCP server as a child process that says odd things, hears nothing, or is gone. The processes are real. */
+/** An MCP server as a child process that sends malformed messages, does not read, or is gone. The processes are real. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { systemClock } from '../../../src/clock.js'
@@ -20,7 +20,7 @@ async function start(script: string) {
 }
 
 describe('a child', () => {
-  it('that says what is no message is reported, and heard on', async () => {
+  it('that sends malformed messages is reported, and read on', async () => {
     const said = ['{"jsonrpc":"2.0","id":{}}', 'this is no JSON', JSON.stringify(PING), ''].join('\n')
     const { messages, errors } = await start(
       `process.stdout.write(${JSON.stringify(said)}); process.stdin.resume().on('end', () => process.exit())`,
@@ -30,7 +30,7 @@ describe('a child', () => {
     expect(errors[0]?.message).toContain('invalid_union')
   })
 
-  it('that never ends its line is ended, before it takes all memory', async () => {
+  it('that never ends its line is closed before it takes all memory', async () => {
     const { transport, errors, closed, messages } = await start(
       `const more = () => process.stdout.write('x'.repeat(1e6), more); more(); process.stdin.resume()`,
     )
@@ -39,7 +39,7 @@ describe('a child', () => {
     expect([messages, transport.end]).toEqual([[], 'was ended by SIGTERM'])
   })
 
-  it('that is not there takes no message, before it has started and after it has ended', async () => {
+  it('that does not run takes no message, before its start and after its end', async () => {
     const before = createChildTransport({ command: process.execPath }, systemClock, 200)
     await expect(before.send(PING)).rejects.toThrow('The server is not running.')
     await before.close()
@@ -49,7 +49,7 @@ describe('a child', () => {
     await expect(transport.send(PING)).rejects.toThrow('The server is not running.')
   })
 
-  it('that hears nothing any more refuses a message, when it is known how it has ended', async () => {
+  it('that does not read rejects a message when it has exited', async () => {
     const { transport, errors } = await start(
       `require('fs').closeSync(0); process.stderr.write('deaf'); process.once('SIGTERM', () => process.exit(7)); setInterval(() => {}, 1000)`,
     )

@@ -1,4 +1,4 @@
-/** Who is connected, and what is told of it. */
+/** Which instances are connected, and the handlers that are called about it. */
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { InstanceError } from '../../../src/errors.js'
 import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
@@ -22,7 +22,7 @@ beforeEach(() => {
 
 const local = (id: string) => localInstance({ id, tools: [] })
 
-/** An instance whose connection is in the hands of the test. */
+/** An instance whose connection is controlled by the test. */
 function remote(id: string, timing: InstanceConnection['timing'] = {}) {
   let emit: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
   let lose: (reason: string) => void = () => undefined
@@ -44,8 +44,8 @@ function remote(id: string, timing: InstanceConnection['timing'] = {}) {
   }
 }
 
-describe('an instance that is taken in', () => {
-  it('is connected at once when it has nothing to open', () => {
+describe('an instance that is registered', () => {
+  it('is connected at once when it has no connection to open', () => {
     const entry = instances.connect(local('a'))
     expect(entry).toMatchObject({ id: 'a', kind: 'local', state: 'connected', isConnected: true, connectedAt: 500 })
     expect(instances.get('a')).toBe(entry)
@@ -60,14 +60,14 @@ describe('an instance that is taken in', () => {
     expect([entry.state, entry.isConnected, told]).toEqual(['connected', true, ['+a']])
   })
 
-  it('is refused when its id is in use, and the other stays', () => {
+  it('is rejected when its id is in use, and the other one stays', () => {
     const first = instances.connect(local('a'))
     expect(() => instances.connect(local('a'))).toThrow(InstanceError)
     expect(instances.get('a')).toBe(first)
     expect(told).toEqual(['+a'])
   })
 
-  it('has been lost already when it says so at once', () => {
+  it('is disconnected when it reports its loss at once', () => {
     const { instance } = remote('a')
     const entry = instances.connect({ ...instance, onLost: (listener) => listener('too late.') })
     expect(entry.state).toBe('disconnected')
@@ -77,7 +77,7 @@ describe('an instance that is taken in', () => {
 })
 
 describe('the first instance', () => {
-  it('is the first that is connected, in the order in which they were taken in', () => {
+  it('is the first connected one, in the order of registration', () => {
     expect(instances.first()).toBeUndefined()
     const late = remote('late')
     instances.connect(late.instance)
@@ -90,8 +90,8 @@ describe('the first instance', () => {
   })
 })
 
-describe('an instance that goes', () => {
-  it('I1: ends once, whatever ends it', async () => {
+describe('an instance that disconnects', () => {
+  it('I1: disconnects once, whatever the cause', async () => {
     const { instance, emit, lose, close } = remote('a')
     const entry = instances.connect(instance)
     emit('connection.opened')
@@ -104,7 +104,7 @@ describe('an instance that goes', () => {
     expect(close).toHaveBeenCalledTimes(1)
   })
 
-  it('is closed after it was told, and disconnect waits for that', async () => {
+  it('is closed after its handlers were called, and disconnect waits for that', async () => {
     const { instance, close } = remote('a')
     instances.connect(instance)
     let finish: () => void = () => undefined
@@ -119,7 +119,7 @@ describe('an instance that goes', () => {
     expect(done).toHaveBeenCalledWith(true)
   })
 
-  it('says why', () => {
+  it('reports the reason', () => {
     const reasons: string[] = []
     instances.onDisconnect((_id, reason) => reasons.push(reason))
     const broken = remote('broken')
@@ -141,7 +141,7 @@ describe('an instance that goes', () => {
     ])
   })
 
-  it('I3: stays as long as it shows signs of life', () => {
+  it('I3: stays connected while it is alive', () => {
     const { instance, emit } = remote('a', { livenessMs: 45_000 })
     const entry = instances.connect(instance)
     emit('connection.opened')
@@ -154,7 +154,7 @@ describe('an instance that goes', () => {
     expect(entry.isConnected).toBe(false)
   })
 
-  it('I4: a takeover fails the calls and tells nobody', () => {
+  it('I4: a take-over fails the calls and calls no handler', () => {
     const { instance, emit, failCalls } = remote('a')
     const entry = instances.connect(instance)
     emit('connection.opened')
@@ -164,7 +164,7 @@ describe('an instance that goes', () => {
     expect(told).toEqual(['+a'])
   })
 
-  it('may come back under its id from inside the handler that is told', () => {
+  it('may be replaced by another one with its id inside a handler', () => {
     instances.connect(local('a'))
     const off = instances.onDisconnect((id) => {
       off()
@@ -177,7 +177,7 @@ describe('an instance that goes', () => {
 })
 
 describe('handlers', () => {
-  it('S6: one that throws, at once or later, stops nobody and is reported', async () => {
+  it('S6: one that throws or rejects is reported and stops no other', async () => {
     const boom = new Error('boom')
     instances = new InstanceManager({ onError })
     instances.onDisconnect(() => {
@@ -192,7 +192,7 @@ describe('handlers', () => {
     expect(onError.mock.calls).toEqual(Array(2).fill([boom, { source: 'handler', instanceId: 'a' }]))
   })
 
-  it('S6: one that another takes back while they are told is not called', () => {
+  it('S6: one that another handler removes is not called', () => {
     const late = vi.fn()
     instances.onDisconnect(() => takeBack())
     const takeBack = instances.onDisconnect(late)
@@ -201,7 +201,7 @@ describe('handlers', () => {
     expect(late).not.toHaveBeenCalled()
   })
 
-  it('S6: one that throws is told on the console when there is no onError, and an onError that throws is dropped', () => {
+  it('S6: one that throws is reported to the console without onError, and an onError that throws is ignored', () => {
     const said = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => said.mockRestore())
     const boom = new Error('boom')
@@ -218,7 +218,7 @@ describe('handlers', () => {
     expect(said).toHaveBeenCalledOnce()
   })
 
-  it('are not called after they were taken back', () => {
+  it('are not called after they were removed', () => {
     const handler = vi.fn()
     instances.onDisconnect(handler)()
     instances.connect(local('a'))
@@ -228,7 +228,7 @@ describe('handlers', () => {
 })
 
 describe('dispose', () => {
-  it('disconnects everything, takes nothing more, and leaves no timer', async () => {
+  it('disconnects all instances, takes no others, and leaves no timer', async () => {
     const { instance, close } = remote('a', { connectTimeoutMs: 1000 })
     instances.connect(instance)
     instances.connect(local('b'))
@@ -240,7 +240,7 @@ describe('dispose', () => {
     expect(() => instances.connect(local('c'))).toThrow(/disposed/)
   })
 
-  it('reports an instance that does not close well', async () => {
+  it('reports an instance that fails to close', async () => {
     const { instance, close } = remote('a')
     close.mockRejectedValue(new Error('stuck'))
     instances.connect(instance)

@@ -4,12 +4,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { InstanceError } from '../../../src/errors.js'
 import type { Instance } from '../../../src/instances/instance.js'
-import {
-  localInstance,
-  localTool,
-  type LocalTool,
-  type LocalToolContext,
-} from '../../../src/instances/local-instance.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { instanceTool, type InstanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
 import { callOf, instanceSuite } from '../../support/instance-suite.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createSuiteTools } from '../../support/suite-tools.js'
@@ -30,12 +26,12 @@ instanceSuite('local', async () => {
   return { instance, tools, clock, lose: () => instance.close(), reportsLoss: false }
 })
 
-const one = (tool: Omit<LocalTool, 'name'>, onError?: (error: unknown) => void) =>
+const one = (tool: Omit<InstanceTool, 'name'>, onError?: (error: unknown) => void) =>
   localInstance({ id: 'here', tools: [{ name: 'it', ...tool }], ...(onError && { onError }) })
 const returning = async (value: unknown) => one({ execute: () => value }).callTool(callOf('it'))
 
 describe('what a function returns', () => {
-  it('is text when it is text', async () => {
+  it('is text when it is a string', async () => {
     expect(await returning('done')).toEqual({ content: [{ type: 'text', text: 'done' }] })
   })
 
@@ -51,11 +47,11 @@ describe('what a function returns', () => {
     expect(await returning([1, 2])).toEqual({ content: [{ type: 'text', text: '[1,2]' }] })
   })
 
-  it('is empty when it is nothing', async () => {
+  it('is empty when it is undefined', async () => {
     expect(await returning(undefined)).toEqual({ content: [] })
   })
 
-  it('stays as it is when it is MCP content already', async () => {
+  it('is kept when it is an MCP result', async () => {
     const result = { content: [{ type: 'image', data: 'aGk=', mimeType: 'image/png' }], isError: true, _meta: { a: 1 } }
     expect(await returning(result)).toEqual(result)
   })
@@ -63,14 +59,14 @@ describe('what a function returns', () => {
   it.each([
     ['text', 'done'],
     ['blocks without a type', [{ text: 'done' }]],
-  ])('is an object like any other when its content is %s', async (_what, content) => {
+  ])('is like any other object when its content is %s', async (_what, content) => {
     expect(await returning({ content })).toEqual({
       content: [{ type: 'text', text: JSON.stringify({ content }) }],
       structuredContent: { content },
     })
   })
 
-  it('is a copy that nobody can change', async () => {
+  it('is copied', async () => {
     const value = { items: [1] }
     const { structuredContent } = await returning(value)
     value.items.push(2)
@@ -89,7 +85,7 @@ describe('a function that fails', () => {
     })
   })
 
-  it('is an error result when it throws at once', async () => {
+  it('is an error result when it throws synchronously', async () => {
     const result = await one({
       execute: () => {
         throw new TypeError('no')
@@ -100,7 +96,7 @@ describe('a function that fails', () => {
 })
 
 describe('arguments', () => {
-  const add = localTool({
+  const add = instanceTool({
     name: 'add',
     description: 'Adds.',
     inputSchema: z.object({ a: z.number(), b: z.number().default(1) }),
@@ -108,11 +104,11 @@ describe('arguments', () => {
   })
   const instance = localInstance({ id: 'calc', tools: [add] })
 
-  it('are what the schema makes of them', async () => {
+  it('are parsed by the schema', async () => {
     expect(await instance.callTool(callOf('add', { a: 2 }))).toMatchObject({ content: [{ text: '3' }] })
   })
 
-  it('that do not fit are an error result that names the field, and the function is not called', async () => {
+  it('that are invalid are an error result that names the field, and the function is not called', async () => {
     const execute = vi.fn()
     const result = await one({ inputSchema: z.object({ a: z.number() }), execute }).callTool(callOf('it', { a: 'x' }))
     expect(result).toMatchObject({
@@ -123,7 +119,7 @@ describe('arguments', () => {
     expect(execute).not.toHaveBeenCalled()
   })
 
-  it('S4: a call that is given up while its arguments are checked does not start', async () => {
+  it('S4: a call that is given up while its arguments are validated does not start', async () => {
     const execute = vi.fn()
     const instance = one({ execute })
     const controller = new AbortController()
@@ -133,7 +129,7 @@ describe('arguments', () => {
     expect(execute).not.toHaveBeenCalled()
   })
 
-  it('are told to others as JSON Schema', async () => {
+  it('are described as JSON Schema', async () => {
     const [tool] = await instance.listTools()
     expect(tool).toMatchObject({
       name: 'add',
@@ -143,7 +139,7 @@ describe('arguments', () => {
   })
 })
 
-describe('the neutral tool', () => {
+describe('a tool of agent-tasks/tools', () => {
   const inputSchema = z.object({ ok: z.boolean() })
   const tool = defineTool({
     name: 'neutral',
@@ -154,7 +150,7 @@ describe('the neutral tool', () => {
   })
   const instance = localInstance({ id: 'here', tools: [tool] })
 
-  it('says to the command what it says to a model', async () => {
+  it('returns to a command what it returns to a model', async () => {
     expect(await instance.callTool(callOf('neutral', { ok: true }))).toEqual({
       content: [{ type: 'text', text: 'yes' }],
       structuredContent: { n: 1 },
@@ -171,7 +167,7 @@ describe('the neutral tool', () => {
 })
 
 describe('a call', () => {
-  it('is given its task, its command and a signal', async () => {
+  it('gets its task, its command and a signal', async () => {
     const execute = vi.fn(() => 'ok')
     await one({ execute }).callTool({ ...callOf('it', { a: 1 }), taskId: 'task_1', commandId: 'cmd_1' })
     expect(execute).toHaveBeenCalledWith(
@@ -185,8 +181,8 @@ describe('a call', () => {
     )
   })
 
-  it('has a signal in a copy of its circumstances, and always the same', async () => {
-    const execute = vi.fn((_input: unknown, context: LocalToolContext) => {
+  it('has the same signal in a copy of its context', async () => {
+    const execute = vi.fn((_input: unknown, context: InstanceToolContext) => {
       const copy = { ...context }
       expect(copy.signal).toBeInstanceOf(AbortSignal)
       expect(context.signal).toBe(copy.signal)
@@ -195,9 +191,9 @@ describe('a call', () => {
     expect(execute).toHaveReturned()
   })
 
-  it('lets a tool put another signal in the place of its own, or take it away', async () => {
+  it('lets a tool replace its signal, or delete it', async () => {
     const other = AbortSignal.abort()
-    const execute = vi.fn((_input: unknown, context: LocalToolContext) => {
+    const execute = vi.fn((_input: unknown, context: InstanceToolContext) => {
       expect(Object.assign(context, { signal: other }).signal).toBe(other)
       expect({ ...context }).toMatchObject({ signal: other, taskId: 'task_1' })
       expect(Reflect.deleteProperty(context, 'signal')).toBe(true)
@@ -206,7 +202,7 @@ describe('a call', () => {
     expect(execute).toHaveReturned()
   })
 
-  describe('whose signal is first looked at when it is no longer wanted', () => {
+  describe('whose signal is first read after it was given up', () => {
     async function signalAfter(giveUp: (instance: Instance, call: ReturnType<typeof callOf>) => void) {
       const call = callOf('it')
       const instance = one({
@@ -218,7 +214,7 @@ describe('a call', () => {
       return instance.callTool(call).catch((reason: unknown) => reason)
     }
 
-    it('finds it aborted by whoever called, with the reason', async () => {
+    it('finds it aborted by the caller, with the reason', async () => {
       expect(await signalAfter((_instance, call) => call.abort())).toMatchObject({ message: 'given up' })
     })
 
@@ -233,8 +229,8 @@ describe('a call', () => {
     it.each([
       ['an object', { message: 'enough' }],
       ['a number', 42],
-      ['nothing that can be written', Object.create(null) as object],
-    ])('rejects with the very reason, though it be %s', async (_what, reason) => {
+      ['an object without a prototype', Object.create(null) as object],
+    ])('rejects with the reason itself, even if it is %s', async (_what, reason) => {
       const controller = new AbortController()
       const called = one({ execute: () => 'done' }).callTool({ ...callOf('it'), signal: controller.signal })
       controller.abort(reason)
@@ -255,21 +251,21 @@ describe('a call', () => {
     })
   })
 
-  it('leaves no listener on the signal of whoever called, whenever the tool asks for its own', async () => {
+  it('leaves no listener on the signal of its caller, whenever the tool reads its own', async () => {
     const call = callOf('it')
     await one({ execute: (_input, { signal }) => signal.aborted }).callTool(call)
-    let context: LocalToolContext | undefined
+    let context: InstanceToolContext | undefined
     await one({ execute: (_input, given) => void (context = given) }).callTool(call)
-    const { signal } = { ...context } as LocalToolContext
+    const { signal } = { ...context } as InstanceToolContext
     expect(getEventListeners(call.signal, 'abort')).toEqual([])
-    // What has ended well is not given up any more.
+    // A call that has ended cannot be given up.
     call.abort()
     expect([signal.aborted, context?.signal.aborted]).toEqual([false, false])
   })
 
-  it('that has ended well has not been given up, though its signal is looked at after a later abort', async () => {
+  it('that has ended has a signal that does not abort, even if it is first read after a later abort', async () => {
     const call = callOf('it')
-    let context: LocalToolContext | undefined
+    let context: InstanceToolContext | undefined
     const instance = one({ execute: (_input, given) => void (context = given) })
     await instance.callTool(call)
     call.abort()
@@ -277,9 +273,9 @@ describe('a call', () => {
     expect(context?.signal.aborted).toBe(false)
   })
 
-  it('that was given up has been, though its signal is looked at when it has ended', async () => {
+  it('that was given up has an aborted signal, even if it is first read after the end', async () => {
     const call = callOf('it')
-    let context: LocalToolContext | undefined
+    let context: InstanceToolContext | undefined
     const instance = one({
       execute: (_input, given) => {
         context = given
@@ -315,7 +311,7 @@ describe('a call', () => {
     expect(call.progress).toEqual([{ progress: 1 }])
   })
 
-  it('S5: does not end before the tool has, so that its lane waits', async () => {
+  it('S5: does not end before its tool has, so that its lane waits', async () => {
     let finish: (value: string) => void = () => undefined
     const call = callOf('it')
     let isSettled = false
@@ -330,7 +326,7 @@ describe('a call', () => {
     expect(await ended).toMatchObject({ content: [{ text: 'late' }] })
   })
 
-  it('S6: says on the console what an abort listener throws, when there is no onError', async () => {
+  it('S6: reports an abort listener that throws to the console, without onError', async () => {
     const said = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => said.mockRestore())
     const boom = new Error('boom')
@@ -375,12 +371,12 @@ describe('a call', () => {
 })
 
 describe('an instance of functions', () => {
-  it('does not take two tools of one name', () => {
+  it('throws for two tools of the same name', () => {
     const tool = { name: 'it', execute: () => 1 }
     expect(() => localInstance({ id: 'here', tools: [tool, tool] })).toThrow(InstanceError)
   })
 
-  it('closes although a tool does not stop, when the grace has passed', async () => {
+  it('closes after the grace period when a tool does not stop', async () => {
     const clock = createManualClock()
     const instance = localInstance({
       id: 'here',

@@ -1,4 +1,4 @@
-/** Instances that are MCP servers over HTTP, and go wrong: what a call says, and when the instance is lost. The sockets are real. */
+/** Failures of MCP servers over HTTP: the errors of calls, and when the instance is lost. The sockets are real. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -22,7 +22,7 @@ const json = (response: ServerResponse, body: object, headers: Record<string, st
   response.end(JSON.stringify({ jsonrpc: '2.0', ...body }))
 }
 
-/** A server that answers the handshake; the rest is the test's. */
+/** A server that answers the handshake; the test answers the rest. */
 async function serve(answers: { readonly call: Answer; readonly ping?: Answer }) {
   const methods: string[] = []
   const initialized = {
@@ -68,7 +68,7 @@ const broken: Answer = (_asked, response) => void response.writeHead(500).end('b
 const well: Answer = ({ id }, response) => json(response, { id, result: { content: [{ type: 'text', text: 'well' }] } })
 
 describe('a call of an MCP server over HTTP', () => {
-  it('that fails fails alone, when the server says that it is still there', async () => {
+  it('that fails does not lose the instance when the server answers a ping', async () => {
     let calls = 0
     const { failure, lost, instance, methods } = await serve({
       call: (asked, response) => ((calls += 1) === 1 ? broken : well)(asked, response),
@@ -79,7 +79,7 @@ describe('a call of an MCP server over HTTP', () => {
     expect(await instance.callTool(callOf('it'))).toMatchObject({ content: [{ text: 'well' }] })
   })
 
-  it('that fails fails alone, when the server answers at all, were it with an error', async () => {
+  it('that fails does not lose the instance when the server answers a ping with an error', async () => {
     const ping: Answer = ({ id }, response) =>
       json(response, { id, error: { code: -32601, message: 'No such method' } })
     const { failure, lost } = await serve({ call: broken, ping })
@@ -87,7 +87,7 @@ describe('a call of an MCP server over HTTP', () => {
     expect(lost).not.toHaveBeenCalled()
   })
 
-  it('that is ended without a result says so', async () => {
+  it('that the server ends without a result is an error that says so', async () => {
     const { failure, lost } = await serve({
       call: (_asked, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -98,7 +98,7 @@ describe('a call of an MCP server over HTTP', () => {
     expect(lost).not.toHaveBeenCalled()
   })
 
-  it('S6: to a server that is gone loses the instance, once, and says so without what is secret', async () => {
+  it('S6: of a server that is gone loses the instance once, with an error without secrets', async () => {
     const { failure, lost, stop, instance } = await serve({ call: well })
     await stop()
     const [first, second] = await Promise.all([failure(), failure()])
@@ -134,13 +134,13 @@ describe('a program that cannot be started', () => {
     return join(folder, 'plain')
   }
 
-  it('says whether it may not be executed', async () => {
+  it('is an error that says when it may not be executed', async () => {
     expect((await failureOf({ command: file() })).message).toMatch(
       /instance "x", did not start: the command may not be executed \(EACCES\)\.$/,
     )
   })
 
-  it('says what else there is to say', async () => {
+  it('is an error with the message of the system otherwise', async () => {
     expect((await failureOf({ command: process.execPath, cwd: file() })).message).toMatch(
       /did not start: spawn .*ENOTDIR\.$/,
     )

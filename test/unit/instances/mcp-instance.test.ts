@@ -47,7 +47,7 @@ async function serve(tools: SuiteTools, options: { stubborn?: boolean } = {}) {
   const { onmessage } = theirs
   theirs.onmessage = (message, extra) => {
     received.push(message)
-    // The official server never answers a call that was cancelled; others have not even heard.
+    // The official server never answers a cancelled call; other servers ignore the cancellation.
     if (options.stubborn && 'method' in message && message.method === 'notifications/cancelled') return
     onmessage?.(message, extra)
   }
@@ -62,7 +62,7 @@ instanceSuite('mcp', async () => {
   return { instance, tools, clock, lose: () => server.close(), reportsLoss: true }
 })
 
-/** Has `answer` answer the calls of tools, and the server everything else. */
+/** `answer` answers the calls of tools, and the server everything else. */
 function answerCalls(theirs: InMemoryTransport, answer: (id: RequestId, progressToken: ProgressToken) => void): void {
   const { onmessage } = theirs
   theirs.onmessage = (message, extra) => {
@@ -72,7 +72,7 @@ function answerCalls(theirs: InMemoryTransport, answer: (id: RequestId, progress
   }
 }
 
-it('progress that comes in one breath with the result is passed on before it', async () => {
+it('progress that arrives together with the result is emitted before it', async () => {
   const { ours, theirs } = await serve(createSuiteTools())
   answerCalls(theirs, (id, progressToken) => {
     for (const progress of [1, 2]) {
@@ -87,7 +87,7 @@ it('progress that comes in one breath with the result is passed on before it', a
   await instance.close()
 })
 
-it('progress that is none, or that nobody asked for, and an error of no request harm no call', async () => {
+it('malformed or unknown progress and errors of unknown requests affect no call', async () => {
   const { ours, theirs } = await serve(createSuiteTools())
   answerCalls(theirs, (id, progressToken) => {
     for (const params of [{ progressToken, progress: 'half' }, { progress: 1 }, { progressToken: 'x', progress: 1 }]) {
@@ -105,7 +105,7 @@ it('progress that is none, or that nobody asked for, and an error of no request 
   await instance.close()
 })
 
-describe('an MCP server that does not heed a cancellation', () => {
+describe('an MCP server that ignores a cancellation', () => {
   async function open() {
     const tools = createSuiteTools()
     const clock = createManualClock()
@@ -124,7 +124,7 @@ describe('an MCP server that does not heed a cancellation', () => {
     return { tools, clock, instance, ended, settled, received }
   }
 
-  it('S5: is told so, and keeps its lane until it is done', async () => {
+  it('S5: gets the cancellation, and keeps its lane until it is done', async () => {
     const { tools, instance, ended, settled, received } = await open()
     expect(received).toContainEqual(expect.objectContaining({ method: 'notifications/cancelled' }))
     expect(settled).not.toHaveBeenCalled()
@@ -133,7 +133,7 @@ describe('an MCP server that does not heed a cancellation', () => {
     await instance.close()
   })
 
-  it('S5: is not waited for when its grace has passed', async () => {
+  it('S5: is not waited for after the grace period', async () => {
     const { clock, instance, ended, settled } = await open()
     clock.advance(1999)
     await setImmediate()
@@ -172,7 +172,7 @@ describe('an MCP server that does not start', () => {
     })
   })
 
-  it('is an error when it says nothing in time, and nothing of it is left', async () => {
+  it('is an error when it does not answer in time, and is closed', async () => {
     const script = 'console.error("thinking"); process.stdin.resume(); setInterval(() => {}, 1000)'
     const error: unknown = await mcpInstance({
       id: 'x',
@@ -184,7 +184,7 @@ describe('an MCP server that does not start', () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/it did not answer in time\./) as string })
   })
 
-  it('is an error when nobody listens at its URL', async () => {
+  it('is an error when no server listens at its URL', async () => {
     const url = 'http://user:secret@127.0.0.1:9/mcp?token=secret'
     const error: unknown = await mcpInstance({ id: 'x', url }).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'INSTANCE_START_FAILED' })

@@ -1,13 +1,14 @@
-/** Commands as MCP requests. */
+/** Commands and MCP requests as calls of tools. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { ToolCallError } from '../../../src/errors.js'
 import type { Instance } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { localInstance, localTool } from '../../../src/instances/local-instance.js'
-import { handleMCPRequest, performCommand } from '../../../src/instances/mcp-request.js'
+import { performCommand } from '../../../src/instances/command-call.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { handleMCPRequest } from '../../../src/instances/mcp-request.js'
+import { instanceTool } from '../../../src/protocol/instance-tools.js'
 import { registerWorker } from '../../../src/instances/worker-socket.js'
-import type { Task } from '../../../src/protocol/command-tasks.js'
 import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
 import type { MCPRequest } from '../../../src/protocol/tool-calls.js'
 import { connectFakeWorker } from '../../support/fake-worker.js'
@@ -28,18 +29,16 @@ const request = (name: string, args: Record<string, unknown> = {}): MCPRequest =
   params: { name, arguments: args },
 })
 
-const context = { signal: new AbortController().signal, onProgress: () => undefined }
-
-const taskOf = (tool_name: string, args: Record<string, unknown> = {}): Task => ({
-  id: 'task_1',
-  instanceId: 'here',
-  name: 'a task',
-  intention: '',
-  commands: [{ id: 'cmd_1', tool_name, intention: '', args, status: 'running' }],
-  status: 'running',
-  currentCommandIndex: 0,
-  createdAt: 0,
-})
+const perform = (tool_name: string, args: Record<string, unknown> = {}): Promise<ToolCallResult> =>
+  performCommand(
+    {
+      instance: instances.get('here')!,
+      taskId: 'task_1',
+      command: { id: 'cmd_1', tool_name, intention: '', args, status: 'running' },
+      onProgress: () => undefined,
+    },
+    new AbortController(),
+  )
 
 function connectLocal(execute: (input: unknown) => unknown, id = 'here') {
   const spy = vi.fn(execute)
@@ -66,7 +65,7 @@ describe('a request', () => {
     })
   })
 
-  it('when nothing is connected says so', async () => {
+  it('without a connected instance is an error', async () => {
     expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({
       error: { code: -32000, message: 'No instance is connected', data: { code: 'INSTANCE_UNKNOWN' } },
     })
@@ -82,7 +81,7 @@ describe('a request', () => {
     })
   })
 
-  it('that is none is an error that names the field', async () => {
+  it('that is malformed is an error that names the field', async () => {
     const wrong = { ...request('it'), method: 'tools/list' } as unknown as MCPRequest
     expect(await handleMCPRequest(wrong, { instances })).toEqual({
       jsonrpc: '2.0',
@@ -106,7 +105,7 @@ describe('a request', () => {
 })
 
 describe('the arguments of a command', () => {
-  it('name the instance for a remote worker, whatever the submitter put there', async () => {
+  it('include the id of a remote worker, in place of what was submitted', async () => {
     const registration = registerWorker(instances, { instanceId: 'browser' }, { websocketUrl: 'ws://x', clock })
     const worker = connectFakeWorker(instances, registration, { clock })
     worker.hello()
@@ -126,7 +125,7 @@ describe('the arguments of a command', () => {
     expect(await call).toMatchObject({ result: { content: [] } })
   })
 
-  it('reach every other kind as they are', async () => {
+  it('reach all other kinds unchanged', async () => {
     const spy = connectLocal(() => 'done')
     await handleMCPRequest(request('it', { x: 1, instanceId: 'mine' }), { instances, instanceId: 'here' })
     expect(spy).toHaveBeenCalledWith({ x: 1, instanceId: 'mine' })
@@ -135,7 +134,7 @@ describe('the arguments of a command', () => {
 
 describe('a command that fails', () => {
   const failure = async (tool = 'it', args = {}): Promise<ToolCallError> =>
-    performCommand(instances, taskOf(tool, args), 0, context).then(
+    perform(tool, args).then(
       () => expect.fail('it succeeded'),
       (error: unknown) => error as ToolCallError,
     )
@@ -168,15 +167,7 @@ describe('a command that fails', () => {
     expect(await failure()).toMatchObject({ code: '404' })
   })
 
-  it('is out of range when the task has no such command, and calls nothing', async () => {
-    const spy = connectLocal(() => 'done')
-    await expect(performCommand(instances, taskOf('it'), 1, context)).rejects.toThrow(
-      new RangeError('task task_1 has no command 1'),
-    )
-    expect(spy).not.toHaveBeenCalled()
-  })
-
-  describe('of an instance of somebody else', () => {
+  describe('of an instance that a user implements', () => {
     function connectForeign(answer: unknown): void {
       const instance = {
         id: 'here',
@@ -194,14 +185,14 @@ describe('a command that fails', () => {
       ['null', null, 'got nothing'],
       ['an object without content', { text: 'done' }, 'content: got undefined'],
       ['text as content', { content: 'done' }, 'content: got "done"'],
-    ])('says what is wrong when it answers with %s', async (_what, answer, got) => {
+    ])('is EXECUTION_ERROR when it answers with %s', async (_what, answer, got) => {
       connectForeign(answer)
       const message = `Instance "here" answered with no result of a tool: ${got}, expected an array of content.`
       expect(await failure()).toMatchObject({ code: 'EXECUTION_ERROR', message })
       expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({ error: { code: -32603, message } })
     })
 
-    it('is its own when its answer cannot be read', async () => {
+    it('is EXECUTION_ERROR when its answer cannot be read', async () => {
       const unreadable = () => {
         throw Object.assign(new Error('no'), { code: 'ODD' })
       }
@@ -209,7 +200,7 @@ describe('a command that fails', () => {
       expect(await failure()).toMatchObject({ name: 'ToolCallError', code: 'EXECUTION_ERROR', message: 'no' })
     })
 
-    it('is none when its answer is an object of a class: the content counts', async () => {
+    it('does not fail when its answer is an instance of a class', async () => {
       class Answer {
         readonly #text = 'done'
         get content() {
@@ -217,7 +208,7 @@ describe('a command that fails', () => {
         }
       }
       connectForeign(new Answer())
-      expect(await performCommand(instances, taskOf('it'), 0, context)).toEqual({
+      expect(await perform('it')).toEqual({
         content: [{ type: 'text', text: 'done' }],
       })
     })
@@ -228,7 +219,7 @@ describe('a command that fails', () => {
     expect(await failure('other')).toMatchObject({ code: '-32602', message: 'Unknown tool: other' })
   })
 
-  it('keeps a code of a remote worker that is no number', async () => {
+  it('keeps a code of a remote worker that is not a number', async () => {
     const registration = registerWorker(instances, { instanceId: 'here' }, { websocketUrl: 'ws://x', clock })
     const worker = connectFakeWorker(instances, registration, { clock })
     worker.hello()
@@ -237,11 +228,11 @@ describe('a command that fails', () => {
     expect(await failed).toMatchObject({ code: 'TAB_CLOSED', message: 'The tab is closed.' })
   })
 
-  it('names the argument that does not fit', async () => {
+  it('names the invalid argument', async () => {
     instances.connect(
       localInstance({
         id: 'here',
-        tools: [localTool({ name: 'it', inputSchema: z.object({ url: z.string() }), execute: ({ url }) => url })],
+        tools: [instanceTool({ name: 'it', inputSchema: z.object({ url: z.string() }), execute: ({ url }) => url })],
       }),
     )
     expect(await failure('it', { url: 1 })).toMatchObject({
@@ -250,7 +241,7 @@ describe('a command that fails', () => {
     })
   })
 
-  it('says INSTANCE_DISCONNECTED when the instance goes in the middle', async () => {
+  it('is INSTANCE_DISCONNECTED when the instance disconnects during the call', async () => {
     const stopping = (signal: AbortSignal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
     instances.connect(

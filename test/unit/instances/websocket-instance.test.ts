@@ -1,4 +1,4 @@
-/** Remote workers: registration, hello, takeover, signs of life, and whose answers count. */
+/** Remote workers: registration, hello, take-over, liveness, and which answers count. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { websocketInstance, type WebSocketInstance } from '../../../src/instances/websocket-instance.js'
@@ -14,7 +14,7 @@ const websocketUrl = 'ws://127.0.0.1:3300/worker'
 instanceSuite('websocket', async () => {
   const tools = createSuiteTools()
   const clock = createManualClock()
-  // Known to a manager of its own, so that the suite hears of its loss itself.
+  // Registered with a manager of its own, so that the suite receives its loss itself.
   const instances = new InstanceManager({ clock })
   const registration = registerWorker(instances, {}, { websocketUrl, clock })
   const worker = connectFakeWorker(instances, registration, { tools, clock })
@@ -49,7 +49,7 @@ const callsHeardBy = (worker: ReturnType<typeof connect>) =>
 const callIdHeardBy = (worker: ReturnType<typeof connect>) => callsHeardBy(worker)[0]!.callId
 
 describe('a registration', () => {
-  it('is known and not connected until its worker says hello', () => {
+  it('is registered and not connected until its worker says hello', () => {
     const registration = register()
     expect(registration).toEqual({ instanceId: 'browser', secret: expect.any(String) as string, websocketUrl })
     expect(entry()).toMatchObject({ state: 'connecting', isConnected: false })
@@ -57,7 +57,7 @@ describe('a registration', () => {
     expect(entry()).toMatchObject({ state: 'connected', isConnected: true, connectedAt: 1000 })
   })
 
-  it('gets an id when it names none, and a secret of its own', () => {
+  it('gets an id when it asks for none, and a secret of its own', () => {
     const [a, b] = [register({}), register({})]
     expect(a.instanceId).toMatch(/^worker_[0-9a-f-]{36}$/)
     expect(a.instanceId).not.toBe(b.instanceId)
@@ -65,14 +65,14 @@ describe('a registration', () => {
     expect(a.secret).toMatch(/^[\w-]{43}$/)
   })
 
-  it('is refused for an id that is in use, and changes nothing', () => {
+  it('is rejected for an id that is in use, and changes nothing', () => {
     const registration = register()
     expect(() => register()).toThrow(/Instance id "browser" is in use/)
     connect(registration).hello()
     expect(entry()?.isConnected).toBe(true)
   })
 
-  it('is refused for an id that is none, naming the field', () => {
+  it('is rejected for an invalid id, with the name of the field', () => {
     expect(() => register({ instanceId: 'a b' })).toThrow(/^body\.instanceId: got "a b", expected/)
   })
 
@@ -90,7 +90,7 @@ describe('a registration', () => {
 })
 
 describe('hello', () => {
-  it('is refused with a wrong secret, and sounds the same as an unknown id', () => {
+  it('is refused with the same error for a wrong secret and an unknown id', () => {
     const { secret } = register()
     const refused = [
       { instanceId: 'browser', secret: 'x' },
@@ -105,11 +105,11 @@ describe('hello', () => {
     expect(entry()?.isConnected).toBe(false)
   })
 
-  it('must come in time', async () => {
+  it('must arrive in time', async () => {
     const worker = connect(register())
     clock.advance(10_000)
     await Promise.resolve()
-    expect(worker.closedBy).toEqual({ code: 4401, reason: 'No hello came in time.' })
+    expect(worker.closedBy).toEqual({ code: 4401, reason: 'No hello arrived in time.' })
   })
 
   it('is answered with welcome, before any call', async () => {
@@ -124,7 +124,7 @@ describe('hello', () => {
     expect(worker.heard.map(({ type }) => type)).toEqual(['welcome', 'tool_call'])
   })
 
-  it('comes once on a connection', () => {
+  it('is accepted once on a connection', () => {
     const worker = connect(register())
     worker.hello()
     worker.hello()
@@ -153,7 +153,7 @@ describe('hello', () => {
 })
 
 describe('before hello', () => {
-  it('a worker may ask whether anybody is there', () => {
+  it('a worker may ping the server', () => {
     const worker = connect(register())
     worker.say({ type: 'ping' })
     expect(worker.heard).toEqual([{ type: 'pong' }])
@@ -162,14 +162,14 @@ describe('before hello', () => {
   })
 })
 
-describe('an instance that nobody has taken in', () => {
+describe('an instance that is not registered', () => {
   const alone = () => {
     const heard: string[] = []
     const socket = { send: (text: string) => void heard.push(text), close: vi.fn() }
     return { heard, socket, instance: websocketInstance({ id: 'alone', secret: 's', clock }) }
   }
 
-  it('tells whoever listens later that it is connected, and then that it is gone, and why', async () => {
+  it('reports to a later listener that it is connected, and then that it is lost, and why', async () => {
     const { instance, socket } = alone()
     instance.attach(socket)
     const told: string[] = []
@@ -180,7 +180,7 @@ describe('an instance that nobody has taken in', () => {
     expect(socket.close).toHaveBeenCalledExactlyOnceWith(WORKER_CLOSE.disconnected, 'The instance was disconnected.')
   })
 
-  it('takes no socket once it is gone, and says nothing to it', async () => {
+  it('takes no socket after its end, and sends nothing to it', async () => {
     const { instance, socket, heard } = alone()
     await instance.close()
     expect(instance.attach(socket)).toBeUndefined()
@@ -195,7 +195,7 @@ describe('an instance that nobody has taken in', () => {
     })
   })
 
-  it('is lost when its socket closes before anybody listens', () => {
+  it('is lost when its socket closes before there is a listener', () => {
     const { instance, socket } = alone()
     const link = instance.attach(socket)
     link?.closed()
@@ -206,8 +206,8 @@ describe('an instance that nobody has taken in', () => {
   })
 })
 
-describe('a takeover', () => {
-  it('I4: fails the old calls at once and is no loss', async () => {
+describe('a take-over', () => {
+  it('I4: fails the calls of the old socket at once and is not a loss', async () => {
     const registration = register()
     const [first, second] = [connect(registration), connect(registration)]
     first.hello()
@@ -224,7 +224,7 @@ describe('a takeover', () => {
     expect(lost).toEqual([])
   })
 
-  it('makes the close of the old socket mean nothing', async () => {
+  it('makes the close of the old socket have no effect', async () => {
     const registration = register()
     const [first, second] = [connect(registration), connect(registration)]
     first.hello()
@@ -246,7 +246,7 @@ describe('a takeover', () => {
     expect(entry()?.isConnected).toBe(true)
   })
 
-  it('S4: an answer of the old socket does not count, and is counted', async () => {
+  it('S4: drops and counts an answer of the old socket', async () => {
     const registration = register()
     const [first, second] = [connect(registration), connect(registration)]
     first.hello()
@@ -260,7 +260,7 @@ describe('a takeover', () => {
     expect(instance().lateAnswers).toBe(1)
   })
 
-  it('gives the new socket the whole time to show signs of life, which the old one cannot prolong', () => {
+  it('starts the liveness time anew, which the old socket cannot prolong', () => {
     const registration = register()
     const [first, second] = [connect(registration, false), connect(registration, false)]
     first.hello()
@@ -274,8 +274,8 @@ describe('a takeover', () => {
   })
 })
 
-describe('signs of life', () => {
-  it('I3: a worker that answers no ping for 45 s is lost, and its calls fail', async () => {
+describe('liveness', () => {
+  it('I3: a worker that does not answer pings for 45 s is lost, and its calls fail', async () => {
     const worker = connect(register(), false)
     worker.hello()
     const call = instance()
@@ -291,7 +291,7 @@ describe('signs of life', () => {
     expect(worker.closedBy).toEqual({ code: WORKER_CLOSE.silent, reason: 'The worker showed no sign of life.' })
   })
 
-  it('tells a worker by the code of the close whether to come back', async () => {
+  it('tells a worker by the close code whether to connect again', async () => {
     const disconnected = connect(register())
     disconnected.hello()
     await instances.disconnect('browser')
@@ -302,7 +302,7 @@ describe('signs of life', () => {
     expect(left.closedBy).toEqual({ code: 1001, reason: 'The server goes away.' })
   })
 
-  it('a worker that answers stays', async () => {
+  it('a worker that answers pings stays connected', async () => {
     const worker = connect(register())
     worker.hello()
     for (let n = 0; n < 20; n += 1) {
@@ -312,7 +312,7 @@ describe('signs of life', () => {
     expect(entry()?.isConnected).toBe(true)
   })
 
-  it('a worker may ask as well', () => {
+  it('a worker may ping, too', () => {
     const worker = connect(register())
     worker.hello()
     worker.say({ type: 'ping' })
@@ -321,7 +321,7 @@ describe('signs of life', () => {
 })
 
 describe('calls', () => {
-  it('S5: an abort is sent as tool_cancel, and the call ends when the worker says so', async () => {
+  it('S5: an abort is sent as tool_cancel, and the call ends when the worker answers', async () => {
     const worker = connect(register())
     worker.hello()
     const call = callOf('hold')
@@ -339,7 +339,7 @@ describe('calls', () => {
     expect(await ended).toMatchObject({ code: 'STOPPED' })
   })
 
-  it('S4: a worker that does not stop is not waited for, and what it says later is counted', async () => {
+  it('S4: a worker that does not stop is not waited for, and its late answer is counted', async () => {
     const worker = connect(register())
     worker.hello()
     const call = callOf('hold')
@@ -354,12 +354,12 @@ describe('calls', () => {
     worker.say({ type: 'tool_result', callId, result: { content: [] } })
     expect(instances.lateAnswers).toBe(1)
     expect(call.progress).toEqual([])
-    // The count outlives the worker.
+    // The count includes workers that are gone.
     await instances.disconnect('browser')
     expect(instances.lateAnswers).toBe(1)
   })
 
-  it('S5: that are cancelled report no more progress, though the worker is still at it', async () => {
+  it('S5: that are cancelled report no more progress, even if the worker sends it', async () => {
     const worker = connect(register())
     worker.hello()
     const call = callOf('hold')
@@ -373,7 +373,7 @@ describe('calls', () => {
     expect(call.progress).toEqual([{ progress: 1 }])
   })
 
-  it('carry their task and command', () => {
+  it('include their task and command', () => {
     const worker = connect(register())
     worker.hello()
     void instance()
@@ -391,7 +391,7 @@ describe('calls', () => {
     ])
   })
 
-  it('a worker that has gone must register again, and may keep its id', async () => {
+  it('a worker that was lost must register again, and may keep its id', async () => {
     const worker = connect(register())
     worker.hello()
     worker.drop()

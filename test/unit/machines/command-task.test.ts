@@ -19,7 +19,7 @@ const ends: readonly (readonly CommandTaskEvent[])[] = [
 ]
 
 describe('a command task', () => {
-  it('C1: ends in exactly one way, and whatever arrives later changes nothing', () => {
+  it('C1: ends in exactly one way, and later events change nothing', () => {
     for (const events of ends) {
       const actor = start()
       for (const event of events) actor.send(event)
@@ -32,7 +32,7 @@ describe('a command task', () => {
     }
   })
 
-  it('C2: goes through its commands in order and ends at the first that fails', () => {
+  it('C2: runs its commands in order and ends at the first that fails', () => {
     const actor = start(3)
     actor.send({ type: 'task.start' })
     expect(actor.getSnapshot().context.index).toBe(0)

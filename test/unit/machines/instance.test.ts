@@ -4,19 +4,19 @@ import { createActor, transition } from 'xstate'
 import { instanceMachine, type InstanceTiming } from '../../../machines/instance.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
-function start(input: InstanceTiming = {}) {
+function start(timing: InstanceTiming = {}) {
   const clock = createManualClock()
   const failCalls = vi.fn()
-  const actor = createActor(instanceMachine.provide({ actions: { failCalls } }), {
+  const actor = createActor(instanceMachine, {
     clock: { setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (timer) => clock.clearTimeout(timer) },
-    input: { timing: input },
+    input: { timing, host: { failCalls } },
   })
   actor.start()
   return { actor, clock, failCalls }
 }
 
 describe('an instance', () => {
-  it('I1: ends once, and never connects again', () => {
+  it('I1: ends once', () => {
     const { actor, failCalls } = start()
     actor.send({ type: 'connection.opened' })
     actor.send({ type: 'connection.lost' })
@@ -38,7 +38,7 @@ describe('an instance', () => {
     expect(patient.actor.getSnapshot().status).toBe('active')
   })
 
-  it('I3: a connection without a sign of life for too long is lost', () => {
+  it('I3: a connection that is silent for too long is lost', () => {
     const { actor, clock } = start({ connectTimeoutMs: 10, livenessMs: 45 })
     actor.send({ type: 'connection.opened' })
     for (let i = 0; i < 5; i += 1) {
@@ -51,7 +51,7 @@ describe('an instance', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('I4: a take-over fails the calls of the old connection and is no loss', () => {
+  it('I4: a take-over fails the calls of the old socket, and the instance stays connected', () => {
     const { actor, clock, failCalls } = start({ livenessMs: 45 })
     actor.send({ type: 'connection.opened' })
     clock.advance(40)

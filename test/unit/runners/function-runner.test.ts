@@ -1,4 +1,4 @@
-/** A function as a run: what it returns is the output, what it throws is the failure. */
+/** A function as a run: it returns the output, or throws. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { functionRunner, type RunFunction } from '../../../src/runners/function-runner.js'
@@ -7,18 +7,18 @@ import { createRunContext, runInput } from '../../support/run-context.js'
 const runOf = (fn: RunFunction) => functionRunner(fn)(runInput(), createRunContext())
 
 describe('a function runner', () => {
-  it('makes a text the final message, as it is', async () => {
+  it('turns a string into the final message', async () => {
     expect(await runOf(() => ' text\n')).toEqual({ final_message: ' text\n' })
     expect(await runOf(async () => '')).toEqual({ final_message: '' })
   })
 
-  it('makes nothing an empty output, and keeps an object as it is', async () => {
+  it('turns undefined into an empty output, and keeps an object', async () => {
     expect(await runOf(() => undefined)).toEqual({})
     const output = { emitted_vars: { a: 1 }, own: true }
     expect(await runOf(async () => output)).toBe(output)
   })
 
-  it('hands over the input and the context', async () => {
+  it('passes the input and the context', async () => {
     const [input, context] = [runInput(), createRunContext()]
     await functionRunner((...given) => {
       expect(given).toEqual([input, context])
@@ -28,7 +28,7 @@ describe('a function runner', () => {
     expect.assertions(2)
   })
 
-  it('rejects with what the function throws, also when it throws at once', async () => {
+  it('rejects with what the function throws', async () => {
     const broken = new Error('on purpose')
     const throwing = (): never => {
       throw broken
@@ -37,7 +37,7 @@ describe('a function runner', () => {
     await expect(runOf(async () => throwing())).rejects.toBe(broken)
   })
 
-  it('refuses what is no function', () => {
+  it('throws for a value that is not a function', () => {
     expect(() => functionRunner('rm' as never)).toThrow('fn: got "rm", expected a function.')
   })
 

@@ -14,13 +14,13 @@ function linesOf(pieces: readonly string[]): string[] {
 }
 
 describe('a line splitter', () => {
-  it('gives each line once, without its line break, also the one that does not end', () => {
+  it('emits each line once, without its line break, also the last one', () => {
     expect(linesOf(['a\nb\r', '\n\nc\rd', 'e'])).toEqual(['a', 'b', '', 'c\rde'])
     expect(linesOf(['a\n'])).toEqual(['a'])
     expect(linesOf([])).toEqual([])
   })
 
-  it('gives the same lines however the text is cut', () => {
+  it('emits the same lines however the text is split', () => {
     const piece = fc.array(fc.constantFrom('a', '\r', '\n', '😀'), { maxLength: 5 }).map((units) => units.join(''))
     return checkProperty(
       'lines do not depend on chunks',

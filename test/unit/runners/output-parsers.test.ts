@@ -1,4 +1,4 @@
-/** What a program printed becomes an output, and nothing it printed is lost to the model. */
+/** Reading a program's stdout as an output. */
 import { describe, expect, it } from 'vitest'
 import { parseOutput, type OutputFormat } from '../../../src/runners/output-parsers.js'
 
@@ -22,7 +22,7 @@ describe('JSON', () => {
     expect(parsed('json-last-line', `{"not": "this"}\n${JSON.stringify(value)}\r\n\n`)).toEqual(expected)
   })
 
-  it('that is none is refused, with what was expected and what came', () => {
+  it('that is not JSON throws, with what was expected and received', () => {
     expect(() => parsed('json', '{"a":1}\n{"a":2}')).toThrow(
       String.raw`expected its stdout to be one JSON value, got "{\"a\":1}\n{\"a\":2}"`,
     )
@@ -33,14 +33,14 @@ describe('JSON', () => {
     expect(() => parsed('json', 'x'.repeat(1e6))).toThrow(/^.{20,200}$/)
   })
 
-  it('of a last line that was cut is refused even if what is left of it could be read', () => {
+  it('of a last line that was cut throws, even if the rest of it could be read', () => {
     expect(() => parsed('json-last-line', '345\n', 1)).toThrow('a last line that fits into maxOutputBytes')
     expect(parsed('json-last-line', '12\n345\n', 1)).toEqual({ final_message: '345' })
   })
 })
 
 describe('text', () => {
-  it('is the final message without the white space around it, and says what is missing', () => {
+  it('is trimmed, and says how much is missing', () => {
     expect(parsed('text', '\n a b \n')).toEqual({ final_message: 'a b' })
     expect(parsed('text', 'end\n', 7)).toEqual({ final_message: '[7 bytes are left out here]\nend' })
   })

@@ -1,4 +1,4 @@
-/** Options are checked when a runner is made, and the message names the one that is wrong. */
+/** Options are validated when a runner is created, and the error names the invalid one. */
 import { describe, expect, it } from 'vitest'
 import { InvalidInputError } from '../../../src/errors.js'
 import { parseProcessOptions, type ProcessRunnerOptions } from '../../../src/runners/process-options.js'
@@ -46,7 +46,7 @@ describe('process options', () => {
     expect(parseProcessOptions({ command: 'a', clock }).clock).toBe(clock)
   })
 
-  it('are copied: changing them later changes no runner', async () => {
+  it('are copied', async () => {
     const options = { command: '/bin/sh', args: ['-c', 'echo "$WORD"'], env: { WORD: 'before' } }
     const runner = processRunner(options)
     options.args[1] = 'echo after'

@@ -1,24 +1,24 @@
-/** What a program prints while it runs: how much of it is kept, and in what pieces it arrives. */
+/** What a program prints while it runs: how much of it is kept, and in which pieces it arrives. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openLifelines } from '../../support/lifelines.js'
 import { createRunContext } from '../../support/run-context.js'
 import { failure, run, shell } from '../../support/run-process.js'
 
 describe('output', () => {
-  it('of 10 MB is taken in whole', async () => {
+  it('of 10 MB is kept', async () => {
     const script = `process.stdout.write('0123456789'.repeat(1e6))`
     const { final_message } = await run({ command: process.execPath, args: ['-e', script], maxOutputBytes: 16e6 })
     expect(final_message).toHaveLength(10_000_000)
     expect(final_message!.slice(-12)).toBe('890123456789')
   })
 
-  it('beyond what is kept is left out at the start of a text, which says so', async () => {
+  it('beyond the limit is left out at the start of a text, with a note', async () => {
     const script = `process.stdout.write('x'.repeat(100_000) + '€last')`
     const output = await run({ command: process.execPath, args: ['-e', script], maxOutputBytes: 6 })
     expect(output).toEqual({ final_message: '[100003 bytes are left out here]\nlast' })
   })
 
-  it('beyond what is kept stops a program whose whole output is needed', async () => {
+  it('beyond the limit stops a program whose whole output is needed', async () => {
     const endless = shell('while :; do echo 123456789; done')
     for (const parse of ['json', () => ({})] as const) {
       const error = await failure({ ...endless, parse, maxOutputBytes: 1000 })
@@ -46,7 +46,7 @@ describe('output', () => {
     expect(context.output()).toBe('a€😀\ufffd')
   })
 
-  it('is read for progress line by line; a line that tells none, or cannot be read, reports none', async () => {
+  it('is read for progress line by line; a line without progress, or that cannot be read, reports none', async () => {
     const context = createRunContext()
     const progress = (line: string): number | { progress: number; message: string } | undefined => {
       if (line === 'bad') throw new Error('on purpose')
@@ -57,7 +57,7 @@ describe('output', () => {
     expect(context.reported).toEqual([1, 2, { progress: 9, message: '#last' }])
   })
 
-  it('that the context does not take stops the program and fails the run', async () => {
+  it('that makes the context throw stops the program and fails the run', async () => {
     const context = createRunContext()
     let broken: unknown = new Error('log is full')
     context.append = () => {
@@ -67,7 +67,7 @@ describe('output', () => {
     await expect(run(endless, context)).rejects.toBe(broken)
     broken = 'no error at all'
     await expect(run(endless, context)).rejects.toThrow(
-      'The output of command "/bin/sh" could not be taken in: "no error at all".',
+      'The output of command "/bin/sh" could not be read: "no error at all".',
     )
   })
 })

@@ -1,4 +1,4 @@
-/** What becomes of a program's end: a result, or a failure that a person understands. All on real programs. */
+/** The result or the failure of a program. The programs are real. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { processRunner } from '../../../src/runners/process-runner.js'
@@ -27,7 +27,7 @@ describe('a program that exits with 0', () => {
     expect(await run({ ...shell(lines), parse: 'json-last-line' })).toEqual({ final_message: 'last' })
   })
 
-  it('completes with what a parse function makes of it, which sees the arguments and stderr', async () => {
+  it('completes with the result of a parse function, which gets the arguments and stderr', async () => {
     const seen: unknown[] = []
     const output = await run({
       command: '/bin/sh',
@@ -51,7 +51,7 @@ describe('a program that exits with 0', () => {
     )
   })
 
-  it('fails with what a parse function throws, or rejects with', async () => {
+  it('fails with what a parse function throws or rejects with', async () => {
     const broken = new Error('no session id')
     const throwing = (): never => {
       throw broken
@@ -84,7 +84,7 @@ describe('a program that does not succeed', () => {
   })
 
   it('keeps at most 2000 characters of stderr in the message, and splits none', async () => {
-    // An odd number of units after the pairs: a plain cut at 2000 would fall into the middle of one.
+    // An odd number of units after the pairs: a cut at 2000 units would split one.
     const error = await failure({
       command: process.execPath,
       args: ['-e', `console.error('😀'.repeat(9000) + '!'); process.exit(1)`],

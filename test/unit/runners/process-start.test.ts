@@ -1,4 +1,4 @@
-/** What a program is started with, and what is said of one that cannot be started. All on the real system. */
+/** What a program is started with, and the errors of one that cannot be started. The programs are real. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createRunContext, runInput } from '../../support/run-context.js'
 import { failure, run, shell } from '../../support/run-process.js'
 
-describe('what a program is given', () => {
-  it('is a goal that arrives as one argument, unchanged, whatever stands in it', async () => {
+describe('a program gets', () => {
+  it('a goal as one argument, unchanged', async () => {
     const goal = `it's "quoted" \${HOME} $(id) \`id\` $& $1 {name} {id} {goal} %s\\n; rm -rf *\n--flag\t😀`
     const output = await run(
       {
@@ -21,11 +21,11 @@ describe('what a program is given', () => {
     expect(JSON.parse(output.final_message!)).toEqual([goal, 'agent:agent-1={other}', '{'])
   })
 
-  it('is an empty stdin, which it can read to the end at once', async () => {
+  it('an empty stdin', async () => {
     expect(await run(shell('cat; echo read'))).toEqual({ final_message: 'read' })
   })
 
-  it('is an environment that adds to, replaces and takes from that of this process', async () => {
+  it('an environment that adds to, replaces and removes from that of this process', async () => {
     process.env['RUNNER_TEST_GONE'] = 'here'
     process.env['RUNNER_TEST_KEPT'] = 'kept'
     onTestFinished(() => {
@@ -37,7 +37,7 @@ describe('what a program is given', () => {
     expect(await run({ ...shell(script), env })).toEqual({ final_message: 'kept,gone,added,agent-1,own' })
   })
 
-  it('is a working directory', async () => {
+  it('a working directory', async () => {
     expect(await run({ ...shell('pwd'), cwd: '/' })).toEqual({ final_message: '/' })
   })
 })
@@ -54,7 +54,7 @@ describe('a program that cannot be started', () => {
     return path
   }
 
-  it('fails with its name and where it was looked for', async () => {
+  it('fails with its name and where it was searched', async () => {
     const error = await failure({ command: 'no-such-agent' })
     expect(error.code).toBe('PROCESS_NOT_STARTED')
     expect(error.message).toBe(
@@ -63,7 +63,7 @@ describe('a program that cannot be started', () => {
     expect((await failure({ command: 'no-such-agent', env: { PATH: '' } })).message).toContain('PATH is empty')
   })
 
-  it('tells a missing file, a missing interpreter and a file that may not be executed from each other', async () => {
+  it('fails with different errors for a missing file, a missing interpreter and a file that may not be executed', async () => {
     const missing = await failure({ command: './missing', cwd: directory })
     expect(missing.message).toContain('there is no such file (ENOENT)')
     expect((await failure({ command: './no-such-agent' })).message).toContain('there is no such file (ENOENT)')
@@ -74,14 +74,14 @@ describe('a program that cannot be started', () => {
     expect(plain.message).toContain('it may not be executed (EACCES)')
   })
 
-  it('tells a working directory that is none from a program that is missing', async () => {
+  it('fails with different errors for a missing working directory and a missing program', async () => {
     const missing = await failure({ ...shell('true'), cwd: join(directory, 'nowhere') })
     expect(missing.message).toContain(`its working directory "${join(directory, 'nowhere')}" does not exist (ENOENT)`)
     const notOne = await failure({ ...shell('true'), cwd: file('a-file', '', 0o644) })
     expect(notOne.message).toContain('is not a directory (ENOTDIR)')
   })
 
-  it('fails in words when the goal is longer than an argument may be, or holds a null character', async () => {
+  it('fails with a reason when the goal is too long for an argument or contains a null character', async () => {
     const options = { ...shell('true'), args: ['-c', 'true', '{goal}'] }
     const long = await failure(options, runInput('x'.repeat(3_000_000)))
     expect(long.message).toContain('its arguments and environment are too long (E2BIG)')

@@ -1,4 +1,4 @@
-/** How a program is stopped. It is real, the grace is the test's: every wait is for something that it has done. */
+/** How a program is stopped. It is real; its grace period is on the test's clock. */
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
@@ -26,7 +26,7 @@ describe('an aborted run', () => {
     await leader.gone
   })
 
-  it('kills a program that ignores SIGTERM once the grace is over, and not before', async () => {
+  it('kills a program that ignores SIGTERM when the grace period is over, and not before', async () => {
     const { context, outcome, abort, isSettled } = stage.start(stubborn)
     const leader = await stage.program('leader')
     abort()
@@ -39,10 +39,10 @@ describe('an aborted run', () => {
     await leader.gone
     const error = await outcome
     expect(error).toMatchObject({ name: 'AbortError', signal: 'SIGKILL' })
-    expect((error as Error).message).toContain('it was still there 2000 ms after SIGTERM and was killed')
+    expect((error as Error).message).toContain('it was still running 2000 ms after SIGTERM and was killed')
   })
 
-  it('sends the signal it was told to', async () => {
+  it('sends the configured signal', async () => {
     const { outcome, abort } = stage.start(stubborn, { killSignal: 'SIGINT' })
     const leader = await stage.program('leader')
     abort()
@@ -50,7 +50,7 @@ describe('an aborted run', () => {
     await leader.gone
   })
 
-  it('rejects even if its program exits with 0 when it is asked to stop', async () => {
+  it('rejects even if its program then exits with 0', async () => {
     const { outcome, abort } = stage.start(stubborn)
     const leader = await stage.program('leader')
     abort()
@@ -59,13 +59,13 @@ describe('an aborted run', () => {
     expect(await outcome).toMatchObject({ name: 'AbortError', exitCode: 0 })
   })
 
-  it('ends a program that had only just been started', async () => {
+  it('ends a program that has just been started', async () => {
     const { outcome, abort } = stage.start({ name: 'leader' })
     abort()
     expect(await outcome).toMatchObject({ name: 'AbortError', signal: 'SIGTERM' })
   })
 
-  it('fails with the reason of the stop that came first, within its grace', async () => {
+  it('fails with the reason of the first stop, within its grace period', async () => {
     const { context, outcome, abort } = stage.start(stubborn)
     const broken = new Error('log is full')
     context.append = () => {
@@ -81,7 +81,7 @@ describe('an aborted run', () => {
     expect(await outcome).toBe(broken)
   })
 
-  it('does nothing when its program has ended already', async () => {
+  it('does nothing when its program has ended', async () => {
     const { context, outcome, abort } = stage.start({ name: 'leader' })
     const leader = await stage.program('leader')
     leader.tell('exit 3')
@@ -103,7 +103,7 @@ describe('an aborted run', () => {
 describe('launched through the manager', () => {
   const input = { subagentName: 'node', goalPrompt: 'goal' }
 
-  it('A1: a cancelled task is cancelled at once; its program is gone after the grace, and nothing is reported late', async () => {
+  it('A1: a cancelled task ends at once; its program ends after the grace period, and nothing is reported late', async () => {
     const reports: unknown[] = []
     const manager = new AsyncTaskManager({ clock: stage.clock, onError: (error) => reports.push(error) })
     const { id } = manager.launch(input, stage.runnerOf(stubborn))
@@ -130,7 +130,7 @@ describe('launched through the manager', () => {
     await manager.dispose()
   })
 
-  it('a program that hangs fails its task at the deadline, in words that say how it ended', async () => {
+  it('a program that hangs fails its task at the deadline, with how it ended', async () => {
     const manager = new AsyncTaskManager({ clock: stage.clock })
     const { id } = manager.launch({ ...input, timeoutMs: 60_000 }, stage.runnerOf(stubborn))
     const leader = await stage.program('leader')
@@ -141,23 +141,23 @@ describe('launched through the manager', () => {
     const { settled } = await manager.waitFor([id])
     expect(settled[0]?.error).toBe(
       'Task timed out: it did not end within its limit of 60 s. It then reported: ' +
-        `Command ${JSON.stringify(process.execPath)} was aborted: it was still there 2000 ms after SIGTERM and was killed.`,
+        `Command ${JSON.stringify(process.execPath)} was aborted: it was still running 2000 ms after SIGTERM and was killed.`,
     )
     expect(isAlive(leader.pid)).toBe(false)
     await manager.dispose()
   })
 
-  it('a task that is cancelled before its run starts never starts a program', async () => {
+  it('a task that is cancelled before its run starts does not start a program', async () => {
     const reports: unknown[] = []
     const manager = new AsyncTaskManager({ clock: stage.clock, onError: (error) => reports.push(error) })
-    // Had it been started, it would fail, and that would be reported as late.
+    // A program would fail, and that would be reported as late.
     const { id } = manager.launch(input, processRunner({ command: 'no-such-agent' }))
     manager.cancelTask(id)
     await manager.dispose()
     expect(reports).toEqual([])
   })
 
-  it('A9: dispose ends every program, and is over when they are', async () => {
+  it('A9: dispose ends every program and waits for their ends', async () => {
     const manager = new AsyncTaskManager({ clock: stage.clock })
     manager.launch(input, stage.runnerOf({ name: 'first' }))
     manager.launch(input, stage.runnerOf({ name: 'second', child: { name: 'child', output: 'inherit' } }))

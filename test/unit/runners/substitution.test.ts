@@ -1,4 +1,4 @@
-/** Substitution must carry any goal unchanged: it is text that a model wrote. */
+/** Substitution passes any goal unchanged: a model wrote it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { substitute } from '../../../src/runners/substitution.js'
@@ -18,7 +18,7 @@ describe('substitution', () => {
     expect(substitute(argument, input)).toBe(expected)
   })
 
-  it('puts in any text unchanged and never looks at it again', () => {
+  it('inserts any text unchanged and does not search it again', () => {
     const pieces = fc.array(fc.constantFrom('{goal}', '{name}', '{id}', '$&', "$'", '$1', '$$', '{', '}', 'é😀', '\n'))
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),

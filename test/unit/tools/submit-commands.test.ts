@@ -5,7 +5,8 @@ import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-serv
 import { AsyncTaskAutoTrigger } from '../../../src/async-tasks/auto-trigger.js'
 import { TaskManager, type TaskManagerOptions } from '../../../src/command-tasks/task-manager.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { localInstance, localTool, type LocalToolContext } from '../../../src/instances/local-instance.js'
+import { localInstance } from '../../../src/instances/local-instance.js'
+import { instanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
 import {
   createSubmitCommandsTool,
   type SubmitCommandsOptions,
@@ -22,8 +23,8 @@ function setUp({ maxAsyncTasks = 5, maxQueueSize = 100, ...options }: Options = 
   const { clock, manager, onError } = host
   const instances = new InstanceManager({ clock })
   const taskManager = new TaskManager({ instances, clock, onError, maxQueueSize })
-  const held: { readonly context: LocalToolContext; readonly release: (value: unknown) => void }[] = []
-  const hold = localTool({
+  const held: { readonly context: InstanceToolContext; readonly release: (value: unknown) => void }[] = []
+  const hold = instanceTool({
     name: 'hold',
     inputSchema: z.object({}),
     execute: (_input, context) => {
@@ -35,12 +36,12 @@ function setUp({ maxAsyncTasks = 5, maxQueueSize = 100, ...options }: Options = 
       return promise
     },
   })
-  const add = localTool({
+  const add = instanceTool({
     name: 'add',
     inputSchema: z.object({ a: z.number(), b: z.number() }),
     execute: ({ a, b }) => String(a + b),
   })
-  const fail = localTool({
+  const fail = instanceTool({
     name: 'fail',
     execute: () => {
       throw Object.assign(new Error('no such button'), { code: 'NOT_FOUND' })

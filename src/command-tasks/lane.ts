@@ -1,0 +1,148 @@
+/**
+ * The queue of one instance: it runs the commands of its tasks one at a time, in the order of submission (S3).
+ *
+ * The machine (`machines/lane.ts`) decides what comes next, and this class is its host. A lane lives while a task is queued or a
+ * command is in flight, also while its instance is away.
+ */
+import { createActor, fromTransition, type ActorRefFrom, type DoneActorEvent } from 'xstate'
+import { laneMachine, type LaneHost, type LaneMachine, type LaneRef } from '../../machines/lane.js'
+import { CommandRun, type CommandRunListener, type CommandSettings } from './command-run.js'
+import type { CommandTask } from './command-task.js'
+
+/**
+ * The parent of all lanes and tasks of a task manager. It ignores the ends of the tasks: their event types include the ids of the tasks,
+ * and a machine would keep what it found for each type.
+ */
+export const laneParentLogic = fromTransition(
+  (state: undefined, event: LaneClose | DoneActorEvent<unknown, `task.${string}`>, { stopChild }) => {
+    if (event.type === 'lane.close') stopChild(event.lane)
+    return state
+  },
+  undefined,
+)
+
+interface LaneClose {
+  readonly type: 'lane.close'
+  readonly lane: LaneRef
+}
+
+export type LaneParentRef = ActorRefFrom<typeof laneParentLogic>
+
+export interface LaneOptions {
+  readonly instanceId: string
+  readonly machine?: LaneMachine | undefined
+  /** The parent of the lane's actor. */
+  readonly parent: LaneParentRef
+  readonly settings: CommandSettings
+  /** Called when nothing is queued and no command is in flight: the lane has ended. */
+  readonly onClosed: () => void
+}
+
+export class Lane implements LaneHost, CommandRunListener {
+  readonly #parent: LaneParentRef
+  readonly #settings: CommandSettings
+  readonly #onClosed: () => void
+  readonly #ref: LaneRef
+  /** Tasks that have not ended, in the order of submission. */
+  readonly #tasks = new Set<CommandTask>()
+  #run: CommandRun | undefined
+  #isClosed = false
+
+  constructor({ instanceId, machine = laneMachine, parent, settings, onClosed }: LaneOptions) {
+    this.#parent = parent
+    this.#settings = settings
+    this.#onClosed = onClosed
+    this.#ref = createActor(machine, { id: `lane.${instanceId}`, input: { instanceId, host: this }, parent })
+    this.#ref.start()
+  }
+
+  /** How many tasks have not ended. */
+  get size(): number {
+    return this.#tasks.size
+  }
+
+  /** Resolves when the command in flight has settled; undefined when none is. */
+  get settled(): Promise<unknown> | undefined {
+    return this.#run?.settled
+  }
+
+  /** Puts a task at the end. It starts in a later microtask, so that its submitter can subscribe first (S7). */
+  add(task: CommandTask): void {
+    this.#tasks.add(task)
+    queueMicrotask(() => {
+      if (this.#run !== undefined || this.#isClosed) return
+      this.#settings.outbox.batch(() => this.#ref.send({ type: 'lane.wake' }))
+    })
+  }
+
+  /** Returns false when the task has ended before. */
+  cancel(task: CommandTask): boolean {
+    return this.#settings.outbox.batch(() => {
+      if (!task.cancel()) return false
+      this.#tasks.delete(task)
+      if (this.#run?.task === task) this.#ref.send({ type: 'call.abort' })
+      this.#closeIfIdle()
+      return true
+    })
+  }
+
+  /** The instance was lost: fails the tasks that were submitted to it. */
+  disconnect(isLost: (task: CommandTask) => boolean): void {
+    this.#settings.outbox.batch(() => {
+      for (const task of [...this.#tasks].filter(isLost)) {
+        task.lose()
+        this.#tasks.delete(task)
+      }
+      if (this.#run !== undefined && isLost(this.#run.task)) this.#ref.send({ type: 'call.abort' })
+      this.#closeIfIdle()
+    })
+  }
+
+  /** Ends the lane, whatever it has to do. */
+  close(): void {
+    this.#isClosed = true
+    this.#parent.send({ type: 'lane.close', lane: this.#ref })
+    this.#onClosed()
+  }
+
+  // LaneHost: called by the machine
+
+  hasNext(): boolean {
+    return this.#tasks.size > 0
+  }
+
+  startCall(): void {
+    const [task] = this.#tasks
+    if (task !== undefined) this.#run = new CommandRun(task, this.#settings, this)
+  }
+
+  abortCall(): void {
+    this.#run?.giveUp()
+  }
+
+  timeOutCall(): void {
+    this.#run?.timeOut()
+    this.#dropEnded()
+  }
+
+  // CommandRunListener: called by the command in flight
+
+  onTimedOut(): void {
+    this.#ref.send({ type: 'call.timedOut' })
+  }
+
+  onSettled(): void {
+    this.#dropEnded()
+    this.#run = undefined
+    this.#ref.send({ type: 'call.settled' })
+    this.#closeIfIdle()
+  }
+
+  #dropEnded(): void {
+    if (this.#run?.task.hasEnded === true) this.#tasks.delete(this.#run.task)
+  }
+
+  #closeIfIdle(): void {
+    if (this.#tasks.size === 0 && this.#run === undefined && !this.#isClosed) this.close()
+  }
+}

@@ -1,0 +1,109 @@
+/** Calls a tool of a connected instance, for a command or for an MCP request. */
+import type { WorkContext } from '../engine/engine.js'
+import type { TaskProgress } from '../../machines/records.js'
+import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
+import { preview } from '../preview.js'
+import type { TaskCommand } from '../protocol/command-tasks.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { toFrozenResult, type ToolCallResult } from '../protocol/tool-result.js'
+import type { ToolCall } from './instance.js'
+import type { InstanceEntry } from './instance-manager.js'
+
+/** A command of a task. */
+export interface CommandCall {
+  /** The instance that the task was submitted to. */
+  readonly instance: InstanceEntry
+  readonly taskId: string
+  readonly command: TaskCommand
+  /** Called with the progress of the call. */
+  readonly onProgress: (progress: TaskProgress) => void
+}
+
+/**
+ * Performs a command; resolves with the result of the tool.
+ * @throws ToolCallError with the tool's own code and message; InstanceError when the instance is gone
+ */
+export async function performCommand(call: CommandCall, context: WorkContext): Promise<ToolCallResult> {
+  let result: ToolCallResult
+  try {
+    result = await callTool(call.instance, new CommandToolCall(call, context))
+  } catch (error) {
+    throw commandError(error)
+  }
+  if (result.isError === true) throw new ToolCallError(codeOf(result) ?? 'EXECUTION_ERROR', textOf(result))
+  return result
+}
+
+/** A command as a call. The signal is an own property and `isAborted` is not: a copy (`{ ...call }`) asks the signal that it has. */
+class CommandToolCall implements ToolCall {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly taskId: string
+  readonly commandId: string
+  declare readonly signal: AbortSignal
+  readonly onProgress: (progress: TaskProgress) => void
+  readonly #context: WorkContext
+
+  constructor({ instance, taskId, command, onProgress }: CommandCall, context: WorkContext) {
+    this.name = command.tool_name
+    this.arguments = argumentsFor(instance, command.args)
+    this.taskId = taskId
+    this.commandId = command.id
+    this.onProgress = onProgress
+    this.#context = context
+    Object.defineProperty(this, 'signal', { get: () => context.signal, enumerable: true, configurable: true })
+  }
+
+  isAborted(): boolean {
+    return this.#context.aborted ?? this.#context.signal.aborted
+  }
+}
+
+/** The arguments of a call. A remote worker also gets the id under which it is registered. */
+export function argumentsFor(
+  { id, instance }: InstanceEntry,
+  args: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return instance.passesInstanceId === true ? { ...args, instanceId: id } : args
+}
+
+/**
+ * Calls a tool. Resolves with a frozen result, which is checked: users may bring instances of their own.
+ * @throws InstanceError when the instance is not connected
+ */
+export async function callTool({ id, instance, isConnected }: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
+  if (!isConnected) throw new InstanceError('INSTANCE_DISCONNECTED', id, `Instance not connected: ${id}`)
+  const result = (await instance.callTool(call)) as ToolCallResult | null | undefined
+  if (!Array.isArray(result?.content)) {
+    const got = result === undefined || result === null ? 'got nothing' : `content: got ${preview(result.content)}`
+    throw new TypeError(
+      `Instance ${preview(id)} answered with no result of a tool: ${got}, expected an array of content.`,
+    )
+  }
+  return toFrozenResult(result)
+}
+
+/** An error with the code that its command fails with. */
+function commandError(error: unknown): AgentTasksError {
+  if (error instanceof ToolCallError && error.number !== undefined) {
+    const code = ownCode(error.data)
+    return code === undefined ? error : new ToolCallError(code, error.message, error.data)
+  }
+  return error instanceof AgentTasksError ? error : new ToolCallError('EXECUTION_ERROR', describeFailure(error))
+}
+
+/** The code of a failed result: MCP has no field for it, so tools put it in one of two places. */
+function codeOf({ structuredContent, _meta }: ToolCallResult): string | undefined {
+  return ownCode(structuredContent) ?? ownCode(structuredContent?.['error']) ?? ownCode(_meta)
+}
+
+function ownCode(from: unknown): string | undefined {
+  const code: unknown = typeof from === 'object' && from !== null && 'code' in from ? from.code : undefined
+  if (typeof code === 'number') return String(code)
+  return typeof code === 'string' && code !== '' ? code : undefined
+}
+
+function textOf({ content }: ToolCallResult): string {
+  const texts = content.flatMap(({ type, text }) => (type === 'text' && text !== undefined ? [text] : []))
+  return texts.join('\n').trim() || 'The tool reported an error without saying which.'
+}

@@ -1,0 +1,80 @@
+/** The tools of an instance: described to its users, and run for one call each. */
+import type { z } from 'zod'
+import type { TaskProgress } from '../../machines/records.js'
+import { ToolCallError } from '../errors.js'
+import { preview } from '../preview.js'
+import { jsonSchemaOf } from './json-schema.js'
+import { describeIssue } from './parse.js'
+import { failedResult, failureResult, toToolCallResult, type ToolCallResult } from './tool-result.js'
+
+export type { TaskProgress } from '../../machines/records.js'
+
+/** What a tool receives besides its input. */
+export interface InstanceToolContext {
+  /**
+   * Aborts when the command is cancelled or exceeds its time limit, and when the instance is disconnected. A listener that throws is
+   * reported and stops nothing.
+   */
+  readonly signal: AbortSignal
+  /** Reports progress: a number, or MCP's `{ progress, total?, message? }`. Ignored after the call has ended. */
+  readonly progress: (progress: number | TaskProgress) => void
+  /** The task that calls. */
+  readonly taskId?: string | undefined
+  /** The command that calls. */
+  readonly commandId?: string | undefined
+}
+
+/**
+ * A tool that commands can call by name. The tools of `agent-tasks/tools` have this shape, too. What it returns is converted to MCP
+ * `content`, unless it already is; what it throws becomes an `isError` result with the error's own `code`.
+ */
+export interface InstanceTool<Input extends z.ZodType = z.ZodType> {
+  /** The `tool_name` of commands. */
+  readonly name: string
+  /** What it does. */
+  readonly description?: string
+  /** Validates the arguments and types the input of `execute`. */
+  readonly inputSchema?: Input
+  // A method, so that a tool with a narrower input fits a list of tools.
+  /** Does the work. */
+  execute(input: z.output<Input>, context: InstanceToolContext): unknown
+}
+
+/** Types the input of a tool by its schema. Returns the tool. */
+export function instanceTool<Input extends z.ZodType>(tool: InstanceTool<Input>): InstanceTool {
+  return tool
+}
+
+/** The description of a tool, with its schema as JSON Schema. */
+export function describeTool({ name, description, inputSchema }: InstanceTool) {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(inputSchema !== undefined && { inputSchema: jsonSchemaOf(inputSchema) }),
+  }
+}
+
+/**
+ * Runs a tool. Failures are results. It rejects only when the call was given up, and with a `ToolCallError` that the tool throws.
+ * @param isAborted whether the call was given up
+ */
+export async function runTool(
+  tool: InstanceTool,
+  args: Readonly<Record<string, unknown>>,
+  context: InstanceToolContext,
+  isAborted: () => boolean,
+): Promise<ToolCallResult> {
+  try {
+    const parsed = await tool.inputSchema?.safeParseAsync(args)
+    if (parsed?.success === false) {
+      const { field, received, expected } = describeIssue(parsed.error, args, 'arguments')
+      return failedResult('INVALID_ARGUMENTS', `${field}: got ${preview(received)}, expected ${expected}.`)
+    }
+    // It may have been given up while its arguments were validated: then it does not start (S4).
+    if (isAborted()) context.signal.throwIfAborted()
+    return toToolCallResult(await tool.execute(parsed === undefined ? args : parsed.data, context))
+  } catch (error) {
+    if (isAborted() || error instanceof ToolCallError) throw error
+    return failureResult(error)
+  }
+}
