@@ -19,7 +19,7 @@ export interface OutputChunk {
   readonly remainingBytes: number
 }
 
-/** Reads whole characters of UTF-8 `bytes` (which start at byte `start` of the text) from `cursor` on. */
+/** Reads whole characters of UTF-8 from `cursor` on; `bytes` starts at byte `start` of the text. */
 export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxBytes: number): OutputChunk {
   const end = start + bytes.length
   let from = Math.min(Math.max(cursor, start), end)

@@ -25,7 +25,7 @@ import type { OnError } from '../callbacks/error-report.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { createOutbox, type Outbox } from '../callbacks/outbox.js'
-import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { actorClock, clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -127,10 +127,7 @@ export class TaskRegistry {
     })
     this.actor = createActor(logic, {
       id: 'registry',
-      clock: {
-        setTimeout: (run, ms) => setLongTimeout(clock, () => this.batch(run), ms),
-        clearTimeout: (timer) => clearLongTimeout(clock, timer as LongTimer | undefined),
-      },
+      clock: actorClock(clock, (run) => this.batch(run)),
       ...(this.#inspect && { inspect: (event) => this.#push({ type: 'inspection', event }) }),
     })
     this.batch(() => this.actor.start())

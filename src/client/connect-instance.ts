@@ -27,9 +27,9 @@ import { describeTool, type InstanceTool } from '../protocol/instance-tools.js'
 
 /** Options of `connectInstance`. */
 export interface ConnectInstanceOptions {
-  /** What the worker can do. */
+  /** The tools that commands can call. */
   readonly tools: readonly InstanceTool[]
-  /** The id that the instance wants: letters, digits, `.`, `:`, `-`, `_`. Default: one that the server makes. */
+  /** The id of the instance: letters, digits, `.`, `:`, `-`, `_`. Default: an id from the server. */
   readonly name?: string
   /** The bearer token, for a server that requires one. */
   readonly token?: string

@@ -1,6 +1,6 @@
 /**
- * The calls that a remote worker is running. Each is answered once, with a result or an error, when its tool has ended. A call
- * whose connection was lost is aborted and not answered.
+ * The running calls of a worker. Each is answered once, with a result or an error, when its tool has settled. When the connection
+ * is lost its calls are aborted, and not answered.
  */
 import { describeFailure } from '../protocol/outcomes.js'
 import { JSON_RPC } from '../protocol/tool-calls.js'
@@ -14,10 +14,10 @@ type ToolCancelMessage = Extract<ServerToWorkerMessage, { type: 'tool_cancel' }>
 
 export interface WorkerCallsOptions {
   readonly tools: ReadonlyMap<string, InstanceTool>
-  /** The largest frame that the server takes, in bytes. */
+  /** The largest frame that the server accepts, in bytes. */
   readonly maxFrameBytes: number
   readonly send: (message: WorkerMessage) => void
-  /** Called with exceptions of abort listeners. Does not throw. */
+  /** Called with exceptions of abort listeners. Must not throw. */
   readonly report: (error: unknown) => void
 }
 
@@ -28,8 +28,8 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
     const { length } = new TextEncoder().encode(JSON.stringify(message))
     if (length <= maxFrameBytes) send(message)
     else if (message.type === 'tool_result') {
-      // The server closes the connection for a frame that is too large.
-      const text = `The result has ${length} bytes, more than the ${maxFrameBytes} that a frame may have.`
+      // The server closes the connection when a frame is too large.
+      const text = `The result has ${length} bytes; a frame may have ${maxFrameBytes}.`
       send({ type: 'tool_error', callId: message.callId, code: 'RESULT_TOO_LARGE', message: text })
     }
   }
@@ -70,10 +70,10 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
       return running.size
     },
     start: (call: ToolCallMessage): void => void run(call),
-    cancel({ callId, reason = 'The call was given up.' }: ToolCancelMessage): void {
+    cancel({ callId, reason = 'The call was cancelled.' }: ToolCancelMessage): void {
       running.get(callId)?.abort(abortError(reason))
     },
-    /** The connection was lost: the calls are aborted and not answered. */
+    /** Aborts all calls without answering them: their connection is closed. */
     abandon(reason: string): void {
       const aborts = [...running.values()]
       running.clear()

@@ -8,8 +8,6 @@ import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import { performCommand } from '../instances/command-call.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { toPlainData } from '../protocol/plain-data.js'
-import { isFrozenResult } from '../protocol/tool-result.js'
 import type { CommandTask } from './command-task.js'
 
 /** What happens after a change: a message is emitted, a result that came too late is reported, code of the host is called. */
@@ -107,7 +105,7 @@ export class CommandRun {
       this.#hasSettled = true
       clearLongTimeout(clock, this.#timer)
       if (this.#isGivenUp) this.#reportLate(outcome)
-      else if (outcome.type === 'returned') this.task.succeed(this.#index, frozenValue(outcome.value))
+      else if (outcome.type === 'returned') this.task.succeed(this.#index, outcome.value)
       else this.task.fail(this.#index, failureOf(outcome))
       this.#listener.onSettled()
     })
@@ -118,9 +116,6 @@ export class CommandRun {
     if (outcome.type === 'returned') this.#settings.outbox.push({ type: 'late_result', taskId: this.task.id })
   }
 }
-
-/** `performCommand` returns frozen results; an engine may return anything. */
-const frozenValue = (value: unknown): unknown => (isFrozenResult(value) ? value : toPlainData(value))
 
 /** An engine that refuses work must not stop the lane. */
 function startRun(engine: Engine, work: Work): Run {

@@ -5,7 +5,8 @@ import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import type { TaskCommand } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { toFrozenResult, type ToolCallResult } from '../protocol/tool-result.js'
+import { toPlainData } from '../protocol/plain-data.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
 import type { InstanceEntry } from './instance-manager.js'
 
@@ -36,6 +37,14 @@ export async function performCommand(call: CommandCall, context: WorkContext): P
 
 /** A command as a call. The signal is an own property and `isAborted` is not: a copy (`{ ...call }`) asks the signal that it has. */
 class CommandToolCall implements ToolCall {
+  // Shared: V8 makes a hidden class for each function that is a getter.
+  static readonly #signal: PropertyDescriptor & ThisType<CommandToolCall> = {
+    get() {
+      return this.#context.signal
+    },
+    enumerable: true,
+    configurable: true,
+  }
   readonly name: string
   readonly arguments: Readonly<Record<string, unknown>>
   readonly taskId: string
@@ -51,7 +60,7 @@ class CommandToolCall implements ToolCall {
     this.commandId = command.id
     this.onProgress = onProgress
     this.#context = context
-    Object.defineProperty(this, 'signal', { get: () => context.signal, enumerable: true, configurable: true })
+    Object.defineProperty(this, 'signal', CommandToolCall.#signal)
   }
 
   isAborted(): boolean {
@@ -68,7 +77,7 @@ export function argumentsFor(
 }
 
 /**
- * Calls a tool. Resolves with a frozen result, which is checked: users may bring instances of their own.
+ * Calls a tool. Resolves with a frozen copy of its result, which is checked: users may bring instances of their own.
  * @throws InstanceError when the instance is not connected
  */
 export async function callTool({ id, instance, isConnected }: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
@@ -80,7 +89,8 @@ export async function callTool({ id, instance, isConnected }: InstanceEntry, cal
       `Instance ${preview(id)} answered with no result of a tool: ${got}, expected an array of content.`,
     )
   }
-  return toFrozenResult(result)
+  // The content of an object of a class may be a getter, which a copy of its fields lacks.
+  return toPlainData({ ...result, content: result.content }) as ToolCallResult
 }
 
 /** An error with the code that its command fails with. */

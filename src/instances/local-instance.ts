@@ -55,24 +55,46 @@ export function localInstance(options: LocalInstanceOptions): Instance {
 }
 
 async function callTool(tool: InstanceTool, call: ToolCall, abort: CallAbort): Promise<ToolCallResult> {
-  let isOver = false
-  const context: InstanceToolContext = {
-    get signal() {
-      return abort.signal
-    },
-    // A tool may put another signal in the place of this one.
-    set signal(value) {
-      Object.defineProperty(this, 'signal', { value, enumerable: true, configurable: true, writable: true })
-    },
-    progress: (progress) => {
-      if (!isOver && !abort.aborted) call.onProgress(typeof progress === 'number' ? { progress } : progress)
-    },
-    taskId: call.taskId,
-    commandId: call.commandId,
-  }
+  const context = new CallContext(call, abort)
   try {
     return await runTool(tool, call.arguments, context, () => abort.aborted)
   } finally {
-    isOver = true
+    context.end()
+  }
+}
+
+/** The signal is an own property, so that a copy of the context has it, and is made when it is read. */
+class CallContext implements InstanceToolContext {
+  // Shared: V8 makes a hidden class for each function that is a getter.
+  static readonly #signal: PropertyDescriptor & ThisType<CallContext> = {
+    get() {
+      return this.#abort.signal
+    },
+    // A tool may put another signal in its place.
+    set(value) {
+      Object.defineProperty(this, 'signal', { value, enumerable: true, configurable: true, writable: true })
+    },
+    enumerable: true,
+    configurable: true,
+  }
+  declare readonly signal: AbortSignal
+  readonly progress: InstanceToolContext['progress']
+  readonly taskId: string | undefined
+  readonly commandId: string | undefined
+  readonly #abort: CallAbort
+  #hasEnded = false
+
+  constructor(call: ToolCall, abort: CallAbort) {
+    this.#abort = abort
+    this.taskId = call.taskId
+    this.commandId = call.commandId
+    this.progress = (progress) => {
+      if (!this.#hasEnded && !abort.aborted) call.onProgress(typeof progress === 'number' ? { progress } : progress)
+    }
+    Object.defineProperty(this, 'signal', CallContext.#signal)
+  }
+
+  end(): void {
+    this.#hasEnded = true
   }
 }

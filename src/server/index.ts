@@ -27,7 +27,7 @@ export { handleMCPRequest } from '../instances/mcp-request.js'
 export type { MCPRequestContext } from '../instances/mcp-request.js'
 export type { MCPAnswer, MCPError, MCPRequest, MCPResponse } from '../protocol/tool-calls.js'
 
-// Instances
+// What runs commands
 export { localInstance } from '../instances/local-instance.js'
 export type { LocalInstanceOptions } from '../instances/local-instance.js'
 export { instanceTool } from '../protocol/instance-tools.js'

@@ -163,7 +163,7 @@ describe('a worker', () => {
     expect(JSON.stringify(result)).toContain(JSON.stringify(text).slice(1, -1))
   })
 
-  it('answers a call of an unknown tool, and a result that is too large, with an error of its own', async () => {
+  it('answers a call of an unknown tool, and a result that is too large, with an error', async () => {
     const big = instanceTool({ name: 'big', execute: () => 'ä'.repeat(600) })
     const { accept } = setUp({ tools: [big], maxFrameBytes: 1000 })
     const socket = await accept()

@@ -16,7 +16,7 @@ function start(timing: InstanceTiming = {}) {
 }
 
 describe('an instance', () => {
-  it('I1: ends once', () => {
+  it('I1: ends once, and never connects again', () => {
     const { actor, failCalls } = start()
     actor.send({ type: 'connection.opened' })
     actor.send({ type: 'connection.lost' })
@@ -38,7 +38,7 @@ describe('an instance', () => {
     expect(patient.actor.getSnapshot().status).toBe('active')
   })
 
-  it('I3: a connection that is silent for too long is lost', () => {
+  it('I3: a connection without a sign of life for too long is lost', () => {
     const { actor, clock } = start({ connectTimeoutMs: 10, livenessMs: 45 })
     actor.send({ type: 'connection.opened' })
     for (let i = 0; i < 5; i += 1) {
