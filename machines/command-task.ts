@@ -28,6 +28,12 @@ export type CommandTaskEvent =
   | { readonly type: 'command.failed'; readonly error: CommandFailure }
   | { readonly type: 'instance.lost'; readonly error: CommandFailure }
 
+/** The input of a command task's actor. */
+export interface CommandTaskInput {
+  /** How many commands the task has. */
+  readonly totalCommands: number
+}
+
 interface CommandTaskContext {
   readonly totalCommands: number
   /** The command that runs or runs next, from 0. */
@@ -42,7 +48,7 @@ export const commandTaskMachine = setup({
   types: {
     context: {} as CommandTaskContext,
     events: {} as CommandTaskEvent,
-    input: {} as { readonly totalCommands: number },
+    input: {} as CommandTaskInput,
     output: {} as CommandTaskEnd,
   },
   guards: {

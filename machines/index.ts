@@ -26,6 +26,7 @@ export type {
   CommandFailure,
   CommandTaskEnd,
   CommandTaskEvent,
+  CommandTaskInput,
   CommandTaskMachine,
   CommandTaskRef,
   CommandTaskSnapshot,

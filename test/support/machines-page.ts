@@ -1,20 +1,25 @@
 /** The page docs/machines.md: a diagram and two tables for each machine, generated from the machine. */
+import { inputOf } from './machine-input.js'
 import { pathOf, statesOf, transitionsOf, type Chart, type ChartState, type ChartTransition } from './charts.js'
 import type { AnyStateNode } from 'xstate'
 
-const head = `# Charts
+const head = `# State machines
 
-<!-- Made by \`npm run docs:machines\` from machines/. Change the chart and run it again. -->
+<!-- Made by \`npm run docs:machines\` from machines/. Change the machine and run it again. -->
 
-Each chart in \`machines/\` is shown here as it is: a diagram, its states, and what moves it. \`npm run docs:check\` fails when this page
-is not what the charts say. Each file opens in the [Stately editor](https://stately.ai/editor) as it stands.
+Each machine in \`machines/\`: its input, a diagram, its states and its transitions. \`npm run docs:check\` fails when this page is out of
+date. Each file opens in the [Stately editor](https://stately.ai/editor) as it is. The registry, the parent of the async tasks, is actor
+logic without states: see [architecture.md](architecture.md).
 
-An event in the diagram reads \`event [guard] / actions\`. A note lists what a state reacts to without being left.
+To run a machine by itself, give \`createActor\` the input below; the methods of \`host\` are the effects that you provide. Everything else
+is in the machine.
 
-\`npm run coverage:charts\` fails when no test reaches one of these states or takes one of these transitions. Where the context of a chart is
-bounded (\`asyncTask\`, \`commandTask\`, \`lane\`, \`instance\`) the suite \`paths\` has the manager that owns its actors take every way through it:
-each simple path, and after it each event that can happen then. The others, \`delivery\` and \`taskRegistry\`, are driven at random, by the
-suites \`model\` and \`race\`. What is watched is the actors that the implementation makes, not actors of the tests.`
+An event in the diagram reads \`event [guard] / actions\`. A note lists the events that do not leave a state.
+
+\`npm run coverage:charts\` fails when no test reaches one of these states or takes one of these transitions. Where the context of a machine is
+bounded (\`asyncTask\`, \`commandTask\`, \`lane\`, \`instance\`), the suite \`paths\` takes every path through it: each simple path, and after it
+each event that can happen then. \`delivery\` is driven at random, by the suite \`race\`. The actors are those of the
+implementation, not actors of the tests.`
 
 /** The states and transitions without a description. */
 export function undescribed({ file, machine }: Chart): string[] {
@@ -97,6 +102,10 @@ function section(chart: Chart): string {
   return [
     `## ${machine.id}\n\n[\`${file}\`](../${file}): ${root?.description ?? ''}`,
     `\`\`\`mermaid\n${diagramOf(chart)}\n\`\`\``,
+    table(
+      ['input', 'type', 'description'],
+      inputOf(file).map(({ name, type, description }) => [`\`${name}\``, type, description]),
+    ),
     table(['state', 'effects', 'description'], states.map(stateRow)),
     table(['event', 'from', 'guard', 'target', 'actions', 'description'], transitionsOf(machine).map(transitionRow)),
   ].join('\n\n')
