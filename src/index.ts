@@ -42,7 +42,7 @@ export type { BusySource } from './async-tasks/busy.js'
 
 // Runners and engines
 export type { RunContext, RunInput, Runner } from './engine/runner.js'
-export type { Engine, Outcome, Run, Work } from './engine/engine.js'
+export type { Engine, Outcome, Run, Work, WorkContext } from './engine/engine.js'
 export type { Inspect } from './callbacks/inspection.js'
 export { createInProcessEngine } from './engine/in-process.js'
 export type { InProcessEngineOptions } from './engine/in-process.js'

@@ -1,6 +1,6 @@
 /** The metrics of the server, in the text format of Prometheus. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { EndStatus, TaskProgressMessage } from '../protocol/command-tasks.js'
+import type { EndStatus, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
 type ConnectionKind = 'client' | 'worker' | 'event_stream'
 
@@ -31,14 +31,21 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
   let droppedFrames = 0
   let slowReaders = 0
 
-  const onProgress = ({ taskId, commandIndex, status }: TaskProgressMessage): void => {
-    if (status !== 'success' && status !== 'error') return
-    const { startedAt, completedAt } = tasks.getTask(taskId)?.commands[commandIndex] ?? {}
-    if (startedAt !== undefined && completedAt !== undefined) {
-      durations[status].observe(Math.max(0, completedAt - startedAt) / 1000)
+  /** When the present command of each running task started. */
+  const startedAt = new Map<string, number>()
+
+  const onProgress = ({ taskId, status, timestamp }: TaskProgressMessage): void => {
+    const started = startedAt.get(taskId)
+    if (status === 'running') {
+      if (started === undefined) startedAt.set(taskId, timestamp)
+      return
     }
+    startedAt.delete(taskId)
+    if (started === undefined || (status !== 'success' && status !== 'error')) return
+    durations[status].observe(Math.max(0, timestamp - started) / 1000)
   }
-  const onComplete = ({ status }: { readonly status: EndStatus }): void => {
+  const onComplete = ({ taskId, status }: TaskCompleteMessage): void => {
+    startedAt.delete(taskId)
     settled[status] += 1
   }
   tasks.on('progress', onProgress).on('complete', onComplete)

@@ -103,7 +103,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
-  const events = createEventLog({ clock, isKnown: (taskId) => taskManager.getTask(taskId) !== undefined })
+  const events = createEventLog({ clock, isKnown: (taskId) => taskManager.placeOf(taskId) !== undefined })
   const hub = createHub(taskManager, events)
   const metrics = createMetrics(taskManager, () => hub.size)
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
