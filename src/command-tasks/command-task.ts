@@ -105,7 +105,9 @@ export class CommandTask {
 
   /** The instance was lost. */
   lose(): void {
-    const message = `${instanceNames[this.instance.kind]} disconnected`
+    const { kind, instance } = this.instance
+    const name = instance.isBrowser === false ? 'Remote worker' : instanceNames[kind]
+    const message = `${name} disconnected`
     this.#send({ type: 'instance.lost', error: { code: 'INSTANCE_DISCONNECTED', message } })
   }
 
@@ -151,7 +153,7 @@ export class CommandTask {
   }
 }
 
-/** How an error message names the instance. Most remote workers are browser extensions. */
+/** How an error message names an instance. */
 const instanceNames = {
   local: 'In-process instance',
   mcp: 'MCP server instance',

@@ -43,6 +43,8 @@ export interface Instance {
   readonly id: string
   /** How it is reached. */
   readonly kind: 'local' | 'mcp' | 'websocket'
+  /** Whether a remote worker runs in a browser. Default true. */
+  readonly isBrowser?: boolean | undefined
   /** Whether the arguments of each call include `instanceId` (remote workers only). */
   readonly passesInstanceId?: boolean
   /** Resolves with its tools. */

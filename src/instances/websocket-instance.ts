@@ -40,6 +40,8 @@ export interface WebSocketInstanceOptions {
   /** The secret of the worker. Only a digest of it is kept. */
   readonly secret: string
   readonly tools?: readonly ToolDescription[] | undefined
+  /** Whether the worker runs in a browser, for messages. Default true. */
+  readonly isBrowser?: boolean
   /** How long the worker may take to connect, in ms. Default 60000. */
   readonly connectTimeoutMs?: number
   /** How long a worker may go without a pong, in ms. Default 45000. */
@@ -140,6 +142,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
   return {
     id,
     kind: 'websocket',
+    isBrowser: options.isBrowser,
     passesInstanceId: true,
     get lateAnswers() {
       return lateAnswers

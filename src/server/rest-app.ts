@@ -37,7 +37,7 @@ export interface RestOptions {
   readonly isDraining: () => boolean
   readonly wsUrl: () => string
   /** Registers a worker. Throws `InstanceError` when the id is in use. */
-  readonly register: (request: RegisterRequest) => RegisterResponse
+  readonly register: (request: RegisterRequest, isBrowser: boolean) => RegisterResponse
   /** Counts an open connection of an address; undefined when it has too many. */
   readonly enter: (address: string) => (() => void) | undefined
   /** Adds a stream to the heartbeat and the shutdown. Returns a function that removes it. */
@@ -141,7 +141,8 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     }
     const known = c.req.valid('json')
     try {
-      return c.json(options.register(known), 201)
+      // Every browser sends an Origin with a POST request.
+      return c.json(options.register(known, c.req.header('origin') !== undefined), 201)
     } catch (error) {
       const { code, message } = Object(error) as { code?: unknown; message?: unknown }
       if (code !== 'INSTANCE_ID_IN_USE') throw error

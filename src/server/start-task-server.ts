@@ -141,7 +141,8 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const app = createRestApp({
     ...{ config, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl },
     isDraining: () => isDraining,
-    register: (request) => registerWorker(instances, request, { websocketUrl: workerUrl(), clock }),
+    register: (request, isBrowser) =>
+      registerWorker(instances, request, { websocketUrl: workerUrl(), clock, isBrowser }),
     enter: (address) => connections.enter(address),
     keep: (stream) => heartbeat.keep(stream),
   })

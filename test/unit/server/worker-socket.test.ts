@@ -6,8 +6,9 @@ import { startTestServer, taskOf, type TestServer } from './test-server.js'
 async function connectWorker(
   server: TestServer,
   instanceId = 'remote',
+  headers: Record<string, string> = {},
 ): Promise<{ worker: SocketClient; secret: string; url: string }> {
-  const { body } = await server.post('/register', { instanceId, tools: [{ name: 'look' }] })
+  const { body } = await server.post('/register', { instanceId, tools: [{ name: 'look' }] }, headers)
   const { secret, websocketUrl: url } = body as { secret: string; websocketUrl: string }
   const worker = await openSocket(url)
   worker.send({ type: 'hello', instanceId, secret })
@@ -60,6 +61,20 @@ describe('a remote worker', () => {
       })
     }
     expect(await server.post('/tasks', { ...taskOf('look'), instanceId: 'remote' })).toMatchObject({ status: 404 })
+  })
+
+  it.each([
+    ['a browser, which sends an Origin', (url: string) => ({ origin: url }), 'Browser instance disconnected'],
+    ['another program', () => ({}), 'Remote worker disconnected'],
+  ])('is named in the error of its tasks as %s', async (_what, headersFor, message) => {
+    const server = await startTestServer({ instances: [] })
+    const { worker } = await connectWorker(server, 'remote', headersFor(server.httpUrl))
+    const client = await server.client()
+    await client.ask({ type: 'subscribe_instance', instanceId: 'remote' })
+    await server.post('/tasks', taskOf('look'))
+    await worker.next()
+    worker.socket.terminate()
+    expect(await client.skipTo('task_complete')).toMatchObject({ error: { code: 'INSTANCE_DISCONNECTED', message } })
   })
 
   it('is taken over by another socket with the right secret, and not with a wrong one', async () => {
