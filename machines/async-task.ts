@@ -5,7 +5,7 @@
  * T2  The event that ends a task fixes its status, output and error.
  * T3  After its deadline a task can only fail, unless it is cancelled first.
  * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace has passed.
- * T5  A task that asks is still running: any end ends it, and its deadline applies.
+ * T5  A task that waits for an answer is still running: any end ends it, and its deadline keeps counting.
  * T6  A question is open until it is answered, once. Question ids are never reused, and an overdue task has no open question.
  *
  * The registry keeps the time: it sends `deadline.passed` and `grace.passed`.

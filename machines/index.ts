@@ -9,7 +9,7 @@ export type {
   AsyncTaskRef,
   AsyncTaskSnapshot,
 } from './async-task.js'
-export type { RegistryPhase, RegistrySnapshot } from './task-registry.js'
+export type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 export { deliveryMachine } from './delivery.js'
 export type {
   DeliveryEvent,

@@ -156,7 +156,7 @@ export class Ledger {
     if (isTerminal(entry.record)) this.#deliver(entry, undefined)
   }
 
-  /** Hands what an owner has running, owed and leased to an heir; without one it is owed to no one. */
+  /** Transfers an owner's tasks to another owner; without one their results are owed to no one. */
   releaseOwner(owner: string, heir: string | undefined): void {
     const account = this.#accounts.get(owner)
     if (account === undefined || heir === owner) return

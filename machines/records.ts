@@ -7,7 +7,7 @@ export type AsyncTaskStatus = 'running' | 'completed' | 'failed' | 'cancelled'
 export type TerminalStatus = Exclude<AsyncTaskStatus, 'running'>
 
 /**
- * The state of the message about a task's end.
+ * The delivery of the result.
  * `none`: there is no message to deliver (the task runs, was cancelled, or its owner was released). `owed`: the message must be
  * delivered to the owner. `leased`: a message that carries it has been sent, but not accepted yet. `delivered`: it was accepted.
  */
@@ -89,11 +89,11 @@ export interface RunningTaskInfo extends TaskFields {
   readonly status: 'running'
   /** The open questions of its run; absent when there are none. */
   readonly questions?: readonly TaskQuestion[]
-  /** None before the end. */
+  /** Set only when the task has ended. */
   readonly completedAt?: never
-  /** None before the end. */
+  /** Set only when the task has ended. */
   readonly output?: never
-  /** None before the end. */
+  /** Set only when the task has ended. */
   readonly error?: never
 }
 
@@ -101,7 +101,7 @@ export interface RunningTaskInfo extends TaskFields {
 export interface CompletedTaskInfo extends TaskFields {
   /** Completed: it ended with an output. */
   readonly status: 'completed'
-  /** None: it has ended. */
+  /** Never set on an ended task. */
   readonly questions?: never
   /** When it ended, in ms since the epoch. */
   readonly completedAt: number
@@ -115,7 +115,7 @@ export interface CompletedTaskInfo extends TaskFields {
 export interface FailedTaskInfo extends TaskFields {
   /** Failed: it ended with an error. */
   readonly status: 'failed'
-  /** None: it has ended. */
+  /** Never set on an ended task. */
   readonly questions?: never
   /** When it ended, in ms since the epoch. */
   readonly completedAt: number
@@ -129,7 +129,7 @@ export interface FailedTaskInfo extends TaskFields {
 export interface CancelledTaskInfo extends TaskFields {
   /** Cancelled: it ended without an output or an error. */
   readonly status: 'cancelled'
-  /** None: it has ended. */
+  /** Never set on an ended task. */
   readonly questions?: never
   /** When it was cancelled, in ms since the epoch. */
   readonly completedAt: number

@@ -1,7 +1,7 @@
 /**
  * The parent of every task: it admits tasks, keeps their records and the ledger of what is owed, and prunes.
  *
- * R1  Launched tasks and live reservations never exceed the maximum, unless it was lowered under them.
+ * R1  Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run.
  * R2  An id that a retained record holds is never admitted again.
  * R3  A task that ends leaves a frozen record in the same transition, and its actor is let go.
  * R4  An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts).
@@ -14,42 +14,17 @@
  * place; the snapshot is new after each event, and frozen. Tasks are made with `createActor({ parent })`: `spawn` copies the list
  * of children at every launch.
  */
-import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef, type Snapshot } from 'xstate'
+import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
 import { DueTimes } from './due-times.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
 import type { AsyncTaskInfo, Settlement, TaskAdmission } from './records.js'
+import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import type { Slots } from './slots.js'
 import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
 import { runningRecord } from './task-record.js'
-
-/** The state of the registry: `full` when no slot is free, `draining` when more runs than the maximum allows. */
-export type RegistryPhase = 'available' | 'full' | 'draining' | 'disposed'
-
-/** A frozen snapshot of the registry's counts. */
-export type RegistrySnapshot = Snapshot<undefined> & {
-  readonly phase: RegistryPhase
-  /** How many tasks may run at once; -1 for no limit. */
-  readonly max: number
-  /** Tasks that run. */
-  readonly running: number
-  /** Slots in use, by tasks and by runs that outlive theirs. */
-  readonly slots: number
-  /** Reservations that were live at this snapshot; their expiry makes no new one. */
-  readonly reservations: number
-  /** Ended tasks that are owed and in no lease. */
-  readonly owed: number
-  /** Ended tasks in a lease. */
-  readonly leased: number
-  /** Records kept, running and ended. */
-  readonly retained: number
-  /** The number of the latest change. */
-  readonly seq: number
-  /** When the next deadline or grace period ends, in ms on the clock of `elapsed`; undefined when none is set. */
-  readonly nextDeadlineAt: number | undefined
-}
 
 /** Why a task was not admitted. */
 export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room'

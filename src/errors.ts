@@ -38,7 +38,7 @@ export class TaskLimitError extends AgentTasksError {
   }
 }
 
-/** The reason that there is no free slot (the text of seed 000). */
+/** The reason that there is no free slot. Models and hosts know this text. */
 export function limitReason(maxAsyncTasks: number): string {
   return `Max async tasks (${maxAsyncTasks}) reached`
 }

@@ -152,7 +152,7 @@ export class AsyncTaskAutoTrigger {
   #attach(): void {
     const registry = this.#registry
     if (registry.isDisposed) return
-    this.#stopPushing = registry.addPushSubscriber(this.#owner)
+    this.#stopPushing = registry.pushSubscribers.add(this.#owner)
     registry.batch(() => {
       if (this.#delivery?.getSnapshot().status === 'active') {
         this.#delivery.send({ type: 'timing.set', timing: this.#timing() })

@@ -1,8 +1,8 @@
 /**
- * The manager of background tasks, with the names and signatures of seed 000: it checks arguments and turns methods into events of
- * the registry, which keeps the invariants (`registry.ts`, `machines/task-registry.ts`).
+ * The manager of background tasks: it checks arguments and turns methods into events of the registry, which keeps the invariants
+ * (`registry.ts`, `machines/task-registry.ts`).
  *
- * It is longer than most files because the seed's class has that many methods.
+ * It is longer than most files because the class has that many methods.
  */
 import type { Observable } from 'rxjs'
 import type { z } from 'zod'
@@ -344,7 +344,7 @@ export class AsyncTaskManager {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     const { ledger } = this.registry
     const count = ledger.countOf('running', owner) + ledger.countOf('owed', owner) + ledger.countOf('leased', owner)
-    this.registry.removePushSubscribers(owner)
+    this.registry.pushSubscribers.remove(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
     return count
   }

@@ -3,7 +3,7 @@
  * not return an answer, because XState defers events to an actor that is processing one.
  */
 import type { Observer, Subscription } from 'rxjs'
-import type { RegistrySnapshot } from '../../machines/task-registry.js'
+import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import type { TaskRegistry } from './registry.js'
 

@@ -1,5 +1,5 @@
 /**
- * The registry actor of one manager, and the one way to change it.
+ * The registry actor of one manager, and the one way to change it. It is longer than most files because every change goes through it.
  *
  * `batch` runs a change to its end, then the aborts that it calls for, and then notifies the host, in transition order and never
  * from inside a transition (A2). A change made by a handler is answered at once; its own notifications wait their turn.
@@ -11,6 +11,7 @@ import { History } from '../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
 import type { TaskAdmission, TaskProgress, TaskQuestion, TaskTransition } from '../../machines/records.js'
+import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import { Slots } from '../../machines/slots.js'
 import type { Lease, TaskEntry } from '../../machines/task-entry.js'
 import { changedRecord, withQuestions } from '../../machines/task-record.js'
@@ -19,18 +20,19 @@ import {
   type Admission,
   type RegistryEvent,
   type RegistryRef,
-  type RegistrySnapshot,
 } from '../../machines/task-registry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { createOutbox, type Outbox } from '../callbacks/outbox.js'
-import { actorClock, clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
+import { DeadlineTimer } from './deadline-timer.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
+import { PushSubscribers } from './push-subscribers.js'
 
 /** The parts of a task besides its record; they are dropped with its entry. */
 export interface Attachment {
@@ -54,7 +56,7 @@ export interface TaskRegistryOptions {
   readonly onDispose: () => void
 }
 
-/** The number of terminal records that are kept (seed 000). */
+/** The number of terminal records that are kept. */
 const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
 
 type Notification =
@@ -85,14 +87,16 @@ export class TaskRegistry {
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
   readonly #attachments = new Map<TaskEntry, Attachment>()
   readonly #aborts: { readonly entry: TaskEntry; readonly reason: unknown }[] = []
-  readonly #pushSubscribers = new Map<string, Set<object>>()
-  #deadline: { readonly at: number; readonly timer: LongTimer } | undefined
+  /** The owners whose messages the host delivers. */
+  readonly pushSubscribers = new PushSubscribers()
+  readonly #deadlineTimer: DeadlineTimer
   #isProcessing = false
   #isDisposed = false
 
   constructor(options: TaskRegistryOptions) {
     const { clock, max, notifyCancelled, report } = options
     this.clock = clock
+    this.#deadlineTimer = new DeadlineTimer(clock, () => this.send({ type: 'deadlines.due' }))
     this.report = report
     this.#options = options
     this.#inspect = toInspectFunction(options.inspect)
@@ -211,36 +215,11 @@ export class TaskRegistry {
 
   // Push and pull
 
-  /**
-   * The host delivers this owner's messages: tools that the owner calls do not count as deliveries.
-   * @returns an unsubscribe function
-   */
-  addPushSubscriber(owner: string): () => void {
-    const subscribers = this.#pushSubscribers.get(owner) ?? new Set()
-    const subscriber = {}
-    this.#pushSubscribers.set(owner, subscribers.add(subscriber))
-    return () => {
-      subscribers.delete(subscriber)
-      if (subscribers.size === 0 && this.#pushSubscribers.get(owner) === subscribers) {
-        this.#pushSubscribers.delete(owner)
-      }
-    }
-  }
-
-  /** Whether the host delivers this owner's messages. */
-  isPushed(owner: string): boolean {
-    return this.#pushSubscribers.has(owner)
-  }
-
-  removePushSubscribers(owner: string): void {
-    this.#pushSubscribers.delete(owner)
-  }
-
   /** Marks as delivered what an owner without a push subscriber has read. */
   acknowledgePulled(taskIds: readonly string[]): void {
     const pulled = taskIds.filter((id) => {
       const record = this.history.get(id)?.record
-      return record?.delivery === 'owed' && !this.isPushed(record.owner)
+      return record?.delivery === 'owed' && !this.pushSubscribers.has(record.owner)
     })
     if (pulled.length > 0) this.send({ type: 'task.delivered', taskIds: pulled })
   }
@@ -248,8 +227,11 @@ export class TaskRegistry {
   // Attachments
 
   attachment(entry: TaskEntry): Attachment {
-    let attachment = this.#attachments.get(entry)
-    if (attachment === undefined) this.#attachments.set(entry, (attachment = {}))
+    const present = this.#attachments.get(entry)
+    if (present !== undefined) return present
+    const attachment: Attachment = {}
+    // The entry of a pruned task is kept by its run alone: what is attached to it goes with the run.
+    if (this.history.get(entry.record.id) === entry) this.#attachments.set(entry, attachment)
     return attachment
   }
 
@@ -352,24 +334,8 @@ export class TaskRegistry {
   }
 
   #onDrained(): void {
-    this.#setDeadlineTimer()
+    this.#deadlineTimer.set(this.snapshot.status === 'active' ? this.snapshot.nextDeadlineAt : undefined)
     if (this.drained$.observed) this.drained$.next()
-  }
-
-  /** One timer serves all deadlines. One that is too early is left alone: it looks for the next deadline when it fires. */
-  #setDeadlineTimer(): void {
-    const at = this.snapshot.status === 'active' ? this.snapshot.nextDeadlineAt : undefined
-    const present = this.#deadline
-    if (present !== undefined && at !== undefined && present.at <= at) return
-    if (present !== undefined) clearLongTimeout(this.clock, present.timer)
-    this.#deadline = undefined
-    if (at === undefined) return
-    const onTimeout = (): void => {
-      this.#deadline = undefined
-      this.send({ type: 'deadlines.due' })
-    }
-    const timer = setLongTimeout(this.clock, onTimeout, Math.max(0, at - elapsedMs(this.clock)))
-    this.#deadline = { at, timer }
   }
 }
 

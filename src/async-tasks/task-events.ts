@@ -148,7 +148,9 @@ export class TaskEvents {
       }
       // Subscribed before the first counts are emitted, so that changes made by their subscriber are emitted too.
       const subscription = registry.notifications$.subscribe({
-        next: emitIfChanged,
+        next: ({ type }) => {
+          if (type === 'transition') emitIfChanged()
+        },
         complete: () => subscriber.complete(),
       })
       subscriber.next(last)

@@ -4,7 +4,7 @@ import type { TaskQuestionInput } from '../protocol/task-questions.js'
 
 /** What a run receives besides its input. */
 export interface RunContext {
-  /** Aborts when the task is cancelled or its deadline passes. A listener that throws is reported and stops nothing. */
+  /** Aborts when the task is cancelled or its deadline passes. A listener that throws is reported and otherwise ignored. */
   readonly signal: AbortSignal
   /** The task that this run belongs to. */
   readonly taskId: string
@@ -15,7 +15,7 @@ export interface RunContext {
   /** Adds to the task's output, of which the last 64 KiB are kept. Ignored after the task has ended. */
   append(text: string): void
   /**
-   * Asks the task's owner a question and waits for the answer. The task stays `running`, and its deadline goes on.
+   * Asks the task's owner a question and waits for the answer. The task stays `running`, and its deadline keeps counting.
    * @param question text, or `{ message, schema? }` with the JSON Schema of the answer's content; without a schema the content
    *   is `{ answer: string }`
    * @returns the answer, whose content fits the schema, or that there will be none

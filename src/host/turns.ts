@@ -38,7 +38,7 @@ export class Turns {
 
   before(owner = this.#defaultOwner): Turn {
     const { registry } = this.#manager
-    if (!registry.isPushed(owner)) registry.addPushSubscriber(owner)
+    if (!registry.pushSubscribers.has(owner)) registry.pushSubscribers.add(owner)
     // One batch: no other lease can take what the previous turn's lease releases.
     return registry.batch(() => {
       this.#leases.get(owner)?.release()

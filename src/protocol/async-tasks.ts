@@ -19,7 +19,7 @@ const abortController = lazily(() =>
   ),
 )
 
-/** The input of `registerTask` (seed 000). */
+/** The input of `registerTask`. */
 export const registerTaskInputSchema = lazily(() =>
   z.object({
     /** The id of the task; must be unique among the retained tasks. */

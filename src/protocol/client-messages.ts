@@ -1,5 +1,5 @@
 /**
- * The messages of the client socket (seed 004): one JSON object per frame, one schema per message.
+ * The messages of the client socket: one JSON object per frame, one schema per message.
  *
  * The server sends `welcome` first. If tokens are required and the upgrade request had none, the client's first message must be
  * `authenticate`. A request may have a `requestId`, which its answer repeats; pushed messages have none.

@@ -1,5 +1,5 @@
 /**
- * Command tasks on the wire (seed 004): tasks, commands and events. The TypeScript types, the OpenAPI document and the validation are derived
+ * Command tasks on the wire: tasks, commands and events. The TypeScript types, the OpenAPI document and the validation are derived
  * from these schemas.
  */
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** The submission of a command task (seed 004). A file of its own, because the core imports nothing else of command tasks. */
+/** The submission of a command task. A file of its own, because the core imports nothing else of command tasks. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 

@@ -29,7 +29,7 @@ export const callProgressSchema = z.object({
 
 const requestId = z.union([z.string(), z.number()])
 
-/** A JSON-RPC request for a tool call (seed 004). */
+/** A JSON-RPC request for a tool call. */
 export const mcpRequestSchema = z.object({
   /** The JSON-RPC version. */
   jsonrpc: z.literal('2.0'),

@@ -23,7 +23,7 @@ export type Listed =
   | { readonly tasks: TaskSummary[]; readonly nextCursor?: string }
   | { readonly error: string; readonly code: 'INVALID_CURSOR' }
 
-/** The text of seed 004. */
+/** The same text as for an unknown task on the socket. */
 export const TASK_NOT_FOUND = 'Task not found'
 
 export interface TaskService {

@@ -26,7 +26,7 @@ if (process.argv.includes('--check')) {
 if (problems.length > 0) {
   console.error(problems.map((problem) => `docs: ${problem}`).join('\n'))
   process.exitCode = 1
-} else console.log(`docs: ${page} shows ${charts.length} charts as they are`)
+} else console.log(`docs: ${page} is up to date (${charts.length} machines)`)
 
 /** The differences between the diagram as mermaid reads it and the machine. */
 async function misread(chart: Chart): Promise<string[]> {

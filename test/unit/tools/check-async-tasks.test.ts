@@ -252,7 +252,7 @@ describe('a peek that shows everything', () => {
 
   it('A5: delivers nothing for an owner with a push subscriber', async () => {
     const { call, manager, register } = setUp()
-    manager.registry.addPushSubscriber('main')
+    manager.registry.pushSubscribers.add('main')
     register('a')
     manager.completeTask('a', {})
     await call({ task_id: 'a' })

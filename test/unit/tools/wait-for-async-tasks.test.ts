@@ -26,7 +26,7 @@ const completed = (id: string, message: string) =>
 describe('waiting', () => {
   it('A5: for all returns every end in one message, which delivers them', async () => {
     const { call, manager, register } = setUp()
-    manager.registry.addPushSubscriber('main')
+    manager.registry.pushSubscribers.add('main')
     register('a')
     register('b')
     const waiting = call()

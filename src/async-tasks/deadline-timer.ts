@@ -1,0 +1,31 @@
+/** One timer for all deadlines of a registry. */
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+
+export class DeadlineTimer {
+  readonly #clock: Clock
+  readonly #onDue: () => void
+  #present: { readonly at: number; readonly timer: LongTimer } | undefined
+
+  constructor(clock: Clock, onDue: () => void) {
+    this.#clock = clock
+    this.#onDue = onDue
+  }
+
+  /**
+   * Sets the timer for the next deadline (`at` on the clock of `elapsedMs`), or clears it. A timer that is too early stays: the next
+   * deadline is set when it has fired.
+   */
+  set(at: number | undefined): void {
+    const present = this.#present
+    if (present !== undefined && at !== undefined && present.at <= at) return
+    if (present !== undefined) clearLongTimeout(this.#clock, present.timer)
+    this.#present = undefined
+    if (at === undefined) return
+    const onTimeout = (): void => {
+      this.#present = undefined
+      this.#onDue()
+    }
+    const timer = setLongTimeout(this.#clock, onTimeout, Math.max(0, at - elapsedMs(this.#clock)))
+    this.#present = { at, timer }
+  }
+}
