@@ -57,14 +57,14 @@ describe('the documentation page in a browser', { timeout: 180_000 }, () => {
     const { server, perform } = await openStage(tokens)
     const [, , snapshot = ''] = await perform(
       command('browser_navigate', { url: `${server.httpUrl}/docs` }),
-      waitFor('What the server counts'),
+      waitFor('Get metrics'),
       command('browser_snapshot'),
     )
     expect(snapshot).toMatch(/heading "agent-tasks [\d.]+"/)
     await perform(command('browser_click', { target: refOf(snapshot, 'generic "POST /tasks Submit a task"') }))
 
     if (tokens.length > 0) {
-      await perform(send(submitRoute), waitFor('put it into the field at the top'))
+      await perform(send(submitRoute), waitFor('enter it at the top of the page'))
       const token = { target: refOf(snapshot, 'textbox "Token"'), text: TOKEN, submit: true }
       await perform(command('browser_type', { element: 'Token', ...token }))
     }
