@@ -11,7 +11,6 @@ export class History {
   readonly #limit: () => number
   /** Ended tasks that owe nothing, the earliest ended first. */
   readonly #prunable = new BinaryHeap<TaskEntry>((a, b) => byEnd(a, b) < 0)
-  readonly #queued = new Set<TaskEntry>()
   /** Ended tasks whose text was cut, and the rest was not read. */
   readonly #unread = new Set<TaskEntry>()
   #terminal = 0
@@ -51,7 +50,7 @@ export class History {
 
   /** The handlers of a task's end have run. */
   markHandled(entry: TaskEntry): void {
-    entry.isHandled = true
+    if (entry.pruning === 'unhandled') entry.pruning = 'handled'
     this.offer(entry)
   }
 
@@ -59,8 +58,8 @@ export class History {
   offer(entry: TaskEntry): void {
     const { record } = entry
     if (!isTerminal(record) || record.delivery === 'owed' || record.delivery === 'leased') return
-    if (!entry.isHandled || this.#unread.has(entry) || this.#queued.has(entry)) return
-    this.#queued.add(entry)
+    if (entry.pruning !== 'handled' || this.#unread.has(entry)) return
+    entry.pruning = 'queued'
     this.#prunable.push(entry)
   }
 
@@ -69,7 +68,7 @@ export class History {
     while (this.hasExcess()) {
       const entry = this.#prunable.pop()
       if (entry === undefined) return undefined
-      this.#queued.delete(entry)
+      entry.pruning = 'handled'
       // Its text was cut after it had been queued: it is offered again when it is read.
       if (this.#unread.has(entry)) continue
       this.#entries.delete(entry.record.id)

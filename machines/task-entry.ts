@@ -8,10 +8,8 @@ export interface TaskEntry {
   record: AsyncTaskInfo
   /** The actor, while the task runs. */
   ref: AsyncTaskRef | undefined
-  /** How long the run may take to stop after its deadline, in ms. */
-  readonly graceMs: number
-  /** Its deadline has passed. */
-  isOverdue: boolean
+  /** How long the run may take to stop after its deadline, in ms; undefined once the deadline has passed. */
+  graceMs: number | undefined
   /** The number of the registration: it orders tasks and names the slot, and is never reused. */
   readonly serial: number
   /** The lease that the entry is in. */
@@ -22,8 +20,8 @@ export interface TaskEntry {
   isDisowned: boolean
   /** A message that carried it was accepted after its lease had been released. */
   isAccepted: boolean
-  /** The handlers of its end have run. */
-  isHandled: boolean
+  /** Whether the handlers of its end have run, and whether it is queued for pruning. */
+  pruning: 'unhandled' | 'handled' | 'queued'
 }
 
 /** Entries that one message carries. */

@@ -163,7 +163,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
 
   const restore = (record: AsyncTaskInfo): void => {
     const entry = newEntry(record, undefined, 0)
-    entry.isHandled = true
+    entry.pruning = 'handled'
     journal.continueAfter(record.seq)
     history.add(entry)
     ledger.add(entry)
@@ -175,11 +175,11 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const due: TaskEntry[] = []
     for (let entry = deadlines.take(now); entry !== undefined; entry = deadlines.take(now)) due.push(entry)
     return due.map((entry) => {
-      const { ref, isOverdue, graceMs } = entry
+      const { ref, graceMs } = entry
       // A grace period of 0 ms ends with the next timer: the run is asked to stop first.
-      if (!isOverdue) deadlines.set(entry, now + graceMs)
-      entry.isOverdue = true
-      return () => ref?.send({ type: isOverdue ? 'grace.passed' : 'deadline.passed' })
+      if (graceMs !== undefined) deadlines.set(entry, now + graceMs)
+      entry.graceMs = undefined
+      return () => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })
     })
   }
 
@@ -278,9 +278,8 @@ function newEntry(record: AsyncTaskInfo, ref: TaskEntry['ref'], graceMs: number)
     serial: record.seq,
     lease: undefined,
     claims: undefined,
-    isOverdue: false,
     isDisowned: false,
     isAccepted: false,
-    isHandled: false,
+    pruning: 'unhandled',
   }
 }
