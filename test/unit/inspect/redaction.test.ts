@@ -101,7 +101,7 @@ const REVIEWED = new Set([
   ...['type', 'id', 'actorId', 'taskId', 'instanceId', 'subagentName', 'owner', 'status', 'delivery', 'value', 'code'],
   ...['deliveryId', 'taskIds', 'heir', 'reservationId', 'name', 'tags', 'kind', 'from', 'to', 'task', 'src'],
   ...['initial', 'running', 'holding', 'gathering', 'delivering', 'connecting', 'connected', 'connection'],
-  ...['phase'],
+  ...['phase', 'pruning'],
 ])
 
 it('shows text only in reviewed fields', async () => {
