@@ -33,7 +33,9 @@ if (unknown.length > 0) {
 }
 const scale: Scale = {
   isQuick: values.quick,
-  effort: values.quick ? { rounds, roundMs: 20, warmMs: 150 } : { rounds, roundMs: 150, warmMs: 1500 },
+  effort: values.quick
+    ? { rounds, starts: 1, roundMs: 20, warmMs: 150 }
+    : { rounds, starts: 5, roundMs: 150, warmMs: 1500 },
   checkout: process.cwd(),
   ...(values.against !== undefined && { against: builtCheckout(values.against) }),
 }

@@ -88,6 +88,8 @@ const NOISE_BYTES = 0.5
 
 const heap: Figure = {
   id: 'P5',
+  // Growth is seen in one process.
+  effort: (effort) => ({ ...effort, starts: 1 }),
   lines: ({ isQuick, effort: { rounds } }) => {
     const count = isQuick ? 2000 : 20_000
     const filled = (create: string): SubjectSpec => ({ module: 'heap', create, params: count, isFresh: true })

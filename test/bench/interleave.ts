@@ -9,7 +9,10 @@ import type { BuiltSubjectSpec, Round } from './subject.js'
 import type { WorkerOrder, WorkerReport } from './worker.js'
 
 export interface Effort {
+  /** In all. */
   readonly rounds: number
+  /** How often each subject gets a new process: V8 compiles the same code differently from one process to the next. */
+  readonly starts: number
   readonly roundMs: number
   readonly warmMs: number
 }
@@ -26,11 +29,25 @@ interface Runner {
 
 /** Runs rounds of all subjects in turn. Returns the rounds of each, in the order of `specs`. */
 export async function interleave(specs: readonly BuiltSubjectSpec[], effort: Effort): Promise<readonly Round[][]> {
+  const rounds = specs.map((): Round[] => [])
+  for (let start = 0; start < effort.starts; start += 1) {
+    const until = Math.round((effort.rounds * (start + 1)) / effort.starts)
+    await addRounds(rounds, until, specs, effort)
+  }
+  return rounds
+}
+
+/** Starts a process for each subject and adds rounds until each has as many as `until` says. */
+async function addRounds(
+  rounds: readonly Round[][],
+  until: number,
+  specs: readonly BuiltSubjectSpec[],
+  effort: Effort,
+): Promise<void> {
   const runners: Runner[] = []
   try {
     for (const spec of specs) runners.push(await (spec.isFresh === true ? startFresh(spec) : startWarm(spec, effort)))
-    const rounds = specs.map((): Round[] => [])
-    for (let round = 0; round < effort.rounds; round += 1) {
+    for (let round = rounds[0]?.length ?? until; round < until; round += 1) {
       // Every other round runs backwards, so that no subject always comes first.
       const order = round % 2 === 0 ? runners.keys() : [...runners.keys()].reverse()
       for (const at of order) {
@@ -38,7 +55,6 @@ export async function interleave(specs: readonly BuiltSubjectSpec[], effort: Eff
         if (runner !== undefined) rounds[at]?.push(await runner.round())
       }
     }
-    return rounds
   } finally {
     await Promise.all(runners.map((runner) => runner.close()))
   }
