@@ -41,12 +41,16 @@ export function eventsToResume(
   task: Task,
   lastEventId: string | undefined,
 ): readonly TaskEvent[] | undefined {
+  if (lastEventId === END_ID && task.completedAt !== undefined) return []
   if (lastEventId === undefined || !/^\d{1,15}$/.test(lastEventId)) return undefined
   const seq = Number(lastEventId)
   // An ended task had events: if none are known, they were removed.
   if (task.completedAt !== undefined && log.lastSeq(task.id) === 0) return undefined
   return log.after(task.id, seq)
 }
+
+/** The id of the end of a task whose numbered events were removed. */
+const END_ID = 'end'
 
 export function openEventStream(options: EventStreamOptions, resumed: readonly TaskEvent[] | undefined): EventStream {
   const { task, hub, log, limits, metrics } = options
@@ -93,13 +97,15 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
         if (resumed !== undefined) for (const event of resumed) deliver(event)
         else {
           const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task })
-          write(eventText('subscribe_ack', snapshot, log.lastSeq(task.id)))
+          // The end of an ended task follows as an event of its own, for which a client that is cut off here comes back.
+          const isOver = task.completedAt !== undefined
+          write(eventText('subscribe_ack', snapshot, Math.max(0, log.lastSeq(task.id) - (isOver ? 1 : 0))))
         }
         if (!isOpen) return
         if (task.completedAt === undefined) subscriptions.addTask(task.id)
         else {
           if (resumed === undefined) {
-            write(eventText('task_complete', toJson(completeMessage(task)), log.lastSeq(task.id)))
+            write(eventText('task_complete', toJson(completeMessage(task)), log.lastSeq(task.id) || END_ID))
           }
           end()
         }
@@ -125,6 +131,6 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
 const encoder = new TextEncoder()
 
 /** `JSON.stringify` writes no line breaks, so one `data` line is enough. */
-function eventText(type: string, json: string, seq: number): string {
-  return `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`
+function eventText(type: string, json: string, id: number | string): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`
 }

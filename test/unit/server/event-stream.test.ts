@@ -1,5 +1,6 @@
 // The events of a task as Server-Sent Events: the same events as on the socket, and resuming an interrupted stream.
 import { describe, expect, it } from 'vitest'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { openEvents } from '../../support/event-source.js'
 import { startTestServer, taskOf, type TestServer } from './test-server.js'
 
@@ -79,6 +80,52 @@ describe('GET /tasks/:id/events', () => {
     const { events } = await submitted(server, 'add')
     const told = await (await openEvents(events)).rest()
     expect((await openEvents(events, { 'last-event-id': String(told.at(-1)?.id) })).status).toBe(204)
+  })
+
+  it('sends the end of a task whose events were removed once, and answers 204 to the reconnections that follow', async () => {
+    const clock = createManualClock(1_000_000)
+    const server = await startTestServer({ clock })
+    const { events } = await submitted(server, 'add')
+    const seen = (await (await openEvents(events)).rest()).at(-1)?.id
+    clock.advance(600_000)
+    // It was away while the events were removed: the number that it has is of no use any more.
+    let last: string | undefined = seen
+    const ends: unknown[] = []
+    for (let count = 0; count < 5; count += 1) {
+      const stream = await openEvents(events, { 'last-event-id': String(last) })
+      const received = await stream.rest()
+      ends.push([stream.status, ...received.map(({ event }) => event)])
+      last = received.at(-1)?.id ?? last
+    }
+    expect(ends).toEqual([[200, 'subscribe_ack', 'task_complete'], [204], [204], [204], [204]])
+  })
+
+  it.each([0, 600_000])(
+    'sends the end to a client that was cut off after the snapshot, %i ms after the end',
+    async (ms) => {
+      const clock = createManualClock(1_000_000)
+      const server = await startTestServer({ clock })
+      const { events } = await submitted(server, 'add')
+      await (await openEvents(events)).rest()
+      clock.advance(ms)
+      const snapshot = await (await openEvents(events)).next()
+      expect(snapshot).toMatchObject({ event: 'subscribe_ack', data: { task: { status: 'completed' } } })
+      const again = await openEvents(events, { 'last-event-id': String(snapshot?.id) })
+      expect((await again.rest()).at(-1)).toMatchObject({ event: 'task_complete' })
+    },
+  )
+
+  it('answers HEAD with the headers alone, and opens no stream', async () => {
+    const server = await startTestServer({ limits: { connectionsPerClient: 1 } })
+    const { events } = await submitted(server, 'hold')
+    for (let count = 0; count < 3; count += 1) {
+      const response = await fetch(events, { method: 'HEAD' })
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+    }
+    const { body } = await server.call('/metrics')
+    expect(body['text']).toContain('agent_tasks_connections{kind="event_stream"} 0\n')
+    expect(body['text']).toContain('agent_tasks_subscribed 0\n')
+    expect((await fetch(`${server.httpUrl}/tasks/none/events`, { method: 'HEAD' })).status).toBe(404)
   })
 
   it.each(['7000', 'x', '-1', '99999999999999999999'])(
