@@ -64,11 +64,15 @@ export function sendJson(
 
 /**
  * Reads the body of a request as text.
- * @returns undefined when it is larger than `maxBytes`; the rest is not read then, and the connection cannot be reused
+ *
+ * A larger body is read to its end and dropped, so that the client gets the answer and can use the connection again, unless it is very
+ * large: then `request.complete` is false, and the connection must be closed.
+ * @returns undefined when it is larger than `maxBytes`
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
+    const mostRead = maxBytes + MAX_DROPPED_BYTES
     let size = 0
     const finish = (text: string | undefined): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
@@ -77,11 +81,15 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
     const onData = (chunk: Buffer): void => {
       size += chunk.length
       if (size <= maxBytes) chunks.push(chunk)
-      else finish(undefined)
+      else chunks.length = 0
+      if (size > mostRead) finish(undefined)
     }
-    const onEnd = (): void => finish(Buffer.concat(chunks).toString())
+    const onEnd = (): void => finish(size > maxBytes ? undefined : Buffer.concat(chunks).toString())
     const onGone = (): void => reject(new Error('The client went away before its request was complete.'))
-    if (Number(request.headers['content-length'] ?? 0) > maxBytes) finish(undefined)
+    if (Number(request.headers['content-length'] ?? 0) > mostRead) finish(undefined)
     else request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
   })
 }
+
+/** How much of a body is read and dropped beyond its limit, in bytes. */
+const MAX_DROPPED_BYTES = 16 * 1024 * 1024

@@ -115,6 +115,8 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     const resumed = eventsToResume(events, task, lastEventId)
     // 204 stops an EventSource from reconnecting.
     if (resumed?.length === 0 && task.completedAt !== undefined) return c.body(null, 204)
+    // The same headers without the stream: nobody would read it or close it.
+    if (c.req.method === 'HEAD') return c.body(null, 200, EVENT_STREAM_HEADERS)
     const leave = options.enter(addressOf(c.env.incoming))
     if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
     const onEnd = [leave, metrics.connected('event_stream')]
@@ -182,7 +184,7 @@ function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): Middleware
     if (c.req.method !== 'POST') return next()
     const text = await readBody(c.env.incoming, bodyBytes)
     if (text === undefined) {
-      c.header('connection', 'close')
+      if (!c.env.incoming.complete) c.header('connection', 'close')
       const error = `The body is larger than ${bodyBytes} bytes`
       return c.json({ error, code: 'BODY_TOO_LARGE', details: { maxBytes: bodyBytes } } satisfies RestError, 413)
     }

@@ -1,8 +1,10 @@
 // The REST routes: every documented status, over real sockets.
 import { createHash } from 'node:crypto'
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { Script } from 'node:vm'
-import { describe, expect, it } from 'vitest'
-import { startTestServer, taskOf } from './test-server.js'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { startTestServer, taskOf, type TestServer } from './test-server.js'
 
 describe('POST /tasks', () => {
   it('answers 201 with taskId, queuePosition and wsEndpoint', async () => {
@@ -58,6 +60,21 @@ describe('POST /tasks', () => {
     expect(await server.post('/tasks', deep)).toMatchObject({ status: 400, body: { code: 'TOO_DEEP' } })
     expect(await server.post('/tasks', '['.repeat(500_000))).toMatchObject({ status: 400, body: { code: 'TOO_DEEP' } })
     expect(await server.post('/tasks', deep.replace('[[', '[').replace(']]', ']'))).toMatchObject({ status: 201 })
+  })
+
+  it('keeps the connection after 413 when it has read the body, and says so when it has not', async () => {
+    const server = await startTestServer()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const over = 2 * 1024 * 1024
+    const first = await postWith(agent, server, 'x'.repeat(over))
+    const next = await postWith(agent, server, '{}')
+    expect([first.status, first.connection, next.status, next.isReused]).toEqual([413, 'keep-alive', 400, true])
+    const chunked = await postWith(agent, server, 'x'.repeat(over), { 'transfer-encoding': 'chunked' })
+    expect([chunked.status, chunked.connection]).toEqual([413, 'keep-alive'])
+    const huge = await postWith(agent, server, '', { 'content-length': String(1024 * over) })
+    expect([huge.status, huge.connection, huge.body]).toEqual([413, 'close', expect.stringContaining('BODY_TOO_LARGE')])
+    expect(await postWith(agent, server, '{}')).toMatchObject({ status: 400, isReused: false })
   })
 
   it('answers 413 to a body over the limit, with or without content-length', async () => {
@@ -308,3 +325,33 @@ describe('the other routes', () => {
     })
   })
 })
+
+interface Posted {
+  readonly status: number | undefined
+  readonly connection: string | undefined
+  readonly body: string
+  /** Whether it was sent on a connection that had been used before. */
+  readonly isReused: boolean
+}
+
+/** Uses node:http because fetch hides the connection. */
+function postWith(
+  agent: Agent,
+  { httpUrl }: TestServer,
+  body: string,
+  headers: Record<string, string> = {},
+): Promise<Posted> {
+  return new Promise((resolve, reject) => {
+    const type = { 'content-type': 'application/json', ...headers }
+    const sent = request(`${httpUrl}/tasks`, { method: 'POST', agent, headers: type }, (response) => {
+      void text(response).then((received) => {
+        const { statusCode: status, headers: answered } = response
+        resolve({ status, connection: answered.connection, body: received, isReused: sent.reusedSocket })
+        if (body === '') sent.destroy()
+      }, reject)
+    })
+    sent.on('error', reject)
+    if (body === '') sent.flushHeaders()
+    else sent.end(body)
+  })
+}
