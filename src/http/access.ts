@@ -2,7 +2,8 @@
  * Access control of an HTTP server: the `Host` and `Origin` checks, and bearer tokens (RFC 6750).
  *
  * A foreign web page is recognised by its `Origin`, a rebound DNS name by its `Host`; both are refused with 403. Local programs send no
- * `Origin`. When tokens are configured, a request must carry one of them.
+ * `Origin`. Nor do the images and scripts of a page, which browsers mark with `Sec-Fetch-Site` instead (W3C Fetch Metadata).
+ * When tokens are configured, a request must carry one of them.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -26,15 +27,18 @@ export interface AccessOptions {
   readonly origins: readonly string[]
   /** Any one of these grants access; with none configured, no token is needed. */
   readonly tokens: readonly string[]
-  /** Whether the server itself served a page of this origin. Default: it serves no pages. */
-  readonly isOwnOrigin?: (origin: URL) => boolean
+  /**
+   * The scheme and the ports at which the server serves pages. A page of another port of the same server counts as its own.
+   * Default: it serves no pages.
+   */
+  readonly pages?: () => { readonly scheme: 'http' | 'https'; readonly ports: readonly number[] }
 }
 
 export interface Access {
   /** Checks `Host` and `Origin`. */
   checkSource(request: IncomingMessage): Refusal | undefined
   /** The allowed foreign origin to name in CORS headers, if the request comes from one. */
-  foreignOrigin(request: IncomingMessage): string | undefined
+  foreignOrigin(request: Pick<IncomingMessage, 'headers'>): string | undefined
   readonly needsToken: boolean
   /** Whether no token is needed, or the request carries a valid one. */
   isAuthorized(request: IncomingMessage): boolean
@@ -43,7 +47,7 @@ export interface Access {
 }
 
 export function createAccess(options: AccessOptions): Access {
-  const { isOwnOrigin = () => false } = options
+  const { pages } = options
   const digests = options.tokens.map(digest)
   const hosts = new Set([options.host, ...options.allowedHosts].map((name) => name.toLowerCase()))
   const origins = new Set(options.origins)
@@ -58,21 +62,38 @@ export function createAccess(options: AccessOptions): Access {
     return digests.reduce((isMatch, known) => timingSafeEqual(known, given) || isMatch, false)
   }
 
-  const isOwn = (origin: string): boolean => {
-    const url = parseUrl(origin)
-    return url !== undefined && isAllowedName(bareHostname(url)) && isOwnOrigin(url)
+  /**
+   * Whether the server itself served the page: its origin names the host that the request names. That host is allowed, but the page of any
+   * other machine at the same port would have an address in its origin that is allowed as well.
+   */
+  const isOwn = (origin: string, host: string): boolean => {
+    if (pages === undefined) return false
+    const { scheme, ports } = pages()
+    const [page, server] = [parseUrl(origin), parseUrl(`${scheme}://${host}`)]
+    if (page?.protocol !== `${scheme}:` || page.hostname !== server?.hostname) return false
+    return page.port === server.port || [page, server].every((url) => ports.includes(portOf(url)))
   }
+
+  // What clients without a page of their own send.
+  const isLocal = (origin: string): boolean => isLoopback(options.host) && origin === 'http://localhost'
 
   return {
     needsToken,
     isToken,
-    checkSource: ({ headers: { host, origin } }) => {
-      const url = host === undefined ? undefined : parseUrl(`http://${host}`)
-      if (url === undefined || url.pathname !== '/' || url.username !== '' || !isAllowedName(bareHostname(url))) {
+    checkSource: ({ headers }) => {
+      const { host, origin } = headers
+      const url = parseUrl(`http://${host}`)
+      if (
+        host === undefined ||
+        url === undefined ||
+        url.pathname !== '/' ||
+        url.username !== '' ||
+        !isAllowedName(bareHostname(url))
+      ) {
         return { status: 403, code: 'FOREIGN_HOST', error: 'This Host is not allowed.' }
       }
-      if (origin === undefined || origins.has(origin) || isOwn(origin)) return undefined
-      return { status: 403, code: 'FOREIGN_ORIGIN', error: 'This Origin is not allowed.' }
+      if (origin === undefined) return isPartOfForeignPage(headers) ? FOREIGN_ORIGIN : undefined
+      return origins.has(origin) || isLocal(origin) || isOwn(origin, host) ? undefined : FOREIGN_ORIGIN
     },
     foreignOrigin: ({ headers: { origin } }) => (origin !== undefined && origins.has(origin) ? origin : undefined),
     isAuthorized: (request) => {
@@ -82,6 +103,8 @@ export function createAccess(options: AccessOptions): Access {
     },
   }
 }
+
+const FOREIGN_ORIGIN: Refusal = { status: 403, code: 'FOREIGN_ORIGIN', error: 'This Origin is not allowed.' }
 
 /** The answer to a request without a valid token. */
 export const UNAUTHORIZED: Refusal = {
@@ -102,6 +125,14 @@ export function addressOf({ socket }: Pick<IncomingMessage, 'socket'>): string {
 }
 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/** Whether a browser loads this for a page of another origin: an image, say. A link that a user follows is no part of a page. */
+function isPartOfForeignPage(headers: IncomingMessage['headers']): boolean {
+  const site = headers['sec-fetch-site']
+  return (site === 'cross-site' || site === 'same-site') && headers['sec-fetch-dest'] !== 'document'
+}
+
+const portOf = ({ protocol, port }: URL): number => (port !== '' ? Number(port) : protocol === 'https:' ? 443 : 80)
 
 const bareHostname = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 

@@ -4,10 +4,13 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { InvalidSettingError } from '../errors.js'
 
+/** How long a TLS handshake may take, in ms. */
+const HANDSHAKE_MS = 10_000
+
 export function createServer(tls: { cert: string; key: string } | undefined, listener: RequestListener): Server {
   if (tls === undefined) return createHttpServer(listener)
   try {
-    return createHttpsServer(tls, listener)
+    return createHttpsServer({ ...tls, handshakeTimeout: HANDSHAKE_MS }, listener)
   } catch (cause) {
     const error = new InvalidSettingError(
       'TLS_CERT_PATH',

@@ -4,6 +4,8 @@ import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@mode
 import { createMcpHandler, isLegacyRequest, type AuthInfo } from '@modelcontextprotocol/server'
 import { InvalidSettingError } from '../errors.js'
 import { createAccess, UNAUTHORIZED, type Access } from '../http/access.js'
+import { trackConnections } from '../http/connections.js'
+import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
 import { parseJson, readBody } from '../http/json.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
@@ -34,6 +36,12 @@ export interface McpHttpServer {
 
 /** The largest request body, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
+/** The most network connections of one address. */
+const MAX_CONNECTIONS = 2000
+const CORS: CorsOptions = {
+  methods: ['GET', 'POST', 'DELETE', 'OPTIONS'],
+  exposedHeaders: ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate'],
+}
 /** How deep a request body may be nested. */
 const MAX_NESTING = 100
 
@@ -56,6 +64,7 @@ export async function listenWith(
   try {
     const handler = createRequestHandler(app, createHttpAccess(http), http)
     const server = createServer(undefined, (request, response) => void handler.serve(request, response))
+    const network = trackConnections([server], MAX_CONNECTIONS)
     const settings = { host: 'http.host', port: 'http.port' }
     const bound = await listen(server, http.host, http.port, settings).catch(async (error: unknown) => {
       await handler.close()
@@ -66,7 +75,7 @@ export async function listenWith(
       (closing ??= (async () => {
         const stopped = stopListening(server)
         await handler.close()
-        server.closeAllConnections()
+        network.destroyAll()
         await stopped
         await app.close()
       })())
@@ -108,7 +117,10 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
 
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader('x-content-type-options', 'nosniff')
-    const refusal = access.checkSource(request) ?? (access.isAuthorized(request) ? undefined : UNAUTHORIZED)
+    setCorsHeaders(access, request, response, CORS)
+    const foreign = access.checkSource(request)
+    if (foreign === undefined && answerPreflight(access, request, response, CORS)) return
+    const refusal = foreign ?? (access.isAuthorized(request) ? undefined : UNAUTHORIZED)
     if (refusal !== undefined) {
       sendError(response, refusal.status, refusal.error, { connection: 'close', ...refusal.headers })
       return
@@ -119,7 +131,7 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     }
     const text = request.method === 'POST' ? await readBody(request, MAX_BODY_BYTES) : ''
     if (text === undefined) {
-      sendError(response, 413, 'The request is too large.', { connection: 'close' })
+      sendError(response, 413, 'The request is too large.', request.complete ? {} : { connection: 'close' })
       return
     }
     const body = request.method === 'POST' ? bodyOf(text) : undefined

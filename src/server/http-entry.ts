@@ -1,6 +1,7 @@
-/** Checks every HTTP request before routing: rate, `Host` and `Origin`, token. Answers CORS preflights. */
+/** Checks every HTTP request before routing: `Host` and `Origin`, rate, token. Answers CORS preflights. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressOf, UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
+import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
 import { sendJson } from '../http/json.js'
 import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
@@ -16,24 +17,20 @@ export interface HttpEntryOptions {
 /** Served without a token: what a supervisor polls, and the page where a user enters the token. */
 const OPEN_PATHS = new Set(['/health', '/openapi.json', '/docs'])
 
-const ALLOWED_HEADERS = 'authorization, content-type, last-event-id'
-const ALLOWED_METHODS = 'GET, POST, OPTIONS'
+const CORS: CorsOptions = { methods: ['GET', 'POST', 'OPTIONS'], exposedHeaders: ['retry-after', 'www-authenticate'] }
 
 export function createHttpEntry({ access, requests, metrics, serve }: HttpEntryOptions) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     response.setHeader('x-content-type-options', 'nosniff')
-    const origin = access.foreignOrigin(request)
-    if (origin !== undefined) {
-      response.setHeader('access-control-allow-origin', origin)
-      response.setHeader('vary', 'origin')
-    }
-    const refusal = rateRefusal(requests, request) ?? access.checkSource(request)
+    setCorsHeaders(access, request, response, CORS)
+    // First: the requests of a foreign page must not use up the rate of this machine's own programs.
+    const refusal = access.checkSource(request) ?? rateRefusal(requests, request)
     if (refusal !== undefined) {
-      refuse(response, refusal, metrics)
-    } else if (request.method === 'OPTIONS' && origin !== undefined) {
-      allowPreflight(request, response)
+      refuse(request, response, refusal, metrics)
+    } else if (answerPreflight(access, request, response, CORS)) {
+      return
     } else if (!OPEN_PATHS.has(pathOf(request)) && !access.isAuthorized(request)) {
-      refuse(response, UNAUTHORIZED, metrics)
+      refuse(request, response, UNAUTHORIZED, metrics)
     } else {
       serve(request, response)
     }
@@ -48,21 +45,16 @@ export function rateRefusal(requests: RateLimiter, request: IncomingMessage): Re
   return { status: 429, error: 'Too many requests from this address', code: 'RATE_LIMITED', headers }
 }
 
-function refuse(response: ServerResponse, { status, error, code, headers }: Refusal, metrics: Metrics): void {
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, error, code, headers }: Refusal,
+  metrics: Metrics,
+): void {
   metrics.refused(code)
-  // The body is not read, so the connection cannot be reused.
+  // What has arrived of the body is dropped, or the connection would be reset before the client has read the answer. The rest is not read.
+  request.resume()
   sendJson(response, status, { error, code }, { connection: 'close', ...headers })
-}
-
-function allowPreflight(request: IncomingMessage, response: ServerResponse): void {
-  const asksForPrivate = request.headers['access-control-request-private-network'] === 'true'
-  response.writeHead(204, {
-    'access-control-allow-methods': ALLOWED_METHODS,
-    'access-control-allow-headers': ALLOWED_HEADERS,
-    'access-control-max-age': '600',
-    ...(asksForPrivate && { 'access-control-allow-private-network': 'true' }),
-  })
-  response.end()
 }
 
 const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?? ''

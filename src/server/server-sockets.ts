@@ -37,8 +37,6 @@ export interface ServerSockets {
   readonly worker: (socket: WebSocket, request: IncomingMessage) => void
   /** Closes all sockets (1001); resolves when the last is closed. */
   closeAll(): Promise<void>
-  /** Destroys the sockets that are still open. */
-  terminateAll(): void
 }
 
 export function createServerSockets(options: ServerSocketOptions): ServerSockets {
@@ -118,9 +116,6 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
         for (const socket of open) socket.close(CLIENT_CLOSE.goingAway, 'The server is shutting down.')
         if (open.size === 0) resolve()
       }),
-    terminateAll: () => {
-      for (const socket of open) socket.terminate()
-    },
   }
 }
 

@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { addressOf, createAccess, type Refusal } from '../http/access.js'
+import { trackConnections } from '../http/connections.js'
 import { sendJson } from '../http/json.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import { createLog } from '../http/log.js'
@@ -71,6 +72,8 @@ export interface TaskServer {
 /** How long clients may take to close their sockets and to read their streams, in ms. */
 const CLOSE_MS = 2000
 const HEARTBEAT_MS = 30_000
+/** How many network connections an address may have besides its WebSockets and event streams. */
+const SPARE_CONNECTIONS = 1000
 
 /**
  * Starts a server for command tasks: REST, Server-Sent Events and WebSocket.
@@ -114,7 +117,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   let httpPort = config.port
   let wsPort = config.tasks.wsPort
 
-  const scheme = tls === undefined ? '' : 's'
+  const scheme: '' | 's' = tls === undefined ? '' : 's'
   const httpUrl = (): string => urlOf(`http${scheme}`, host, httpPort)
   const wsUrl = (): string =>
     config.tasks.enabled ? urlOf(`ws${scheme}`, host, wsPort) : `${urlOf(`ws${scheme}`, host, httpPort)}/ws`
@@ -127,11 +130,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   })
   const access = createAccess({
     ...{ host, allowedHosts: config.allowedHosts, origins: config.cors.origins, tokens: config.auth.tokens },
-    isOwnOrigin: ({ protocol, port }) => {
-      const isSecure = protocol === 'https:'
-      const portOf = port === '' ? (isSecure ? 443 : 80) : Number(port)
-      return protocol === `http${scheme}:` && (portOf === httpPort || portOf === wsPort)
-    },
+    pages: () => ({ scheme: `http${scheme}`, ports: [httpPort, wsPort] }),
   })
   const sockets = createServerSockets({
     ...{ config, clock, access, service, instances, hub, metrics, heartbeat, log },
@@ -176,6 +175,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     }),
   )
   const servers = config.tasks.enabled ? [httpServer, wsServer] : [httpServer]
+  const network = trackConnections(servers, limits.connectionsPerClient + SPARE_CONNECTIONS)
 
   const stop = async (): Promise<void> => {
     await taskManager.dispose()
@@ -183,8 +183,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     heartbeat.endAll()
     const stopped = Promise.all([...servers.map(stopListening), sockets.closeAll()])
     if (!(await settledWithin(stopped, clock, CLOSE_MS))) {
-      sockets.terminateAll()
-      for (const server of servers) server.closeAllConnections()
+      network.destroyAll()
       await stopped
     }
     await instances.dispose()

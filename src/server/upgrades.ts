@@ -47,6 +47,8 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       connection: 'close',
     }
     const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+    // The client may keep its half open.
+    socket.once('finish', () => socket.destroy())
     socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('')}\r\n${body}`)
   }
 

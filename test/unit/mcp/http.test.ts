@@ -130,6 +130,7 @@ describe('a request', () => {
     ['by an invalid Host', '/mcp', { host: 'a b' }, 403],
     ['from a web page', '/mcp', { origin: 'http://localhost:5173' }, 403],
     ['from a page without an origin', '/mcp', { origin: 'null' }, 403],
+    ['from a local client', '/mcp', { origin: 'http://localhost' }, 200],
     ['from a page that is allowed', '/mcp', { origin: 'https://app.example' }, 200],
     ['by a Host that is allowed', '/mcp', { host: 'agents.example:3500' }, 200],
   ])('%s', async (_what, path, headers, status) => {
@@ -144,6 +145,47 @@ describe('a request', () => {
       sent.end(body)
     })
     expect(answered).toBe(status)
+  })
+
+  it('of a page that is allowed has CORS headers, also its preflight and the refusal of its token', async () => {
+    const origin = 'https://app.example'
+    const { url } = await setUp({ allowedOrigins: [origin], tokens: ['t'] })
+    const preflight = (from: string) =>
+      fetch(url, {
+        method: 'OPTIONS',
+        headers: {
+          origin: from,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization,content-type,mcp-session-id,mcp-protocol-version',
+        },
+      })
+    const allowed = await preflight(origin)
+    expect([allowed.status, Object.fromEntries(allowed.headers)]).toMatchObject([
+      204,
+      {
+        'access-control-allow-origin': origin,
+        'access-control-allow-methods': 'GET, POST, DELETE, OPTIONS',
+        'access-control-allow-headers': 'authorization,content-type,mcp-session-id,mcp-protocol-version',
+        vary: 'origin',
+      },
+    ])
+    const answer = (headers: Record<string, string>) =>
+      fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          origin,
+          ...headers,
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', ...INITIALIZE }),
+      })
+    const [opened, refused] = [await answer({ authorization: 'Bearer t' }), await answer({})]
+    expect([opened.status, refused.status]).toEqual([200, 401])
+    for (const { headers } of [opened, refused]) expect(headers.get('access-control-allow-origin')).toBe(origin)
+    expect(opened.headers.get('access-control-expose-headers')).toContain('mcp-session-id')
+    const foreign = await preflight('https://other.example')
+    expect([foreign.status, foreign.headers.get('access-control-allow-origin')]).toEqual([403, null])
   })
 
   it('that is not JSON, or too large, gets 400 or 413, and the next one is served', async () => {

@@ -95,6 +95,48 @@ describe('Host and Origin', () => {
     for (const url of socketsOf(server)) await (await openSocket(url, { headers: { origin: server.httpUrl } })).close()
   })
 
+  it('refuses a page of another address at the same port, and accepts its own at every address it is reached by', async () => {
+    const server = await startTestServer()
+    const { port } = new URL(server.httpUrl)
+    const wsPort = new URL(server.wsUrl).port
+    for (const address of ['192.168.1.77', '[::1]', 'localhost', '127.0.0.2']) {
+      const origin = `http://${address}:${port}`
+      expect([address, await statusOf(server, { origin })]).toEqual([address, 403])
+      for (const url of socketsOf(server)) {
+        await expect(openSocket(url, { headers: { origin } })).rejects.toMatchObject({
+          body: { code: 'FOREIGN_ORIGIN' },
+        })
+      }
+      expect([address, await statusOf(server, { origin, host: `${address}:${port}` })]).toEqual([address, 200])
+      const onClientPort = { origin, host: `${address}:${wsPort}` }
+      await (await openSocket(server.wsUrl, { headers: onClientPort })).close()
+    }
+    // A port that is forwarded: the page and its requests have the same host all the same.
+    expect(await statusOf(server, { origin: 'http://localhost:8080', host: 'localhost:8080' })).toBe(200)
+    expect(await statusOf(server, { origin: 'https://localhost:8080', host: 'localhost:8080' })).toBe(403)
+    expect(await statusOf(server, { origin: `http://localhost:${port}`, host: 'localhost:8080' })).toBe(403)
+    expect(await statusOf(server, { origin: 'http://evil.example', host: 'evil.example' })).toBe(403)
+  })
+
+  it('accepts the Origin http://localhost on a loopback address only', async () => {
+    const origin = 'http://localhost'
+    expect(await statusOf(await startTestServer(), { origin })).toBe(200)
+    const authorization = 'Bearer t'
+    const open = await startTestServer({ host: '0.0.0.0', auth: { tokens: ['t'] } })
+    expect(await statusOf(open, { origin, authorization })).toBe(403)
+  })
+
+  it.each([
+    ['cross-site', 'image', 403],
+    ['same-site', 'empty', 403],
+    ['cross-site', 'document', 200],
+    ['same-origin', 'image', 200],
+    ['none', 'document', 200],
+  ])('answers a request without an Origin, of a %s %s, with %i', async (site, dest, status) => {
+    const server = await startTestServer()
+    expect(await statusOf(server, { 'sec-fetch-site': site, 'sec-fetch-dest': dest })).toBe(status)
+  })
+
   it('accepts the origins of CORS_ORIGINS, with CORS headers', async () => {
     const origin = 'chrome-extension://abcdef'
     const server = await startTestServer({ env: { CORS_ORIGINS: `https://app.example, ${origin}` } })
@@ -239,6 +281,18 @@ describe('tokens', () => {
 })
 
 describe('limits of an address', () => {
+  it('takes nothing from its rate for requests of a foreign page or to a foreign host', async () => {
+    const server = await startTestServer({ limits: { requestsPerMinute: 2 } })
+    for (let count = 0; count < 10; count += 1) {
+      expect(await statusOf(server, { origin: 'https://evil.example' })).toBe(403)
+      expect(await statusOf(server, { host: 'evil.example' })).toBe(403)
+      expect(await statusOf(server, { 'sec-fetch-site': 'cross-site' })).toBe(403)
+    }
+    expect([await statusOf(server, {}), await statusOf(server, {}), await statusOf(server, {})]).toEqual([
+      200, 200, 429,
+    ])
+  })
+
   it('answers 429 beyond the request rate, whatever the headers say', async () => {
     const server = await startTestServer({ limits: { requestsPerMinute: 3 } })
     for (let count = 0; count < 3; count += 1) expect((await server.call('/health')).status).toBe(200)

@@ -1,0 +1,39 @@
+/**
+ * The network connections of a server, from the moment they are accepted: also those in a TLS handshake, and those that were upgraded or
+ * whose upgrade was refused, which Node's HTTP server does not count as its own.
+ */
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { addressOf } from './access.js'
+
+export interface Connections {
+  /** Destroys all of them. */
+  destroyAll(): void
+}
+
+/**
+ * Counts the connections of one or several servers. Call it before they listen.
+ * @param maxPerAddress the most connections of one address; a further one is closed before anything is read from it
+ */
+export function trackConnections(servers: readonly Server[], maxPerAddress: number): Connections {
+  const open = new Map<string, Set<Socket>>()
+  const enter = (socket: Socket): void => {
+    const address = addressOf({ socket })
+    const sockets = open.get(address) ?? new Set()
+    if (sockets.size >= maxPerAddress) {
+      socket.destroy()
+      return
+    }
+    open.set(address, sockets.add(socket))
+    socket.once('close', () => {
+      sockets.delete(socket)
+      if (sockets.size === 0) open.delete(address)
+    })
+  }
+  for (const server of servers) server.on('connection', enter)
+  return {
+    destroyAll: () => {
+      for (const sockets of open.values()) for (const socket of sockets) socket.destroy()
+    },
+  }
+}
