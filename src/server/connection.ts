@@ -10,41 +10,75 @@ import type { Metrics } from './metrics.js'
 export interface Connection {
   /** Sends an answer. */
   send(message: object): void
+  /** Sends an answer that is JSON already. */
+  sendText(json: string): void
   /** Sends an event. A slow reader loses progress events; one that does not read at all is closed. */
   deliver(event: TaskEvent): void
+  /** Whether so much is unread that nothing more should be read from the client. */
+  readonly isBehind: boolean
+  /** How many frames have left this process. */
+  readonly sentFrames: number
 }
 
 export interface ConnectionOptions {
   readonly config: ServerConfig
   readonly metrics: Metrics
   readonly batch: WriteBatch
+  /** Called when frames have left this process. */
+  readonly onSent: () => void
 }
+
+/** What a waiting frame costs besides its own bytes, in bytes: a flood of small answers is as heavy as large ones. */
+const FRAME_COST = 512
+/** The smallest frame, in bytes. */
+const LEAST_FRAME = 2
 
 /** @param stream the network socket below the WebSocket */
 export function createConnection(
   socket: WebSocket,
   stream: Corkable,
-  { config: { limits }, metrics, batch }: ConnectionOptions,
+  { config: { limits }, metrics, batch, onSent }: ConnectionOptions,
 ): Connection {
+  let frames = 0
+  let sentFrames = 0
+
+  const onFrameSent = (): void => {
+    sentFrames += 1
+    onSent()
+  }
+  const unread = (): number => {
+    const bytes = socket.bufferedAmount
+    // Frames that have left are reported a little later; no more can wait than fit into the bytes.
+    return bytes + FRAME_COST * Math.min(frames - sentFrames, Math.ceil(bytes / LEAST_FRAME))
+  }
   const write = (data: string | Buffer): void => {
     if (socket.readyState !== socket.OPEN) return
-    if (socket.bufferedAmount > limits.deadReaderBytes) {
+    if (unread() > limits.deadReaderBytes) {
       metrics.closedSlowReader()
       socket.close(CLIENT_CLOSE.tryAgainLater, 'Too much unread data. Reconnect and subscribe again.')
       return
     }
-    socket.send(data, { binary: false })
+    frames += 1
+    socket.send(data, { binary: false }, onFrameSent)
+  }
+  const sendText = (json: string): void => {
+    // First: what only waits for the end of the turn does not count as unread.
+    batch.cork(stream)
+    write(json)
   }
   return {
-    send: (message) => {
-      batch.cork(stream)
-      write(toJson(message))
-    },
+    send: (message) => sendText(toJson(message)),
+    sendText,
     deliver: (event) => {
-      // First: what only waits for the end of the turn does not count as unread.
       batch.cork(stream)
-      if (!event.isComplete && socket.bufferedAmount > limits.slowReaderBytes) metrics.droppedFrame()
+      if (!event.isComplete && unread() > limits.slowReaderBytes) metrics.droppedFrame()
       else write(event.frame)
+    },
+    get isBehind() {
+      return unread() > limits.slowReaderBytes
+    },
+    get sentFrames() {
+      return sentFrames
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Open sockets: authenticates each, and connects it to a client session or to an instance. */
 import type { IncomingMessage } from 'node:http'
-import type { RawData, WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
 import { addressOf, type Access } from '../http/access.js'
 import type { Log } from '../http/log.js'
@@ -11,7 +11,8 @@ import type { ServerConfig } from '../protocol/server-config.js'
 import { packageVersion } from '../version.js'
 import { awaitAuthentication } from './authentication.js'
 import { openClientSession } from './client-session.js'
-import { createConnection, createWriteBatch, textOf } from './connection.js'
+import { createConnection, createWriteBatch, type Connection } from './connection.js'
+import { readFrames, type FrameReader } from './frame-reader.js'
 import type { Heartbeat } from './heartbeat.js'
 import type { Hub } from './hub.js'
 import type { Metrics } from './metrics.js'
@@ -27,7 +28,10 @@ export interface ServerSocketOptions {
   readonly hub: Hub
   readonly metrics: Metrics
   readonly heartbeat: Heartbeat
+  /** The frames of clients: too many are refused. */
   readonly frames: RateLimiter
+  /** The frames of workers: too many are read later. */
+  readonly workerFrames: RateLimiter
   readonly createId: () => string
   readonly log: Log
 }
@@ -71,8 +75,12 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
   return {
     client: (socket, request) => {
       enter(socket, 'client')
-      watchLiveness(socket, options.heartbeat)
-      const connection = createConnection(socket, request.socket, { config, metrics, batch })
+      let reader: FrameReader | undefined
+      const connection = createConnection(socket, request.socket, {
+        ...{ config, metrics, batch },
+        onSent: () => reader?.wake(),
+      })
+      watchLiveness(socket, options.heartbeat, connection, () => reader?.isHeld === true)
       connection.send({
         type: 'welcome',
         sessionId: options.createId(),
@@ -92,21 +100,34 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
           acceptsToken: (token) => !access.needsToken || access.isToken(token),
           onError: (error) => options.log('error', 'A message failed', error),
         })
-        socket.on('message', (data: RawData) => session.receive(textOf(data)))
+        reader = readFrames(socket, {
+          clock,
+          isBehind: () => connection.isBehind,
+          read: (text) => session.receive(text),
+        })
         socket.once('close', () => session.end())
       })
     },
     worker: (socket, request) => {
       enter(socket, 'worker')
+      let reader: FrameReader | undefined
+      const connection = createConnection(socket, request.socket, {
+        ...{ config, metrics, batch },
+        onSent: () => reader?.wake(),
+      })
       whenAuthenticated(socket, request, () => {
+        const address = addressOf(request)
         const port = {
-          send: (text: string) => {
-            if (socket.readyState === socket.OPEN) socket.send(text)
-          },
+          send: (text: string) => connection.sendText(text),
           close: (code: number, reason: string) => socket.close(code, reason),
         }
         const worker = acceptWorker(options.instances, port, { clock, helloTimeoutMs: config.limits.authenticateMs })
-        socket.on('message', (data: RawData) => worker.receive(textOf(data)))
+        reader = readFrames(socket, {
+          clock,
+          isBehind: () => connection.isBehind,
+          pace: () => options.workerFrames.take(address),
+          read: (text) => worker.receive(text),
+        })
         socket.once('close', () => worker.closed())
       })
     },
@@ -119,12 +140,18 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
   }
 }
 
-/** Terminates a client that has not answered the last ping when the next is due. */
-function watchLiveness(socket: WebSocket, heartbeat: Heartbeat): void {
+/**
+ * Terminates a client that has shown no sign of life since the last heartbeat: an answer to the ping, or, while nothing is read from it, that
+ * it reads.
+ */
+function watchLiveness(socket: WebSocket, heartbeat: Heartbeat, connection: Connection, isHeld: () => boolean): void {
   let isAlive = true
+  let sentFrames = 0
   socket.on('pong', () => (isAlive = true))
   const release = heartbeat.keep({
     beat: () => {
+      if (isHeld() && connection.sentFrames > sentFrames) isAlive = true
+      sentFrames = connection.sentFrames
       if (!isAlive) socket.terminate()
       else if (socket.readyState === socket.OPEN) {
         isAlive = false

@@ -135,6 +135,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const sockets = createServerSockets({
     ...{ config, clock, access, service, instances, hub, metrics, heartbeat, log },
     frames: createRateLimiter(limits.framesPerMinute, clock),
+    workerFrames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
   })
   const app = createRestApp({

@@ -55,13 +55,12 @@ it('closes while peers of refused upgrades, of open sockets and of half requests
     await open(server.wsUrl),
   ]
   await until(() => silent[3]?.received().includes('welcome') === true)
-  let isClosed = false
-  const closed = server.close().then(() => (isClosed = true))
-  while (!isClosed) {
-    clock.advance(1000)
-    await new Promise(setImmediate)
-  }
-  await closed
+  const state = { isClosed: false }
+  void server.close().then(() => (state.isClosed = true))
+  await until(() => {
+    clock.advance(100)
+    return state.isClosed
+  })
 })
 
 it('destroys a connection whose TLS handshake has not begun', async () => {
