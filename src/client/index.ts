@@ -27,6 +27,7 @@ export type { ConnectionErrorCode } from './client-errors.js'
 export type {
   CommandError,
   CommandStatus,
+  ResultReference,
   Task,
   TaskCommand,
   TaskCompleteMessage,

@@ -1,4 +1,5 @@
 /** The typed client of a task server: submits, watches, lists and cancels command tasks. */
+import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
 import type { ClientMessageInput } from '../protocol/client-messages.js'
@@ -10,7 +11,7 @@ import { createFeeds } from './feeds.js'
 import type { FetchLike, SocketConstructor } from './platform.js'
 import { createReconnection, type ReconnectOptions } from './reconnection.js'
 import type { AnswerOf, Request } from './requests.js'
-import { callRest } from './rest.js'
+import { callRest, type RestOptions } from './rest.js'
 import { createSession, type TaskEvent } from './session.js'
 import { createWatchQueue } from './watch-queue.js'
 
@@ -84,6 +85,12 @@ export interface TaskClient {
   list(options?: TaskListOptions): Promise<TaskPage>
   /** A task with its commands; undefined when the server does not have it. */
   get(taskId: string): Promise<Task | undefined>
+  /**
+   * The whole result of a command. Events and tasks have a `resultRef` in place of a `result` that is too large for them.
+   * @param index the index of the command, from 0
+   * @throws TaskServerError `RESULT_NOT_FOUND` when the command has no result, `TASK_NOT_FOUND` when the server does not have the task
+   */
+  result(taskId: string, index: number): Promise<unknown>
   /** Cancels a task. Resolves with false when it had ended; rejects with `TASK_NOT_FOUND` when the server does not have it. */
   cancel(taskId: string): Promise<boolean>
   /** The instances that can run commands. */
@@ -132,6 +139,12 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       }
       session.request<T>({ ...request, onAnswer, onError: reject })
     })
+  }
+
+  /** @throws ConnectionError when the client is closed */
+  function restOptions(): RestOptions {
+    closing.signal.throwIfAborted()
+    return { baseUrl: endpoints.http, token, fetch, signal: closing.signal }
   }
 
   async function close(): Promise<void> {
@@ -195,10 +208,13 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
         },
       ),
 
+    result: async (taskId, index) => {
+      const path = `/tasks/${encodeURIComponent(taskId)}/commands/${index}/result`
+      return await callRest(restOptions(), path, z.unknown())
+    },
+
     instances: async () => {
-      closing.signal.throwIfAborted()
-      const rest = { baseUrl: endpoints.http, token, fetch, signal: closing.signal }
-      return (await callRest(rest, '/instances', instanceListSchema)).instances
+      return (await callRest(restOptions(), '/instances', instanceListSchema)).instances
     },
 
     close,

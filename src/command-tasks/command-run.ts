@@ -126,9 +126,20 @@ function startRun(engine: Engine, work: Work): Run {
   }
 }
 
+/** The longest message of a failed command, in characters, and the longest code. */
+const MAX_MESSAGE = 10_000
+const MAX_CODE = 256
+
 function failureOf(outcome: Exclude<Outcome, { type: 'returned' }>): CommandFailure {
   if (outcome.type !== 'threw') return { code: 'EXECUTION_ERROR', message: 'The command did not run.' }
   const { reason } = outcome
   const code: unknown = reason instanceof Error && 'code' in reason ? reason.code : undefined
-  return { code: typeof code === 'string' && code !== '' ? code : 'EXECUTION_ERROR', message: describeFailure(reason) }
+  const message = describeFailure(reason)
+  return {
+    code: typeof code === 'string' && code !== '' ? code.slice(0, MAX_CODE) : 'EXECUTION_ERROR',
+    message:
+      message.length <= MAX_MESSAGE
+        ? message
+        : `${message.slice(0, MAX_MESSAGE)} [cut: the first ${MAX_MESSAGE} of ${message.length} characters]`,
+  }
 }

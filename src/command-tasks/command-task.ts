@@ -3,6 +3,7 @@ import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../mac
 import type { TaskProgress } from '../../machines/records.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
+import { resultBytes, type ByteBudget } from './task-bytes.js'
 import { completeMessage, progressMessage, type LiveTask, type TaskEnd } from './task-record.js'
 
 /** What a task has from its submission on. */
@@ -15,6 +16,9 @@ export interface CommandTaskOptions {
   /** The instance that it was submitted to. Another one may have the same id later. */
   readonly instance: InstanceEntry
   readonly ref: CommandTaskRef
+  /** What the submission holds; it was taken from the budget. */
+  readonly bytes: number
+  readonly budget: ByteBudget
   readonly now: () => number
   readonly emit: (message: TaskProgressMessage | TaskCompleteMessage) => void
 }
@@ -30,12 +34,14 @@ export class CommandTask {
   readonly #emit: CommandTaskOptions['emit']
   /** Frozen, and replaced when they change. */
   readonly #commands: TaskCommand[]
+  readonly #budget: ByteBudget
+  #bytes: number
   #startedAt: number | undefined
   #end: TaskEnd | undefined
   #currentCommandIndex = 0
   #record: Task | undefined
 
-  constructor(submitted: SubmittedTask, { place, instance, ref, now, emit }: CommandTaskOptions) {
+  constructor(submitted: SubmittedTask, { place, instance, ref, bytes, budget, now, emit }: CommandTaskOptions) {
     this.id = submitted.id
     this.instanceId = instance.id
     this.place = place
@@ -43,6 +49,8 @@ export class CommandTask {
     this.#submitted = submitted
     this.#commands = [...submitted.commands]
     this.#ref = ref
+    this.#bytes = bytes
+    this.#budget = budget
     this.#now = now
     this.#emit = emit
   }
@@ -50,6 +58,11 @@ export class CommandTask {
   /** The commands as they are now. */
   get commands(): readonly TaskCommand[] {
     return this.#commands
+  }
+
+  /** What it holds, in bytes of JSON. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   get hasEnded(): boolean {
@@ -90,8 +103,11 @@ export class CommandTask {
     this.#emit(progressMessage(this, index, this.#now(), more))
   }
 
+  /** A result that is too large to be kept fails the command. */
   succeed(index: number, result: unknown): void {
-    this.#endCommand(index, { status: 'success', result }, { type: 'command.succeeded' })
+    const problem = this.#keep(result)
+    if (problem !== undefined) this.fail(index, { code: 'RESULT_TOO_LARGE', message: problem })
+    else this.#endCommand(index, { status: 'success', result }, { type: 'command.succeeded' })
   }
 
   fail(index: number, error: CommandFailure): void {
@@ -109,6 +125,21 @@ export class CommandTask {
     const name = instance.isBrowser === false ? 'Remote worker' : instanceNames[kind]
     const message = `${name} disconnected`
     this.#send({ type: 'instance.lost', error: { code: 'INSTANCE_DISCONNECTED', message } })
+  }
+
+  /** Returns why a result cannot be kept. */
+  #keep(result: unknown): string | undefined {
+    const { maxResultBytes, maxTaskBytes, maxBytes } = this.#budget.limits
+    const bytes = resultBytes(result, maxResultBytes)
+    if (bytes > maxResultBytes) return `The result has more than ${maxResultBytes} bytes of JSON.`
+    if (this.#bytes + bytes > maxTaskBytes) {
+      return `The result has ${bytes} bytes of JSON: with it, the task would hold more than ${maxTaskBytes}.`
+    }
+    if (!this.#budget.take(bytes)) {
+      return `The result has ${bytes} bytes of JSON: with it, all tasks would hold more than ${maxBytes}.`
+    }
+    this.#bytes += bytes
+    return undefined
   }
 
   #endCommand(index: number, change: Partial<TaskCommand>, event: CommandTaskEvent): void {

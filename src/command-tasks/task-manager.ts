@@ -26,11 +26,13 @@ import type {
   TaskStatus,
 } from '../protocol/command-tasks.js'
 import { checkLeast } from '../protocol/option-checks.js'
+import { jsonBytes } from '../protocol/json-size.js'
 import { describeIssue } from '../protocol/parse.js'
 import { toPlainData } from '../protocol/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
-import { CommandTask, type SubmittedTask } from './command-task.js'
+import { CommandTask, type CommandTaskOptions, type SubmittedTask } from './command-task.js'
+import { ByteBudget, DEFAULT_BYTE_LIMITS } from './task-bytes.js'
 import { Lane, laneParentLogic, type LaneParentRef } from './lane.js'
 
 /** Options of `TaskManager`. */
@@ -47,6 +49,12 @@ export interface TaskManagerOptions {
   readonly retentionMs?: number
   /** How many ended tasks are kept. Default 1000. */
   readonly maxRetained?: number
+  /** The largest result of a command, in bytes of JSON; the command of a larger one fails with `RESULT_TOO_LARGE`. Default 16 MiB. */
+  readonly maxResultBytes?: number
+  /** The most that one task may hold, commands and results, in bytes of JSON. Default 64 MiB. */
+  readonly maxTaskBytes?: number
+  /** The most that all tasks may hold, in bytes of JSON. Ended ones are forgotten early for it, the earliest first. Default 256 MiB. */
+  readonly maxBytes?: number
   /** Default: the platform's clock. */
   readonly clock?: Clock
   /** Starts the commands. Default: in this process. */
@@ -101,6 +109,7 @@ export class TaskManager {
   readonly #tasks = new Map<string, CommandTask>()
   /** Ended tasks in the order in which they ended. */
   readonly #ended = new Map<string, CommandTask>()
+  readonly #budget: ByteBudget
   readonly #maxQueueSize: number
   readonly #retentionMs: number
   readonly #maxRetained: number
@@ -120,6 +129,15 @@ export class TaskManager {
     this.#maxQueueSize = checkLeast('maxQueueSize', options.maxQueueSize ?? 100, 0)
     this.#retentionMs = checkLeast('retentionMs', options.retentionMs ?? HOUR_MS, 0)
     this.#maxRetained = checkLeast('maxRetained', options.maxRetained ?? 1000, 0)
+    const { maxResultBytes, maxTaskBytes, maxBytes } = DEFAULT_BYTE_LIMITS
+    this.#budget = new ByteBudget(
+      {
+        maxResultBytes: checkLeast('maxResultBytes', options.maxResultBytes ?? maxResultBytes, 1),
+        maxTaskBytes: checkLeast('maxTaskBytes', options.maxTaskBytes ?? maxTaskBytes, 1),
+        maxBytes: checkLeast('maxBytes', options.maxBytes ?? maxBytes, 1),
+      },
+      () => this.#forgetFirst(),
+    )
     const outbox = createOutbox<OutboxItem>({ notify: (item) => this.#notify(item) })
     this.#settings = {
       clock,
@@ -180,7 +198,7 @@ export class TaskManager {
       return refusal('QUEUE_FULL', `Task queue is full (max ${this.#maxQueueSize})`)
     }
     const createdAt = clock.now()
-    const place = (this.#taskCount += 1)
+    const place = this.#taskCount + 1
     const submitted: SubmittedTask = {
       id: `task_${createdAt}_${place.toString(36)}`,
       name: task_name,
@@ -196,9 +214,18 @@ export class TaskManager {
       createdAt,
       ...(metadata !== undefined && { metadata: plainRecord(metadata) }),
     }
+    const { maxTaskBytes, maxBytes } = this.#budget.limits
+    const bytes = jsonBytes(submitted, maxTaskBytes)
+    if (bytes > maxTaskBytes) {
+      return refusal('INVALID_TASK', `task: got ${bytes} or more bytes of JSON, expected at most ${maxTaskBytes}.`)
+    }
+    if (!this.#budget.take(bytes)) {
+      return refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`)
+    }
+    this.#taskCount = place
     return outbox.batch(() => {
       const lane = this.#laneOf(instance.id)
-      const task = this.#createTask(submitted, place, instance)
+      const task = this.#createTask(submitted, { place, instance, bytes })
       this.#tasks.set(task.id, task)
       lane.add(task)
       return { taskId: task.id, queuePosition: lane.size }
@@ -331,7 +358,7 @@ export class TaskManager {
     return lane
   }
 
-  #createTask(submitted: SubmittedTask, place: number, instance: InstanceEntry): CommandTask {
+  #createTask(submitted: SubmittedTask, own: Pick<CommandTaskOptions, 'place' | 'instance' | 'bytes'>): CommandTask {
     const { clock, outbox } = this.#settings
     const ref = createActor(this.#machines.task ?? commandTaskMachine, {
       id: `task.${submitted.id}`,
@@ -340,9 +367,9 @@ export class TaskManager {
     })
     ref.start()
     return new CommandTask(submitted, {
-      place,
-      instance,
+      ...own,
       ref,
+      budget: this.#budget,
       now: () => clock.now(),
       emit: (message) => outbox.push(message),
     })
@@ -405,7 +432,17 @@ export class TaskManager {
     timer?.unref?.()
   }
 
+  /** Returns false when no task has ended. */
+  #forgetFirst(): boolean {
+    for (const id of this.#ended.keys()) {
+      this.#forget(id)
+      return true
+    }
+    return false
+  }
+
   #forget(id: string): void {
+    this.#budget.giveBack(this.#tasks.get(id)?.bytes ?? 0)
     this.#ended.delete(id)
     this.#tasks.delete(id)
   }

@@ -44,6 +44,22 @@ export type CommandError = z.infer<typeof commandErrorSchema>
 const timestamp = z.number().describe('Milliseconds since the epoch.')
 const json = z.record(z.string(), z.unknown())
 
+/** Where a result is that is too large for a message. */
+export const resultReferenceSchema = z.object({
+  /** The path of the REST route that sends it. */
+  path: z.string(),
+  /** Its size, in bytes of JSON. */
+  bytes: z.number().int(),
+})
+
+/**
+ * Where a result is that is too large for a message.
+ * @useDeclaredType
+ */
+export type ResultReference = z.infer<typeof resultReferenceSchema>
+
+const resultRef = resultReferenceSchema.optional()
+
 /** A command of a task. */
 export const taskCommandSchema = z.object({
   /** The id of the command. */
@@ -64,6 +80,8 @@ export const taskCommandSchema = z.object({
   completedAt: timestamp.optional(),
   /** The result of the tool. */
   result: z.unknown().optional(),
+  /** In its place, when a server sends a task and the result is too large. */
+  resultRef,
   /** Why it failed. */
   error: commandErrorSchema.optional(),
 })
@@ -188,6 +206,8 @@ export const taskProgressSchema = z.object({
   intention: z.string(),
   /** The result of the tool. */
   result: z.unknown().optional(),
+  /** In its place, when a server sends a task and the result is too large. */
+  resultRef,
   /** Why it failed. */
   error: commandErrorSchema.optional(),
   /** The progress, in a unit chosen by the tool. */
@@ -223,6 +243,7 @@ export const taskCompleteSchema = z.object({
       commandId: z.string(),
       status: commandStatusSchema,
       result: z.unknown().optional(),
+      resultRef,
       error: commandErrorSchema.optional(),
     }),
   ),

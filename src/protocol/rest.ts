@@ -16,6 +16,14 @@ export type RestError = z.infer<typeof restErrorSchema>
 /** The `:id` of a route. */
 export const taskParamsSchema = z.object({ id: z.string().min(1).max(256) })
 
+/** The parameters of the route of a result. */
+export const resultParamsSchema = taskParamsSchema.extend({
+  index: z
+    .string()
+    .regex(/^\d{1,4}$/, 'an index from 0')
+    .describe('The index of the command, from 0.'),
+})
+
 /** 201 of `POST /tasks`. */
 export const taskCreatedSchema = z.object({
   taskId: z.string(),

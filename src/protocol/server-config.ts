@@ -134,6 +134,14 @@ export const serverConfigSchema = z.strictObject({
     abortGraceMs: integer(0, DAY_MS, 2000, 'How long the next command waits for an aborted one to stop, in ms.'),
     retentionMs: integer(0, 365 * DAY_MS, 3_600_000, 'How long an ended task is kept, in ms.'),
     maxRetained: integer(0, 1_000_000, 1000, 'The most ended tasks that are kept.'),
+    maxResultBytes: integer(1, 1024 * MIB, 16 * MIB, 'The largest result of a command, in bytes of JSON.'),
+    maxTaskBytes: integer(1, 1024 * MIB, 64 * MIB, 'The most that a task may hold, in bytes of JSON.'),
+    maxBytes: integer(
+      1,
+      64 * 1024 * MIB,
+      256 * MIB,
+      'The most that all tasks may hold, in bytes of JSON. Ended ones are forgotten early for it.',
+    ),
     drainMs: integer(0, DAY_MS, 10_000, 'How long running tasks may take when the server closes, in ms.'),
   }),
   /** The limits of one client. */

@@ -6,6 +6,7 @@ import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 import type { Connection } from './connection.js'
 import type { Hub } from './hub.js'
+import { eventWithInlineResults, withInlineResults } from './inline-results.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
 
 export interface ClientSessionOptions {
@@ -72,7 +73,11 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
       }
       case 'task_status': {
         const task = service.get(message.taskId) ?? null
-        reply({ type: 'task_status_response', task, ...(task === null && { error: TASK_NOT_FOUND }) })
+        reply({
+          type: 'task_status_response',
+          task: task && withInlineResults(task),
+          ...(task === null && { error: TASK_NOT_FOUND }),
+        })
         return
       }
       case 'task_cancel':
@@ -91,8 +96,8 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
           fail('TOO_MANY_SUBSCRIPTIONS', 'Too many subscriptions', `${tooMany}.`, message.requestId)
           return
         }
-        reply({ type: 'subscribe_ack', taskId, task })
-        if (isOver) connection.send(completeMessage(task))
+        reply({ type: 'subscribe_ack', taskId, task: withInlineResults(task) })
+        if (isOver) connection.send(eventWithInlineResults(completeMessage(task)))
         return
       }
       case 'subscribe_instance':

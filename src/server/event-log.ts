@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../clock.js'
 import { toJson } from '../http/json.js'
+import { eventWithInlineResults } from './inline-results.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
 /** A published event. */
@@ -133,7 +134,7 @@ class LoggedEvent implements TaskEvent {
   }
 
   get frame(): Buffer {
-    return (this.#frame ??= Buffer.from(toJson(this.message)))
+    return (this.#frame ??= Buffer.from(toJson(eventWithInlineResults(this.message))))
   }
 
   releaseFrame(): void {

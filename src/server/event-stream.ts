@@ -8,6 +8,7 @@ import type { Task } from '../protocol/command-tasks.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 import type { Hub } from './hub.js'
+import { eventWithInlineResults, withInlineResults } from './inline-results.js'
 import type { Metrics } from './metrics.js'
 
 export interface EventStreamOptions {
@@ -96,7 +97,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
         write(': events\n\n')
         if (resumed !== undefined) for (const event of resumed) deliver(event)
         else {
-          const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task })
+          const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task: withInlineResults(task) })
           // The end of an ended task follows as an event of its own, for which a client that is cut off here comes back.
           const isOver = task.completedAt !== undefined
           write(eventText('subscribe_ack', snapshot, Math.max(0, log.lastSeq(task.id) - (isOver ? 1 : 0))))
@@ -105,7 +106,13 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
         if (task.completedAt === undefined) subscriptions.addTask(task.id)
         else {
           if (resumed === undefined) {
-            write(eventText('task_complete', toJson(completeMessage(task)), log.lastSeq(task.id) || END_ID))
+            write(
+              eventText(
+                'task_complete',
+                toJson(eventWithInlineResults(completeMessage(task))),
+                log.lastSeq(task.id) || END_ID,
+              ),
+            )
           }
           end()
         }

@@ -47,6 +47,7 @@ export type { InstanceErrorCode } from '../errors.js'
 export type {
   CommandStatus,
   EndStatus,
+  ResultReference,
   SubmitErrorCode,
   Task,
   TaskCommand,

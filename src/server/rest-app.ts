@@ -6,6 +6,7 @@ import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { addressOf } from '../http/access.js'
 import { parseJson, readBody, toJson } from '../http/json.js'
+import { jsonStream } from '../http/json-pieces.js'
 import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import type { RefusalCode } from '../protocol/client-messages.js'
@@ -14,11 +15,13 @@ import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 import type { InstanceSummary, RestError } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
+import { resultBytes } from '../command-tasks/task-bytes.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { docsPage, docsPolicy } from './docs-page.js'
 import type { EventLog } from './event-log.js'
 import { eventsToResume, openEventStream } from './event-stream.js'
 import type { Hub } from './hub.js'
+import { withInlineResults } from './inline-results.js'
 import type { Metrics } from './metrics.js'
 import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
@@ -97,7 +100,16 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     const task = service.get(c.req.valid('param').id)
     if (task === undefined) return c.json(notFound, 404)
     // Not c.json: a tool's result may be a value that JSON cannot represent.
-    return c.body(toJson({ task }), 200, JSON_TYPE) as never
+    return c.body(toJson({ task: withInlineResults(task) }), 200, JSON_TYPE) as never
+  })
+  app.openapi(routes.resultRoute, (c) => {
+    const { id, index } = c.req.valid('param')
+    const task = service.get(id)
+    if (task === undefined) return c.json(notFound, 404)
+    const result = task.commands[Number(index)]?.result
+    if (result === undefined) return c.json({ error: `Command ${index} has no result`, code: 'RESULT_NOT_FOUND' }, 404)
+    // Not c.json: the result is sent as fast as it is read, and not written before.
+    return c.body(jsonStream(result), 200, { ...JSON_TYPE, 'content-length': String(resultBytes(result)) }) as never
   })
   app.openapi(routes.cancelRoute, (c) => {
     const taskId = c.req.valid('param').id

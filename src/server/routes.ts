@@ -7,6 +7,7 @@ import {
   healthSchema,
   instanceListSchema,
   restErrorSchema,
+  resultParamsSchema,
   taskCancelledSchema,
   taskCreatedSchema,
   taskDetailSchema,
@@ -87,6 +88,26 @@ export const taskRoute = createRoute({
     ...refusals,
     200: json('The task.', taskDetailSchema),
     404: problem('The task is unknown or was removed: `TASK_NOT_FOUND`.'),
+  },
+})
+
+export const resultRoute = createRoute({
+  method: 'get',
+  path: '/tasks/{id}/commands/{index}/result',
+  operationId: 'getResult',
+  summary: 'Get the result of a command',
+  description:
+    'The whole result of a command, however large. Events and tasks have a `resultRef` with this path in place of a result over 256 KiB, ' +
+    'and of those beyond 1 MiB in all.',
+  tags: ['tasks'],
+  request: { params: resultParamsSchema },
+  responses: {
+    ...refusals,
+    200: json('The result.', z.unknown()),
+    400: problem('The index is not a number: `INVALID_REQUEST`.'),
+    404: problem(
+      'The task is unknown or was removed: `TASK_NOT_FOUND`; or the command has no result: `RESULT_NOT_FOUND`.',
+    ),
   },
 })
 

@@ -100,9 +100,9 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     inspect,
     onError: (error, { source, instanceId }) => log('error', `${source} of instance ${instanceId}`, error),
   })
-  const { commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained } = config.tasks
+  const { enabled: _enabled, wsPort: _wsPort, drainMs: _drainMs, ...taskLimits } = config.tasks
   const taskManager = new TaskManager({
-    ...{ instances, commandTimeout, maxQueueSize, abortGraceMs, retentionMs, maxRetained, clock, inspect },
+    ...{ ...taskLimits, instances, clock, inspect },
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })

@@ -51,6 +51,7 @@ describe('GET /openapi.json', () => {
       'post /tasks 201 400 401 403 404 409 413 415 429 503',
       'get /tasks 200 400 401 403 429',
       'get /tasks/{id} 200 401 403 404 429',
+      'get /tasks/{id}/commands/{index}/result 200 400 401 403 404 429',
       'post /tasks/{id}/cancel 200 401 403 404 409 429',
       'get /tasks/{id}/events 200 204 401 403 404 429',
       'get /instances 200 401 403 429',
@@ -63,7 +64,7 @@ describe('GET /openapi.json', () => {
   it('gives every operation a unique id, a summary and a tag, and every error its codes and its schema', async () => {
     const operations = operationsOf(await readDocument())
     expect(operations.map(({ operationId }) => operationId)).toEqual([
-      ...['submitTask', 'listTasks', 'getTask', 'cancelTask', 'followTask'],
+      ...['submitTask', 'listTasks', 'getTask', 'getResult', 'cancelTask', 'followTask'],
       ...['listInstances', 'registerWorker', 'getHealth', 'getMetrics'],
     ])
     for (const { name, summary, tags, responses } of operations) {

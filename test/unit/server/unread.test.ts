@@ -87,8 +87,9 @@ it('closes a worker (1013) that does not read its calls', async () => {
     const { code } = await watcher.ask({ type: 'task_submit', ...task })
     if (code === 'INVALID_INSTANCE') break
     await watcher.skipTo('task_complete')
-    if ((await server.call('/metrics')).body['text']?.toString().includes('slow_readers_closed_total 1\n') === true)
+    if ((await server.call('/metrics')).body['text']?.toString().includes('slow_readers_closed_total 1\n') === true) {
       break
+    }
   }
   worker.socket.resume()
   expect(await worker.closed).toMatchObject({ code: 1013 })

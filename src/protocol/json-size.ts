@@ -1,0 +1,69 @@
+/** The size of a value as JSON, without writing it. */
+
+/**
+ * The bytes of `JSON.stringify(value)` in UTF-8, for plain data (`toPlainData`).
+ * @param most counting stops beyond it: the answer is then some number greater than it
+ */
+export function jsonBytes(value: unknown, most = Infinity): number {
+  switch (typeof value) {
+    case 'string':
+      return textBytes(value, most)
+    case 'number':
+      return Number.isFinite(value) ? String(value).length : NULL_BYTES
+    case 'boolean':
+      return String(value).length
+    case 'object':
+      if (value === null) return NULL_BYTES
+      return Array.isArray(value) ? itemsBytes(value, most) : fieldsBytes(value, most)
+    default:
+      return 0
+  }
+}
+
+const NULL_BYTES = 4
+
+function itemsBytes(items: readonly unknown[], most: number): number {
+  // The brackets, and a comma after each item but the last.
+  let bytes = 2 + Math.max(0, items.length - 1)
+  for (const item of items) {
+    // An item that JSON does not know is null.
+    bytes += jsonBytes(item, most - bytes) || NULL_BYTES
+    if (bytes > most) break
+  }
+  return bytes
+}
+
+function fieldsBytes(fields: object, most: number): number {
+  let bytes = 1
+  for (const [key, value] of Object.entries(fields)) {
+    const size = jsonBytes(value, most - bytes)
+    // A field that JSON does not know is absent. A colon, and a comma or the closing brace.
+    if (size > 0) bytes += textBytes(key, most - bytes) + size + 2
+    if (bytes > most) break
+  }
+  return Math.max(2, bytes)
+}
+
+function textBytes(text: string, most: number): number {
+  if (text.length + 2 > most) return text.length + 2
+  let bytes = 2
+  for (let at = 0; at < text.length; at += 1) bytes += unitBytes(text, at)
+  return bytes
+}
+
+/** One UTF-16 unit; half a surrogate pair takes half of the four bytes of the pair, and a lone one is escaped. */
+function unitBytes(text: string, at: number): number {
+  const unit = text.charCodeAt(at)
+  if (unit < 0x20) return SHORT_ESCAPES.has(unit) ? 2 : 6
+  if (unit < 0x80) return unit === QUOTE || unit === BACKSLASH ? 2 : 1
+  if (unit < 0x800) return 2
+  if (unit < 0xd800 || unit > 0xdfff) return 3
+  const isFirst = unit < 0xdc00
+  const other = text.charCodeAt(isFirst ? at + 1 : at - 1)
+  const isPair = isFirst ? other >= 0xdc00 && other <= 0xdfff : other >= 0xd800 && other <= 0xdbff
+  return isPair ? 2 : 6
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c]
+/** \b \t \n \f \r */
+const SHORT_ESCAPES: ReadonlySet<number> = new Set([8, 9, 10, 12, 13])
