@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock } from '../clock.js'
 import { preview } from '../preview.js'
+import { parseJson } from '../protocol/parse-json.js'
 import { describeIssue, parseInput } from '../protocol/parse.js'
 import {
   registerRequestSchema,
@@ -110,13 +111,17 @@ export function acceptWorker(
   }
 }
 
+/** How deep a frame may be nested, in levels: deeper than anything that is kept of a result. */
+const MAX_NESTING = 200
+
 function parseFrame(text: string): { message: WorkerMessage } | { code: string; problem: string } {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return { code: 'INVALID_JSON', problem: `frame: got ${preview(text)}, expected JSON.` }
+  const parsed = parseJson(text, MAX_NESTING)
+  if ('error' in parsed) {
+    return parsed.code === 'TOO_DEEP'
+      ? { code: parsed.code, problem: parsed.message }
+      : { code: 'INVALID_JSON', problem: `frame: got ${preview(text)}, expected JSON.` }
   }
+  const { value } = parsed
   const result = workerMessageSchema.safeParse(value)
   if (result.success) return { message: result.data }
   const { field, received, expected } = describeIssue(result.error, value, 'message')

@@ -5,11 +5,20 @@
  * `tool_error`, also after `tool_cancel`: the worker answers when the tool has stopped.
  */
 import { z } from 'zod'
+import { jsonBytes } from './json-size.js'
 import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from './tool-calls.js'
 
 const id = z.string().min(1).max(256)
 const callId = z.string().min(1).max(64)
-const tools = z.array(toolDescriptionSchema).max(1000)
+/** The most that the descriptions of a worker's tools may have, in bytes of JSON: all clients get them in `GET /instances`. */
+const MAX_TOOLS_BYTES = 256 * 1024
+const tools = z
+  .array(toolDescriptionSchema)
+  .max(1000)
+  .refine(
+    (described) => jsonBytes(described, MAX_TOOLS_BYTES) <= MAX_TOOLS_BYTES,
+    `at most ${MAX_TOOLS_BYTES} bytes of JSON`,
+  )
 
 /** The body of `POST /register`. */
 export const registerRequestSchema = z.object({

@@ -1,7 +1,8 @@
 /** Authentication of a socket whose upgrade request carried no token: its first message must be `authenticate`. */
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
-import { parseJson, toJson } from '../http/json.js'
+import { toJson } from '../http/json.js'
+import { parseJson } from '../protocol/parse-json.js'
 import { authenticateSchema, CLIENT_CLOSE } from '../protocol/client-messages.js'
 import { textOf } from './connection.js'
 

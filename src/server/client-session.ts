@@ -1,6 +1,6 @@
 /** The session of one client: answers its requests, and delivers the events that it has subscribed to. */
 import { completeMessage } from '../command-tasks/task-record.js'
-import { parseJson } from '../http/json.js'
+import { parseJson } from '../protocol/parse-json.js'
 import { clientMessageSchema, type ClientMessage, type RequestId } from '../protocol/client-messages.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'

@@ -1,8 +1,9 @@
 /**
  * The recent events of each task, so that an interrupted event stream can resume.
  *
- * It is bounded: a running task keeps every start and end of a command, and its last 1,000 reports in between. An ended task keeps its
- * events for five minutes at most, no longer than the task itself is kept, and all ended tasks together keep 50,000.
+ * It is bounded: a running task keeps every start and end of a command, and its last 1,000 reports in between, or fewer: 1 MiB. An ended task
+ * keeps its events for five minutes at most, no longer than the task itself is kept, and all ended tasks together keep 50,000, and 32 MiB of
+ * reports. Results are not counted here: events share them with their task.
  */
 import type { Clock } from '../clock.js'
 import { toJson } from '../http/json.js'
@@ -40,11 +41,16 @@ export interface EventLogOptions {
 
 const MAX_REPORTS = 1000
 const MAX_ENDED_EVENTS = 50_000
+/** The texts of the reports of one task, and of all ended tasks, in UTF-16 units. */
+const MAX_REPORT_TEXT = 1024 * 1024
+const MAX_ENDED_TEXT = 32 * 1024 * 1024
 
 interface TaskLog {
   readonly events: TaskEvent[]
   last: number
   reports: number
+  /** The length of the texts of the reports. */
+  text: number
 }
 
 export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventLogOptions): EventLog {
@@ -54,6 +60,7 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
   let order: ({ readonly taskId: string; readonly log: TaskLog; readonly endedAt: number } | undefined)[] = []
   let oldest = 0
   let endedEvents = 0
+  let endedText = 0
   let sweep: unknown
 
   const find = (taskId: string): TaskLog | undefined => live.get(taskId) ?? ended.get(taskId)
@@ -62,10 +69,12 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
     const now = clock.now()
     for (let first = order[oldest]; first !== undefined; first = order[(oldest += 1)]) {
       const { taskId, log, endedAt } = first
-      if (endedEvents <= MAX_ENDED_EVENTS && endedAt + retentionMs > now && isKnown(taskId)) break
+      const hasRoom = endedEvents <= MAX_ENDED_EVENTS && endedText <= MAX_ENDED_TEXT
+      if (hasRoom && endedAt + retentionMs > now && isKnown(taskId)) break
       ended.delete(taskId)
       order[oldest] = undefined
       endedEvents -= log.events.length
+      endedText -= log.text
     }
     if (oldest > order.length / 2) {
       order = order.slice(oldest)
@@ -85,18 +94,20 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
     append: (message) => {
       const { taskId } = message
       let log = live.get(taskId)
-      if (log === undefined) live.set(taskId, (log = { events: [], last: 0, reports: 0 }))
+      if (log === undefined) live.set(taskId, (log = { events: [], last: 0, reports: 0, text: 0 }))
       const event = new LoggedEvent((log.last += 1), message)
       log.events.push(event)
-      if (isReport(event) && (log.reports += 1) > MAX_REPORTS) {
-        log.events.splice(log.events.findIndex(isReport), 1)
-        log.reports -= 1
+      if (isReport(event)) {
+        log.reports += 1
+        log.text += textOf(event)
+        while (log.reports > MAX_REPORTS || log.text > MAX_REPORT_TEXT) dropReport(log)
       }
       if (event.isComplete) {
         live.delete(taskId)
         ended.set(taskId, log)
         order.push({ taskId, log, endedAt: clock.now() })
         endedEvents += log.events.length
+        endedText += log.text
         removeOld()
       }
       return event
@@ -119,6 +130,17 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
 
 /** A progress report of a running command, as opposed to its start or its end. */
 const isReport = ({ message }: TaskEvent): boolean => 'progress' in message
+
+const textOf = ({ message }: TaskEvent): number =>
+  'message' in message && message.message !== undefined ? message.message.length : 0
+
+/** Drops the oldest report. */
+function dropReport(log: TaskLog): void {
+  const [dropped] = log.events.splice(log.events.findIndex(isReport), 1)
+  if (dropped === undefined) return
+  log.reports -= 1
+  log.text -= textOf(dropped)
+}
 
 /** A class, because an object literal with a getter takes several times the memory, and many events are kept. */
 class LoggedEvent implements TaskEvent {

@@ -4,8 +4,10 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { Clock } from '../clock.js'
 import { addressOf } from '../http/access.js'
-import { parseJson, readBody, toJson } from '../http/json.js'
+import { readBody, toJson } from '../http/json.js'
+import { parseJson } from '../protocol/parse-json.js'
 import { jsonStream } from '../http/json-pieces.js'
 import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
@@ -13,7 +15,7 @@ import type { RefusalCode } from '../protocol/client-messages.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
-import type { InstanceSummary, RestError } from '../protocol/rest.js'
+import type { RestError } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { resultBytes } from '../command-tasks/task-bytes.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -23,6 +25,7 @@ import { eventsToResume, openEventStream } from './event-stream.js'
 import type { Hub } from './hub.js'
 import { withInlineResults } from './inline-results.js'
 import type { Metrics } from './metrics.js'
+import { createInstanceList } from './instance-list.js'
 import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
@@ -37,6 +40,7 @@ export interface RestOptions {
   readonly events: EventLog
   readonly metrics: Metrics
   readonly log: Log
+  readonly clock: Clock
   readonly isDraining: () => boolean
   readonly wsUrl: () => string
   /** Registers a worker. Throws `InstanceError` when the id is in use. */
@@ -65,6 +69,7 @@ const notFound: RestError = { error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
 
 export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
   const { config, service, hub, events, metrics } = options
+  const instanceList = createInstanceList(options)
   const app = new OpenAPIHono<Env>({
     defaultHook: async (result, c) => {
       if (result.success) return undefined
@@ -143,16 +148,15 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     if (stream.isOpen) onEnd.push(options.keep(stream))
     return c.body(stream.body, 200, EVENT_STREAM_HEADERS)
   })
-  app.openapi(routes.instancesRoute, async (c) => c.json({ instances: await listInstances(options) }, 200))
+  app.openapi(
+    routes.instancesRoute,
+    async (c) => c.body(toJson({ instances: await instanceList.read() }), 200, JSON_TYPE) as never,
+  )
   app.openapi(routes.registerRoute, (c) => {
     if (options.isDraining()) return c.json({ error: 'The server is shutting down', code: 'SHUTTING_DOWN' }, 503)
     const waiting = options.instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
-    if (waiting.length >= MAX_WAITING_WORKERS) {
-      return c.json(
-        { error: `${waiting.length} registered workers have not connected`, code: 'TOO_MANY_REGISTRATIONS' },
-        429,
-      )
-    }
+    const tooMany = (error: string) => c.json({ error, code: 'TOO_MANY_REGISTRATIONS' }, 429)
+    if (waiting.length >= MAX_WAITING_WORKERS) return tooMany(`${waiting.length} registered workers have not connected`)
     const known = c.req.valid('json')
     try {
       // Every browser sends an Origin with a POST request.
@@ -228,20 +232,4 @@ function describeError(error: unknown, log: Log): [RestError, ContentfulStatusCo
   }
   log('error', 'A request failed', error)
   return [{ error: 'Internal error', code: 'INTERNAL_ERROR' }, 500]
-}
-
-async function listInstances({ instances, tasks }: RestOptions): Promise<InstanceSummary[]> {
-  const depths = tasks.laneDepths
-  return Promise.all(
-    instances.list().map(async ({ id, kind, isConnected, instance }) => {
-      const tools = isConnected ? await instance.listTools().catch(() => undefined) : undefined
-      return {
-        id,
-        kind,
-        isConnected,
-        queued: depths.get(id) ?? 0,
-        ...(tools !== undefined && { tools: tools as never }),
-      }
-    }),
-  )
 }

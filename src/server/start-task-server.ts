@@ -139,7 +139,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     createId: randomUUID,
   })
   const app = createRestApp({
-    ...{ config, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl },
+    ...{ config, clock, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl },
     isDraining: () => isDraining,
     register: (request, isBrowser) =>
       registerWorker(instances, request, { websocketUrl: workerUrl(), clock, isBrowser }),

@@ -1,6 +1,7 @@
 // The small parts of the server. Each test owns its clock.
 import { describe, expect, it } from 'vitest'
-import { parseJson, toJson } from '../../../src/http/json.js'
+import { toJson } from '../../../src/http/json.js'
+import { parseJson } from '../../../src/protocol/parse-json.js'
 import { createLog } from '../../../src/http/log.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { createEventLog } from '../../../src/server/event-log.js'
@@ -66,6 +67,18 @@ describe('the event log', () => {
     }
     expect(log.lastSeq('t0')).toBe(0)
     expect(log.lastSeq('t1')).toBe(1000)
+  })
+
+  it('S9: bounds the texts of reports, of each task and of all ended ones', () => {
+    const log = createLogOf()
+    const message = 'x'.repeat(1024 * 1024)
+    for (let task = 0; task < 40; task += 1) {
+      log.append(progress(`t${task}`, { status: 'running' }))
+      for (let count = 0; count < 3; count += 1) log.append(progress(`t${task}`, { progress: count, message }))
+      expect(log.after(`t${task}`, 0)?.map(({ seq }) => seq)).toEqual([1, 4])
+      log.append(complete(`t${task}`))
+    }
+    expect([7, 8].map((task) => log.lastSeq(`t${task}`))).toEqual([0, 5])
   })
 
   it('serialises an event once, for all subscribers', () => {

@@ -1,0 +1,41 @@
+/** Parses JSON of a limited depth: what is nested deeper cannot be validated or written again. */
+
+export type ParsedJson =
+  | { readonly value: unknown }
+  | { readonly error: string; readonly code: 'MALFORMED_JSON' | 'TOO_DEEP'; readonly message: string }
+
+/** Parses JSON that is nested at most `nesting` levels deep. Never throws. */
+export function parseJson(text: string, nesting: number): ParsedJson {
+  if (isDeeper(text, nesting)) {
+    return {
+      error: 'Nested too deep',
+      code: 'TOO_DEEP',
+      message: `The JSON is nested too deep: the limit is ${nesting} levels.`,
+    }
+  }
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return { error: 'Malformed JSON', code: 'MALFORMED_JSON', message: 'The text is not JSON.' }
+  }
+}
+
+/** Counts brackets outside strings, so that a value that is too deep is refused before it is built. */
+function isDeeper(text: string, nesting: number): boolean {
+  let depth = 0
+  let isInString = false
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at)
+    if (isInString) {
+      if (char === BACKSLASH) at += 1
+      else if (char === QUOTE) isInString = false
+    } else if (char === QUOTE) isInString = true
+    else if (char === BRACE || char === BRACKET) {
+      depth += 1
+      if (depth > nesting) return true
+    } else if (char === BRACE_END || char === BRACKET_END) depth -= 1
+  }
+  return false
+}
+
+const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]

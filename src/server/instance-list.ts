@@ -1,0 +1,66 @@
+/** The instances and their tools, for `GET /instances`. */
+import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { Instance, ToolDescription } from '../instances/instance.js'
+import type { InstanceManager } from '../instances/instance-manager.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { toPlainData } from '../protocol/plain-data.js'
+import type { InstanceSummary } from '../protocol/rest.js'
+
+export interface InstanceListOptions {
+  readonly clock: Clock
+  readonly instances: InstanceManager
+  readonly tasks: TaskManager
+}
+
+/** How long an instance may take to list its tools, in ms. */
+const LIST_MS = 2000
+/** The most that the tools of all instances may have in one answer, in bytes of JSON. Those of further instances are left out. */
+const MAX_TOOLS_BYTES = 16 * 1024 * 1024
+
+export function createInstanceList({ clock, instances, tasks }: InstanceListOptions) {
+  /** The questions that are not answered yet: an instance is asked once at a time, however many clients ask. */
+  const asked = new Map<Instance, Promise<readonly ToolDescription[] | undefined>>()
+
+  const ask = (instance: Instance): Promise<readonly ToolDescription[] | undefined> => {
+    const known = asked.get(instance)
+    if (known !== undefined) return known
+    const answer = instance.listTools().then(
+      // A schema may be nested so deep that it cannot be written.
+      (tools) => toPlainData(tools) as readonly ToolDescription[],
+      () => undefined,
+    )
+    asked.set(instance, answer)
+    void answer.finally(() => asked.delete(instance))
+    return answer
+  }
+
+  /** Undefined when it does not answer in time: the other instances are listed all the same. */
+  const toolsOf = (instance: Instance): Promise<readonly ToolDescription[] | undefined> =>
+    new Promise((resolve) => {
+      const timer = setLongTimeout(clock, () => resolve(undefined), LIST_MS)
+      void ask(instance).then((tools) => {
+        clearLongTimeout(clock, timer)
+        resolve(tools)
+      })
+    })
+
+  return {
+    read: async (): Promise<InstanceSummary[]> => {
+      const entries = instances.list()
+      const offered = await Promise.all(
+        entries.map(({ isConnected, instance }) => (isConnected ? toolsOf(instance) : undefined)),
+      )
+      const depths = tasks.laneDepths
+      let room = MAX_TOOLS_BYTES
+      return entries.map(({ id, kind, isConnected }, index) => {
+        const described = offered[index]
+        const bytes = jsonBytes(described, room)
+        const tools = bytes <= room ? described : undefined
+        if (tools !== undefined) room -= bytes
+        const summary = { id, kind, isConnected, queued: depths.get(id) ?? 0 }
+        return tools === undefined ? summary : { ...summary, tools: tools as NonNullable<InstanceSummary['tools']> }
+      })
+    },
+  }
+}
