@@ -49,7 +49,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
     read: async (): Promise<InstanceSummary[]> => {
       const entries = instances.list()
       const offered = await Promise.all(
-        entries.map(({ isConnected, instance }) => (isConnected ? toolsOf(instance) : undefined)),
+        entries.map(({ isConnected, instance }) => (isConnected ? toolsOf(instance) : Promise.resolve(undefined))),
       )
       const depths = tasks.laneDepths
       let room = MAX_TOOLS_BYTES

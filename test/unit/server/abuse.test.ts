@@ -1,0 +1,41 @@
+// Rounds of random abuse, several at once. FC_SEED replays a run; ABUSE_MINUTES=30 goes on for as long (`docs/tests.md`).
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { givenSeed } from '../../support/property.js'
+import { abuses, round } from './abuse-run.js'
+import { startTestServer, taskOf } from './test-server.js'
+
+const minutes = Number(process.env['ABUSE_MINUTES'] ?? 0)
+const ROUNDS = 12
+
+it(
+  'serves on after every round of abuse, and nothing of it is left',
+  { timeout: 60_000 + minutes * 90_000 },
+  async () => {
+    const seed = givenSeed ?? Math.floor(Math.random() * 2 ** 31)
+    const server = await startTestServer({ limits: { requestsPerMinute: 1e9 }, tasks: { maxQueueSize: 1000 } })
+    const endsAt = Date.now() + minutes * 60_000
+    let done = 0
+    for (let batch = 0; done < ROUNDS || Date.now() < endsAt; batch += 1) {
+      for (const chosen of fc.sample(round, { numRuns: ROUNDS, seed: seed + batch })) {
+        const what = `seed ${seed + batch}: ${JSON.stringify(chosen)}`
+        // One after the other: they share the commands of one instance.
+        const ends: (() => void)[] = []
+        for (const { name, size } of chosen) ends.push(await abuses[name]!(server, { size }))
+        const client = await server.client()
+        await client.ask({ type: 'task_submit', ...taskOf('add'), instanceId: 'calc' })
+        expect([what, (await client.skipTo('task_complete'))['status']]).toEqual([what, 'completed'])
+        await client.close()
+        for (const end of ends) end()
+        const gauges = async (): Promise<string[]> =>
+          String((await server.call('/metrics')).body['text'])
+            .split('\n')
+            .filter((line) => /^agent_tasks_(queued|running|lane_depth|subscribed|connections)\b.* [^0]\S*$/.test(line))
+        const state = { left: ['unknown'] }
+        for (let tries = 0; tries < 1000 && state.left.length > 0; tries += 1) state.left = await gauges()
+        expect([what, state.left]).toEqual([what, []])
+        done += 1
+      }
+    }
+  },
+)
