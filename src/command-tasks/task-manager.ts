@@ -12,7 +12,7 @@ import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import { createOutbox } from '../callbacks/outbox.js'
-import { actorClock, systemClock, type Clock } from '../clock.js'
+import { actorClock, elapsedMs, systemClock, type Clock } from '../clock.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { InvalidInputError } from '../errors.js'
@@ -99,8 +99,8 @@ export class TaskManager {
   readonly #messages$ = new Subject<TaskProgressMessage | TaskCompleteMessage>()
   readonly #lanes = new Map<string, Lane>()
   readonly #tasks = new Map<string, CommandTask>()
-  /** Ended tasks in the order in which they ended. */
-  readonly #ended = new Map<string, CommandTask>()
+  /** When each ended task ended, on the clock of `elapsedMs`, in the order in which they ended. */
+  readonly #endedAt = new Map<string, number>()
   readonly #maxQueueSize: number
   readonly #retentionMs: number
   readonly #maxRetained: number
@@ -245,10 +245,10 @@ export class TaskManager {
   cleanupTasks(maxAge: number = this.#retentionMs): number {
     // Every task would be forgotten: no age is less than NaN.
     if (typeof maxAge !== 'number' || Number.isNaN(maxAge)) throw new InvalidInputError('maxAge', maxAge, 'a number')
-    const cutoff = this.#settings.clock.now() - maxAge
+    const cutoff = elapsedMs(this.#settings.clock) - maxAge
     let count = 0
-    for (const [id, { record }] of this.#ended) {
-      if ((record.completedAt ?? 0) >= cutoff) break
+    for (const [id, endedAt] of this.#endedAt) {
+      if (endedAt >= cutoff) break
       this.#forget(id)
       count += 1
     }
@@ -344,6 +344,7 @@ export class TaskManager {
       instance,
       ref,
       now: () => clock.now(),
+      elapsed: () => elapsedMs(clock),
       emit: (message) => outbox.push(message),
     })
   }
@@ -366,9 +367,8 @@ export class TaskManager {
         this.#callHandlers(this.#handlers.progress, item)
         break
       case 'task_complete': {
-        const task = this.#tasks.get(item.taskId)
         // Only now: listeners of its complete can still look a task up.
-        if (task !== undefined) this.#ended.set(item.taskId, task)
+        if (this.#tasks.has(item.taskId)) this.#endedAt.set(item.taskId, elapsedMs(this.#settings.clock))
         this.#messages$.next(item)
         this.#callHandlers(this.#handlers.complete, item)
         this.#forgetOldest()
@@ -387,8 +387,8 @@ export class TaskManager {
   }
 
   #forgetOldest(): void {
-    for (const id of this.#ended.keys()) {
-      if (this.#ended.size <= this.#maxRetained) break
+    for (const id of this.#endedAt.keys()) {
+      if (this.#endedAt.size <= this.#maxRetained) break
       this.#forget(id)
     }
     if (this.#sweep !== undefined || this.#isDisposed) return
@@ -396,7 +396,7 @@ export class TaskManager {
       () => {
         this.#sweep = undefined
         this.cleanupTasks()
-        if (this.#ended.size > 0) this.#forgetOldest()
+        if (this.#endedAt.size > 0) this.#forgetOldest()
       },
       Math.max(1000, Math.min(HOUR_MS, this.#retentionMs)),
     )
@@ -406,7 +406,7 @@ export class TaskManager {
   }
 
   #forget(id: string): void {
-    this.#ended.delete(id)
+    this.#endedAt.delete(id)
     this.#tasks.delete(id)
   }
 

@@ -4,7 +4,7 @@
  * It is bounded: a running task keeps every start and end of a command, and its last 1,000 reports in between. An ended task keeps its
  * events for five minutes at most, no longer than the task itself is kept, and all ended tasks together keep 50,000.
  */
-import type { Clock } from '../clock.js'
+import { elapsedMs, type Clock } from '../clock.js'
 import { toJson } from '../http/json.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
@@ -58,7 +58,7 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
   const find = (taskId: string): TaskLog | undefined => live.get(taskId) ?? ended.get(taskId)
 
   const removeOld = (): void => {
-    const now = clock.now()
+    const now = elapsedMs(clock)
     for (let first = order[oldest]; first !== undefined; first = order[(oldest += 1)]) {
       const { taskId, log, endedAt } = first
       if (endedEvents <= MAX_ENDED_EVENTS && endedAt + retentionMs > now && isKnown(taskId)) break
@@ -94,7 +94,7 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
       if (event.isComplete) {
         live.delete(taskId)
         ended.set(taskId, log)
-        order.push({ taskId, log, endedAt: clock.now() })
+        order.push({ taskId, log, endedAt: elapsedMs(clock) })
         endedEvents += log.events.length
         removeOld()
       }

@@ -5,6 +5,7 @@
  * It is longer than most files because every kind of action is here twice: as a type and as an arbitrary.
  */
 import fc from 'fast-check'
+import { JUMPS } from '../support/jumping-clock.js'
 import { nth, record, type Nth } from './drawing.js'
 
 /** A running or a retained task, counted back from the latest registered, or the task with an id. */
@@ -74,7 +75,8 @@ export type Action =
   | { readonly do: 'throw' }
 
 /** An action that only a command may take, besides those of scripts. */
-export type TopAction = Action | { readonly do: 'advance'; readonly ms: number }
+export type TopAction =
+  Action | { readonly do: 'advance'; readonly ms: number } | { readonly do: 'jump'; readonly ms: number }
 
 /** What a run may return, and what the record keeps. */
 export const outputs: readonly { readonly given: unknown; readonly kept: object }[] = [
@@ -279,6 +281,9 @@ const advance: fc.Arbitrary<TopAction> = record<TopAction>({
   ms: fc.constantFrom(0, 1, 4, 5, 10, 30),
 })
 
+/** Somebody sets the clock. */
+const jump: fc.Arbitrary<TopAction> = record<TopAction>({ do: fc.constant('jump'), ms: fc.constantFrom(...JUMPS) })
+
 /** The actions of the commands. */
 export const topActions: fc.Arbitrary<TopAction>[] = [
   ...plain,
@@ -287,6 +292,7 @@ export const topActions: fc.Arbitrary<TopAction>[] = [
   advance,
   advance,
   advance,
+  jump,
 ]
 
 const namesake = fields(fc.constantFrom('a', 'a', 'b'))

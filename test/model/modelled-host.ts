@@ -575,6 +575,14 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     ledger.now = target
   }
 
+  /** Timestamps follow the time of day; what is due, or expires, is as far away as before. */
+  function jump(ms: number): void {
+    ledger.now += ms
+    for (const [id, expiry] of ledger.reservations) ledger.reservations.set(id, expiry + ms)
+    timers = timers.map((timer) => ({ ...timer, due: timer.due + ms }))
+    deadlines = deadlines.map((deadline) => ({ ...deadline, at: deadline.at + ms }))
+  }
+
   function idOf(target: Target): string {
     if ('id' in target) return target.id
     return nthLast(target.of === 'running' ? model.running(ledger) : ledger.tasks, target.nth)?.record.id ?? 'none'
@@ -680,6 +688,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     look: () => observeNow(),
     throw: () => undefined,
     advance: (action) => advance(action.ms),
+    jump: (action) => jump(action.ms),
   }
 
   function reserve(ttlMs: number): string | null {

@@ -10,7 +10,7 @@ import type { History } from '../../machines/history.js'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskManager, AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
 import type { TaskRegistry } from '../../src/async-tasks/registry.js'
 import { costProperty } from '../model/cost.property.js'
 import { namesakeProperty, registryProperty } from '../model/registry.property.js'
@@ -114,6 +114,11 @@ function changeHandlers(
 
 const endedOf = (history: History): TaskEntry[] =>
   [...history.entries()].filter(({ record }) => record.status !== 'running').sort((a, b) => a.record.seq - b.record.seq)
+
+const withoutMonotonicTime = (options: AsyncTaskManagerOptions): AsyncTaskManagerOptions => {
+  const { clock } = options
+  return clock === undefined ? options : { ...options, clock: { ...clock, monotonic: () => clock.now() } }
+}
 
 const isOwed = ({ record }: TaskEntry): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
@@ -293,6 +298,13 @@ export const registryFaults: readonly PlantedFault[] = [
       const reserve = slots.reserve.bind(slots)
       slots.reserve = (id, ttlMs) => reserve(id, ttlMs + 1e9)
     }),
+  },
+  {
+    name: 'reservation-follows-the-time-of-day',
+    invariant: 'A3',
+    description: 'a reservation expires early or late when somebody sets the clock',
+    property: registry,
+    managerOptions: withoutMonotonicTime,
   },
   {
     name: 'id-taken-over',
