@@ -33,6 +33,7 @@ import { DeadlineTimer } from './deadline-timer.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
 import { PushSubscribers } from './push-subscribers.js'
+import { TaskWatchers } from './task-watchers.js'
 
 /** The parts of a task besides its record; they are dropped with its entry. */
 export interface Attachment {
@@ -77,6 +78,8 @@ export class TaskRegistry {
   readonly notifications$ = new Subject<RegistryNotification>()
   /** After each change, once its notifications were delivered. */
   readonly drained$ = new Subject<void>()
+  /** Notified of a task's end and questions after the streams. */
+  readonly watchers = new TaskWatchers()
   /** The runs that have not settled: the run of a cancelled task outlives it. */
   readonly runs = new Set<Run>()
   readonly #options: TaskRegistryOptions
@@ -208,6 +211,7 @@ export class TaskRegistry {
       this.#options.onDispose()
       this.notifications$.complete()
       this.drained$.complete()
+      this.watchers.close()
       this.#isDisposed = true
       this.#push({ type: 'disposal' })
     })
@@ -314,7 +318,10 @@ export class TaskRegistry {
       case 'lease.ended':
         if (this.notifications$.observed) this.notifications$.next(notification)
     }
-    if (notification.type === 'questions') this.#withdrawQuestions(notification.entry)
+    if (notification.type === 'questions') {
+      this.watchers.notify(notification.entry)
+      this.#withdrawQuestions(notification.entry)
+    }
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }
 
@@ -322,6 +329,7 @@ export class TaskRegistry {
   #finish(transition: TaskTransition, entry: TaskEntry): void {
     if (transition.kind === 'history') this.#attachments.delete(entry)
     if (!isEnd(transition)) return
+    this.watchers.notify(entry)
     this.#withdrawQuestions(entry)
     this.#options.onEnd(transition)
     this.#attachments.get(entry)?.unlink?.()

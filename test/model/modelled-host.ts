@@ -146,12 +146,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function emit(item: OutboxItem): void {
     for (const subscriber of [...subscribed]) {
-      if (!subscriber.isActive || isDisposed) continue
-      if ('found' in subscriber) {
-        if (isEnd(item) && subscriber.found.includes(item.task) && subscriber.isOver()) endWait(subscriber)
-      } else emitToStream(subscriber, item)
+      if (!('found' in subscriber) && subscriber.isActive && !isDisposed) emitToStream(subscriber, item)
     }
     if (!isEnd(item)) return
+    for (const wait of [...subscribed]) {
+      if ('found' in wait && wait.isActive && wait.found.includes(item.task) && wait.isOver()) endWait(wait)
+    }
     const { transition, task } = item
     for (const handler of subscriptions.filter(({ to }) => to === transition.to)) {
       if (!handler.isActive || handler.since >= transition.seq) continue

@@ -487,6 +487,16 @@ export const registryFaults: readonly PlantedFault[] = [
     },
   },
   {
+    name: 'every-wait-notified-of-every-end',
+    invariant: 'A10',
+    description: 'every end of a task notifies the waits for all tasks',
+    property: cost,
+    wrapManager: withRegistry(({ watchers, history }) => {
+      const notify = watchers.notify.bind(watchers)
+      watchers.notify = () => [...history.entries()].forEach(notify)
+    }),
+  },
+  {
     name: 'sorted-at-every-pruning',
     invariant: 'A10',
     description: 'every pruning sorts the history',
