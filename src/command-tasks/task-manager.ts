@@ -27,7 +27,7 @@ import type {
 } from '../protocol/command-tasks.js'
 import { checkLeast } from '../protocol/option-checks.js'
 import { describeIssue } from '../protocol/parse.js'
-import { toPlainData } from '../protocol/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
 import { CommandTask, type SubmittedTask } from './command-task.js'
@@ -168,6 +168,11 @@ export class TaskManager {
     }
     const { task_name, task_intention, commands, metadata, instanceId } = parsed.data
     if (commands.length === 0) return refusal('NO_COMMANDS', 'Task must have at least one command')
+    // Copying may call code of the submitter: the queue is looked at afterwards.
+    const copies = commands.map((command) => toWholePlainData(command.args))
+    const metadataCopy = metadata && toWholePlainData(metadata)
+    if (copies.includes(undefined)) return tooDeep(`task.commands[${copies.indexOf(undefined)}].args`)
+    if (metadataCopy === undefined && metadata !== undefined) return tooDeep('task.metadata')
     const { clock, outbox } = this.#settings
     const instance = instanceId === undefined ? this.#instances.first() : this.#instances.get(instanceId)
     if (instance === undefined) {
@@ -190,11 +195,11 @@ export class TaskManager {
           id: `cmd_${index + 1}`,
           status: 'pending' as const,
           ...command,
-          args: plainRecord(command.args),
+          args: copies[index] ?? {},
         }),
       ),
       createdAt,
-      ...(metadata !== undefined && { metadata: plainRecord(metadata) }),
+      ...(metadataCopy !== undefined && { metadata: metadataCopy }),
     }
     return outbox.batch(() => {
       const lane = this.#laneOf(instance.id)
@@ -420,6 +425,6 @@ export class TaskManager {
 
 const refusal = (code: SubmitErrorCode, error: string): SubmitResult => ({ code, error })
 
-/** A copy that the submitter and the tools cannot change. */
-const plainRecord = (value: Readonly<Record<string, unknown>>): Record<string, unknown> =>
-  toPlainData(value) as Record<string, unknown>
+/** Parts of it would be lost. */
+const tooDeep = (field: string): SubmitResult =>
+  refusal('INVALID_TASK', `${field}: got a value that is nested deeper, expected at most ${MAX_LEVELS} levels.`)

@@ -12,6 +12,7 @@ import {
   type OnError,
   type RegisterTaskInput,
 } from '../../../src/index.js'
+import { BinaryHeap } from '../../../machines/binary-heap.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp(options: AsyncTaskManagerOptions = {}) {
@@ -243,6 +244,18 @@ describe('notifications', () => {
 })
 
 describe('slots', () => {
+  it('A3: reservations that were cancelled leave nothing behind', () => {
+    const { manager, clock } = setUp({ maxAsyncTasks: 2 })
+    manager.tryReserveAsyncSlot({ ttlMs: 1_000 })
+    const pop = vi.spyOn(BinaryHeap.prototype, 'pop')
+    for (let n = 0; n < 10_000; n += 1) manager.cancelReservation(manager.tryReserveAsyncSlot({ ttlMs: 1_800_000 })!)
+    clock.advance(3_600_000)
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+    // The heap is searched only now, so this is what was left in it.
+    expect(pop.mock.calls.length).toBeLessThan(100)
+    pop.mockRestore()
+  })
+
   it('A3: a reservation holds its slot until it is used, cancelled or expires', () => {
     const { manager, clock } = setUp({ maxAsyncTasks: 1 })
     const reservation = manager.tryReserveAsyncSlot({ ttlMs: 100 })
@@ -605,6 +618,17 @@ describe('restoring', () => {
     expect(restored.getTask('later')?.error).toBe('The task failed.')
     expect(restored.getTask('dropped')?.completedAt).toBe(9_000)
     expect(restored.getTask('ran')).toMatchObject({ completedAt: 9_000, progress: { progress: 0.5 } })
+  })
+
+  it('refuses a sequence number after which later ones would not be exact', () => {
+    const record = { ...{ id: 'a', subagentName: 's', goalPrompt: 'g', launchedAt: 1 }, status: 'completed' as const }
+    expect(() => AsyncTaskManager.restore([{ ...record, seq: 2 ** 53 - 1 }])).toThrow(
+      /^records\[0\]\.seq: got 9007199254740991, expected /,
+    )
+    const restored = AsyncTaskManager.restore([{ ...record, seq: 2 ** 52 }])
+    restored.registerTask(input('b'))
+    restored.registerTask(input('c'))
+    expect(restored.getAllTasks().map(({ seq }) => seq - 2 ** 52)).toEqual([0, 1, 2])
   })
 
   it('refuses a malformed journal and says where', () => {

@@ -11,6 +11,7 @@ import {
 } from '../../../src/protocol/command-tasks.js'
 import type { Instance } from '../../../src/instances/instance.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
+import { nested } from '../../support/nested.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
 
@@ -725,6 +726,24 @@ describe('a submit that is refused', () => {
     expect(refusal({ task_name: 't', commands })).toEqual({ code: 'NO_INSTANCE', error: 'No instance is connected' })
     expect(host.tasks.listTasks()).toEqual([])
     expect(host.told).toEqual([])
+  })
+
+  it.each([
+    ['task.commands[0].args', { commands: [{ tool_name: 'step', args: nested(101) }] }],
+    ['task.metadata', { commands, metadata: nested(101) }],
+  ])('refuses a value that is nested too deep to arrive as it is: %s', (field, message) => {
+    expect(refusal({ task_name: 't', ...message })).toEqual({
+      code: 'INVALID_TASK',
+      error: `${field}: got a value that is nested deeper, expected at most 100 levels.`,
+    })
+    expect(host.tasks.listTasks()).toEqual([])
+  })
+
+  it('takes arguments of a hundred levels, and passes all of them', async () => {
+    const args = nested(100)
+    const id = host.submit([], { commands: [{ tool_name: 'step', args }] })
+    expect(host.tasks.getTask(id)?.commands[0]?.args).toEqual(args)
+    await host.settle()
   })
 
   it('NOT_CONNECTED: its instance is registered and not connected', () => {
