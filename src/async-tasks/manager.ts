@@ -453,15 +453,18 @@ export class AsyncTaskManager {
     reservationId: string | undefined,
   ): { entry: TaskEntry; registered: RunningTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
+    const { abortController } = admission
+    const abort = abortController && this.registry.listen(abortController)
     const answer = this.registry.register(admission, isLaunched, reservationId)
     if ('refusal' in answer) {
+      abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
       throw new TaskLimitError(this.getMaxAsyncTasks())
     }
     const { entry } = answer
     const registered = entry.record as RunningTaskInfo
-    if (admission.abortController !== undefined) this.registry.link(entry, admission.abortController)
+    abort?.link(entry)
     return { entry, registered }
   }
 

@@ -44,6 +44,14 @@ export interface Attachment {
   unlink?: () => void
 }
 
+/** Listens to a registered `AbortController`. */
+export interface AbortLink {
+  /** The task was registered: an abort cancels it. */
+  link(entry: TaskEntry): void
+  /** The task was not registered. */
+  stop(): void
+}
+
 export interface TaskRegistryOptions {
   readonly max: number
   readonly notifyCancelled: boolean
@@ -243,14 +251,32 @@ export class TaskRegistry {
     return this.#attachments.get(entry)
   }
 
-  /** Lets an abort of the registered controller cancel the task (A8). */
-  link(entry: TaskEntry, { signal }: AbortController): void {
+  /**
+   * Listens to a controller whose task is about to be registered: aborting it will cancel that task (A8). What the signal throws is
+   * thrown here, while nothing has changed.
+   */
+  listen({ signal }: AbortController): AbortLink {
+    let linked: TaskEntry | undefined
+    let isAborted = signal.aborted
     const onAbort = (): void => {
-      this.cancel(entry)
+      isAborted = true
+      if (linked !== undefined) this.cancel(linked)
+    }
+    const stop = (): void => {
+      callIsolated(
+        () => signal.removeEventListener('abort', onAbort),
+        (error) => this.report(error, { source: 'abort-listener' }),
+      )
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    this.attachment(entry).unlink = () => signal.removeEventListener('abort', onAbort)
-    if (signal.aborted) onAbort()
+    return {
+      stop,
+      link: (entry) => {
+        linked = entry
+        this.attachment(entry).unlink = stop
+        if (isAborted) this.cancel(entry)
+      },
+    }
   }
 
   /** Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time. */

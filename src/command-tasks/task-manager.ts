@@ -35,7 +35,7 @@ import { Lane, laneParentLogic, type LaneParentRef } from './lane.js'
 
 /** Options of `TaskManager`. */
 export interface TaskManagerOptions {
-  /** The instances that run the commands. */
+  /** The instances that run the commands; no other `TaskManager` may use them. */
   readonly instances: InstanceManager
   /** The longest time that a command may take, in ms. Default 60000. */
   readonly commandTimeout?: number
@@ -105,13 +105,14 @@ export class TaskManager {
   readonly #retentionMs: number
   readonly #maxRetained: number
   readonly #stopListening: () => void
+  readonly #endClaim: () => void
   #sweep: unknown
   #taskCount = 0
   #lateResults = 0
   #isDisposed = false
   #disposal: Promise<void> | undefined
 
-  /** @throws InvalidSettingError for an option out of its range */
+  /** @throws InvalidSettingError for an option out of its range; AgentTasksError `INSTANCES_IN_USE` when another manager has the instances */
   constructor(options: TaskManagerOptions) {
     const { instances, clock = systemClock, machines = {} } = options
     this.#instances = instances
@@ -129,6 +130,7 @@ export class TaskManager {
       commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
     }
     const inspect = toInspectFunction(options.inspect)
+    this.#endClaim = instances.claim()
     this.#root = createActor(laneParentLogic, {
       id: 'command-tasks',
       clock: actorClock(clock, (run) => outbox.batch(run)),
@@ -303,6 +305,8 @@ export class TaskManager {
       for (const lane of [...this.#lanes.values()]) lane.close()
       this.#root.stop()
     })
+    // Only now: a command that was aborted may have run until here.
+    this.#endClaim()
   }
 
   #streamOf<T extends 'task_progress' | 'task_complete'>(type: T) {

@@ -406,7 +406,7 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller cancels nothing',
     property: registry,
     wrapManager(manager) {
-      manager.registry.link = () => undefined
+      manager.registry.listen = () => ({ link: () => undefined, stop: () => undefined })
       return manager
     },
   },
@@ -416,11 +416,14 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller fails the task',
     property: registry,
     wrapManager(manager) {
-      manager.registry.link = ({ record: { id } }, { signal }) => {
-        const onAbort = (): void => void manager.failTask(id, 'aborted')
-        signal.addEventListener('abort', onAbort, { once: true })
-        if (signal.aborted) onAbort()
-      }
+      manager.registry.listen = ({ signal }) => ({
+        stop: () => undefined,
+        link: ({ record: { id } }) => {
+          const onAbort = (): void => void manager.failTask(id, 'aborted')
+          signal.addEventListener('abort', onAbort, { once: true })
+          if (signal.aborted) onAbort()
+        },
+      })
       return manager
     },
   },

@@ -501,6 +501,71 @@ describe('records', () => {
   })
 })
 
+describe('a controller that is not an ordinary one', () => {
+  /** A controller whose signal throws in one of its methods. */
+  const throwingIn = (method: 'addEventListener' | 'removeEventListener' | 'aborted'): AbortController => {
+    const controller = new AbortController()
+    Object.defineProperty(controller.signal, method, {
+      get: () => {
+        throw new Error(`no ${method}`)
+      },
+    })
+    return controller
+  }
+
+  it.each(['addEventListener', 'aborted'] as const)(
+    'A3: is refused with nothing changed when its signal throws in %s',
+    async (method) => {
+      const { manager } = setUp({ maxAsyncTasks: 1 })
+      const run = vi.fn()
+      const transitions: unknown[] = []
+      manager.transitions$.subscribe((transition) => transitions.push(transition))
+      const reservation = manager.tryReserveAsyncSlot()!
+      const given = () => input('a', { abortController: throwingIn(method) })
+      expect(() => manager.launch(given(), run, reservation)).toThrow(Error)
+      expect(() => manager.registerTask(given())).toThrow(Error)
+      expect([manager.getAllTasks(), transitions]).toEqual([[], []])
+      expect(manager.cancelReservation(reservation)).toBe(true)
+      expect(manager.canLaunchAsync().allowed).toBe(true)
+      await manager.dispose()
+      expect(run).not.toHaveBeenCalled()
+    },
+  )
+
+  it('A2: stops nothing when its signal throws in removeEventListener', async () => {
+    const { manager, onError } = setUp()
+    const ended: string[] = []
+    manager.onTaskCompleted(({ id }) => ended.push(id))
+    manager.registerTask(input('a', { abortController: throwingIn('removeEventListener') }))
+    manager.registerTask(input('b'))
+    manager.onTaskCompleted(() => manager.completeTask('b', {}))
+    manager.completeTask('a', {})
+    expect(ended).toEqual(['a', 'b'])
+    expect(onError).toHaveBeenCalledWith(expect.any(Error), { source: 'abort-listener' })
+    await manager.dispose()
+  })
+
+  it('may be frozen', async () => {
+    const { manager } = setUp()
+    const abortController = new AbortController()
+    Object.freeze(abortController.signal)
+    Object.freeze(abortController)
+    manager.launch(input('a', { abortController }), () => new Promise<never>(() => undefined))
+    expect(manager.cancelTask('a')).toBe(true)
+    await manager.dispose()
+  })
+
+  it('A9: keeps no listener of a task that was not registered', () => {
+    const { manager } = setUp()
+    const { signal, ...rest } = { signal: new AbortController().signal }
+    const remove = vi.spyOn(signal, 'removeEventListener')
+    const abortController = { ...rest, signal, abort: () => undefined } as AbortController
+    manager.registerTask(input('a'))
+    expect(() => manager.registerTask(input('a', { abortController }))).toThrow(TaskIdInUseError)
+    expect(remove).toHaveBeenCalledOnce()
+  })
+})
+
 describe('deadlines', () => {
   it('a task that outlives its deadline and its grace fails with a message that names the limit', () => {
     const { manager, clock } = setUp({ graceMs: 50 })

@@ -10,6 +10,7 @@ import {
   type TaskSubmitMessage,
 } from '../../../src/protocol/command-tasks.js'
 import type { Instance } from '../../../src/instances/instance.js'
+import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { nested } from '../../support/nested.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
@@ -609,7 +610,7 @@ describe('listeners', () => {
       throw boom
     }
     await rehost()
-    const tasks = new TaskManager({ instances: host.instances, clock: host.clock, onError: host.onError })
+    const { tasks } = host
     const heard: string[] = []
     for (const handler of [throwing, (() => Promise.reject(boom)) as () => void]) {
       tasks.on('progress', handler)
@@ -625,7 +626,6 @@ describe('listeners', () => {
     await host.settle()
     expect(heard).toEqual(['running', 'success', 'completed'])
     expect(host.onError).toHaveBeenCalledTimes(9)
-    await tasks.dispose()
   })
 
   it('S7: may submit and cancel, and receive the messages about that after the present one', async () => {
@@ -827,6 +827,38 @@ describe('retention', () => {
     expect(host.tasks.listTasks('two').map(({ id }) => id)).toEqual([a, c])
     expect(host.tasks.listTasks('two', 'queued').map(({ id }) => id)).toEqual([c])
     expect(host.tasks.listTasks(undefined, 'running').map(({ id }) => id)).toEqual([a, b])
+  })
+})
+
+describe('an instance manager', () => {
+  it('S3: belongs to one task manager until that is disposed and its last command has ended', async () => {
+    const { instances, clock } = host
+    const another = () => new TaskManager({ instances, clock })
+    expect(another).toThrow(
+      expect.objectContaining({
+        code: 'INSTANCES_IN_USE',
+        message: expect.stringMatching(/^options\.instances: /) as string,
+      }),
+    )
+    host.submit('a')
+    await host.settle()
+    const disposed = host.tasks.dispose()
+    await host.settle()
+    expect(another).toThrow(/two commands of an instance at once/)
+    host.call('a').finish()
+    await disposed
+    const next = another()
+    expect(next.submitTask({ task_name: 't', commands: [{ tool_name: 'step' }] })).toMatchObject({ queuePosition: 1 })
+    await host.settle()
+    host.calls.at(-1)?.finish()
+    await next.dispose()
+  })
+
+  it('is free when an option of its task manager was refused', async () => {
+    const instances = new InstanceManager()
+    expect(() => new TaskManager({ instances, abortGraceMs: -1 })).toThrow(/abortGraceMs/)
+    await new TaskManager({ instances }).dispose()
+    await instances.dispose()
   })
 })
 
