@@ -38,7 +38,8 @@ export interface SubagentDefinition {
 /** A subagent: a definition, or only its function. */
 export type Subagent = SubagentDefinition | SubagentRunner
 
-/** Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails. */
+/** Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails; if it
+ * has not answered at the deadline of that task, the call fails. */
 export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<Subagent | undefined>
 
 /**
