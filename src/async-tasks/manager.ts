@@ -57,7 +57,7 @@ import { isolateReport, reportToConsole, type OnError } from '../callbacks/error
 import { toRestoredRecords } from './restoring.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import type { Runner } from '../engine/runner.js'
-import { describeFailure, toOutput } from '../protocol/outcomes.js'
+import { failureOf, toOutput } from '../protocol/outcomes.js'
 import { startRun } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
@@ -277,7 +277,7 @@ export class AsyncTaskManager {
 
   /** Ends a task with an error. False, with nothing changed, unless this call failed it. */
   failTask(id: string, error: string): boolean {
-    return this.#end(id, 'failed', () => ({ type: 'task.fail', error: describeFailure(error) }))
+    return this.#end(id, 'failed', () => ({ type: 'task.fail', ...failureOf(error) }))
   }
 
   /** Cancels a task: its status first, then the abort of its run, then the event. False when it had ended. */

@@ -28,7 +28,7 @@ import { createOutbox, type Outbox } from '../callbacks/outbox.js'
 import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
-import { describeFailure } from '../protocol/outcomes.js'
+import { failureOf } from '../protocol/outcomes.js'
 import { DeadlineTimer } from './deadline-timer.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
@@ -138,7 +138,7 @@ export class TaskRegistry {
         setQuestions: (taskId, questions) => this.#setQuestions(taskId, questions),
       },
       elapsed: () => elapsedMs(clock),
-      describeError: describeFailure,
+      describeError: failureOf,
     })
     this.actor = createActor(logic, {
       id: 'registry',

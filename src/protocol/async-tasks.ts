@@ -116,6 +116,10 @@ export const restorableRecordSchema = lazily(() =>
       output: z.record(z.string(), z.unknown()).optional(),
       /** Why it failed. */
       error: z.string().optional(),
+      /** The name of the error. */
+      errorName: z.string().optional(),
+      /** The code of the error. */
+      errorCode: z.string().optional(),
       /** Its last progress. */
       progress: progressSchema().optional(),
     })

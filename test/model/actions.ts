@@ -96,12 +96,12 @@ export const outputs: readonly { readonly given: unknown; readonly kept: object 
 /** The index of the output whose reminder is cut. */
 export const LONG_OUTPUT = 9
 
-/** What a run may fail with, and the error text of the record. */
-export const reasons: readonly { readonly given: unknown; readonly text: string }[] = [
+/** What a run may fail with, and the error text and name of the record. */
+export const reasons: readonly { readonly given: unknown; readonly text: string; readonly name?: string }[] = [
   { given: new Error('broken'), text: 'broken' },
   { given: 'plain words', text: 'plain words' },
   { given: undefined, text: 'The run failed without saying why.' },
-  { given: new TypeError(''), text: 'TypeError' },
+  { given: new TypeError(''), text: 'TypeError', name: 'TypeError' },
   { given: { message: 'in a message' }, text: 'in a message' },
   { given: 42, text: 'The run failed with 42.' },
   { given: Object.assign(new Error(), { message: {} }), text: 'Error' },

@@ -289,10 +289,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function fail(task: ModelTask, error: string): void {
-    end(task, {
-      status: 'failed',
-      error: of(task).isOverdue ? timeoutText(task, error) : error,
-    })
+    const name = reasons.find(({ text }) => text === error)?.name
+    const failure = of(task).isOverdue
+      ? { error: timeoutText(task, error) }
+      : { error, ...(name !== undefined && { errorName: name }) }
+    end(task, { status: 'failed', ...failure })
   }
 
   function cancel(task: ModelTask): boolean {
