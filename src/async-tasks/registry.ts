@@ -30,6 +30,7 @@ import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
 import { failureOf } from '../protocol/outcomes.js'
 import { DeadlineTimer } from './deadline-timer.js'
+import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
 import { PushSubscribers } from './push-subscribers.js'
@@ -88,6 +89,8 @@ export class TaskRegistry {
   readonly drained$ = new Subject<void>()
   /** Notified of a task's end and questions after the streams. */
   readonly watchers = new TaskWatchers()
+  /** The tasks that lists have shown. */
+  readonly listed = new ListedIds()
   /** The runs that have not settled: the run of a cancelled task outlives it. */
   readonly runs = new Set<Run>()
   readonly #options: TaskRegistryOptions
@@ -353,7 +356,10 @@ export class TaskRegistry {
 
   /** The streams have been notified of a transition: the rest of its effects follow. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
-    if (transition.kind === 'history') this.#attachments.delete(entry)
+    if (transition.kind === 'history') {
+      this.#attachments.delete(entry)
+      this.listed.delete(entry.record.id)
+    }
     if (!isEnd(transition)) return
     this.watchers.notify(entry)
     this.#withdrawQuestions(entry)
