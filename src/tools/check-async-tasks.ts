@@ -121,7 +121,7 @@ function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
   if (action === 'cancel')
-    return isCertain(view.manager, task_id, task) ? cancel(view, task.id) : notListed(task_id, task.id)
+    {return isCertain(view.manager, task_id, task) ? cancel(view, task.id) : notListed(task_id, task.id)}
   if (action === 'answer') return answerTask(view, task, input)
   if (action === 'peek') return peekTask(view, task, cursor === undefined ? undefined : { cursor, maxBytes })
   return input.part === 'result'
