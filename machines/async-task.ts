@@ -11,7 +11,7 @@
  * The registry keeps the time: it sends `deadline.passed` and `grace.passed`.
  */
 import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
-import type { AskedQuestion, OutputObject, Settlement, TaskQuestion } from './records.js'
+import type { AskedQuestion, OutputObject, Settlement, TaskFailure, TaskQuestion } from './records.js'
 
 /** The effects of a task, provided by the host. Called inside a transition: they must not throw. */
 export interface AsyncTaskHost {
@@ -36,7 +36,7 @@ export interface AsyncTaskInput {
 /** The events of a task. The first that ends it wins (T1). */
 export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
-  | { readonly type: 'task.fail'; readonly error: string }
+  | ({ readonly type: 'task.fail' } & TaskFailure)
   | { readonly type: 'task.cancel' }
   | { readonly type: 'task.ask'; readonly question: AskedQuestion }
   | { readonly type: 'task.answer'; readonly questionId: string }
@@ -85,16 +85,18 @@ export const asyncTaskMachine = setup({
       }),
     }),
     keepError: assign({
-      settlement: ({ event }): Settlement => ({
-        status: 'failed',
-        error: event.type === 'task.fail' ? event.error : 'The task failed.',
-      }),
+      settlement: ({ event }): Settlement => {
+        if (event.type !== 'task.fail') return { status: 'failed', error: 'The task failed.' }
+        const { type: _, ...failure } = event
+        return { status: 'failed', ...failure }
+      },
     }),
     keepCancellation: assign({ settlement: CANCELLED }),
     keepTimeout: assign({
       settlement: ({ context, event }): Settlement => ({
         status: 'failed',
         error: timeoutMessage(context.timeoutMs ?? 0, event.type === 'task.fail' ? event.error : undefined),
+        ...(event.type === 'task.fail' && event.cause !== undefined && { cause: event.cause }),
       }),
     }),
     addQuestion: assign(({ context: { questions, asked }, event }) => {

@@ -123,7 +123,7 @@ export class Ledger {
       this.#putInLease(entry, lease)
       this.#setDelivery(entry, 'leased', deliveryId)
     }
-    for (const entry of claimed) (entry.claims ??= []).push(lease)
+    for (const entry of claimed) (entry.claims ??= new Set()).add(lease)
     return lease
   }
 
@@ -263,8 +263,7 @@ export class Ledger {
   #close(lease: Lease): void {
     this.#leases.delete(lease.id)
     for (const entry of lease.claimed) {
-      entry.claims = entry.claims?.filter((claim) => claim !== lease)
-      if (entry.claims?.length === 0) entry.claims = undefined
+      dropClaim(entry, lease)
     }
     const owner = lease.exclusiveOwner
     if (owner === undefined) return
@@ -287,7 +286,12 @@ export class Ledger {
 const isClaimable = ({ record }: TaskEntry): boolean => record.status === 'running' || record.delivery === 'leased'
 
 function nextClaim(entry: TaskEntry): Lease | undefined {
-  const claim = entry.claims?.shift()
-  if (entry.claims?.length === 0) entry.claims = undefined
+  const [claim] = entry.claims ?? []
+  if (claim !== undefined) dropClaim(entry, claim)
   return claim
+}
+
+function dropClaim(entry: TaskEntry, claim: Lease): void {
+  entry.claims?.delete(claim)
+  if (entry.claims?.size === 0) entry.claims = undefined
 }

@@ -123,6 +123,15 @@ export interface FailedTaskInfo extends TaskFields {
   readonly output?: never
   /** The error, in words. */
   readonly error: string
+  /** The name of the error that the run threw, such as `TypeError`; absent for a plain `Error`. */
+  readonly errorName?: string
+  /** The code of the error that the run threw, such as `ENOENT`, if it has one. */
+  readonly errorCode?: string
+  /**
+   * What the run threw, as it was: with its stack and its own cause. Not enumerable: copies and JSON of the record, and so restored
+   * records, do not have it.
+   */
+  readonly cause?: unknown
 }
 
 /** A task that was cancelled. */
@@ -145,10 +154,13 @@ export type SettledTaskInfo = CompletedTaskInfo | FailedTaskInfo | CancelledTask
 /** A frozen snapshot of one task; `status` discriminates the union. */
 export type AsyncTaskInfo = RunningTaskInfo | SettledTaskInfo
 
+/** Why a task failed. */
+export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCode' | 'cause'>
+
 /** The output of a task's machine. */
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
-  | { readonly status: 'failed'; readonly error: string }
+  | ({ readonly status: 'failed' } & TaskFailure)
   | { readonly status: 'cancelled' }
 
 /** The data of a task that is to be registered. */

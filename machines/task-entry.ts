@@ -15,7 +15,7 @@ export interface TaskEntry {
   /** The lease that the entry is in. */
   lease: Lease | undefined
   /** Leases of waits that take the entry when it is owed (again), first come first served. */
-  claims: Lease[] | undefined
+  claims: Set<Lease> | undefined
   /** Its owner was released without an heir: its end is owed to no one. */
   isDisowned: boolean
   /** A message that carried it was accepted after its lease had been released. */

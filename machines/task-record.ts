@@ -41,7 +41,8 @@ export function endedRecord(
 ): SettledTaskInfo {
   const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, progress, abortController } = running
   const ended = endOf(settlement)
-  return Object.freeze(
+  return frozenWithCause(
+    settlement,
     Object.assign(
       ended,
       timeoutMs !== undefined && { timeoutMs },
@@ -57,8 +58,12 @@ export function endedRecord(
         return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, output }
       }
       case 'failed': {
-        const { status, error } = end
-        return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, error }
+        const { status, error, errorName, errorCode } = end
+        return {
+          ...{ id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, error },
+          ...(errorName !== undefined && { errorName }),
+          ...(errorCode !== undefined && { errorCode }),
+        }
       }
       case 'cancelled': {
         const { status } = end
@@ -73,16 +78,22 @@ export function changedRecord(
   record: AsyncTaskInfo,
   change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress'>>,
 ): AsyncTaskInfo {
-  return Object.freeze('progress' in change ? { ...change, ...record, ...change } : { ...record, ...change })
+  return frozenWithCause(record, 'progress' in change ? { ...change, ...record, ...change } : { ...record, ...change })
 }
 
 /** The record of an ended task whose end was delivered. */
 export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): AsyncTaskInfo {
-  return Object.freeze({ notifiedAt, ...record, delivery: 'delivered' })
+  return frozenWithCause(record, { notifiedAt, ...record, delivery: 'delivered' })
 }
 
 /** A copy with the open questions; without any, the field is absent. */
 export function withQuestions(record: RunningTaskInfo, questions: readonly TaskQuestion[]): RunningTaskInfo {
   const { questions: _, ...fields } = record
   return Object.freeze(questions.length === 0 ? fields : { ...fields, questions })
+}
+
+/** Freezes a record. A failed one keeps what its run threw, which copies of its fields do not have. */
+function frozenWithCause<T extends AsyncTaskInfo>(from: AsyncTaskInfo | Settlement, to: T): T {
+  if (from.status === 'failed' && from.cause !== undefined) Object.defineProperty(to, 'cause', { value: from.cause })
+  return Object.freeze(to)
 }

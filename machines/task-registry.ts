@@ -20,7 +20,7 @@ import { DueTimes } from './due-times.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
-import type { AsyncTaskInfo, Settlement, TaskAdmission } from './records.js'
+import type { AsyncTaskInfo, Settlement, TaskAdmission, TaskFailure } from './records.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import type { Slots } from './slots.js'
 import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
@@ -84,7 +84,7 @@ export interface RegistryParts {
   /** The time that deadlines are kept by, in ms; it is never set back. */
   readonly elapsed: () => number
   /** Describes what the actor of a task failed with. */
-  readonly describeError: (error: unknown) => string
+  readonly describeError: (error: unknown) => TaskFailure
 }
 
 /** The logic of the registry's actor. */
@@ -196,7 +196,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
         const entry = event.actorId.startsWith(TASK_ACTOR_PREFIX)
           ? history.get(event.actorId.slice(TASK_ACTOR_PREFIX.length))
           : undefined
-        end(entry, 'output' in event ? event.output : { status: 'failed', error: parts.describeError(event.error) })
+        end(entry, 'output' in event ? event.output : { status: 'failed', ...parts.describeError(event.error) })
         return snapshotOf('active', phase())
       }
       switch (event.type) {

@@ -57,7 +57,7 @@ import { isolateReport, reportToConsole, type OnError } from '../callbacks/error
 import { toRestoredRecords } from './restoring.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import type { Runner } from '../engine/runner.js'
-import { describeFailure, toOutput } from '../protocol/outcomes.js'
+import { failureOf, toOutput } from '../protocol/outcomes.js'
 import { startRun } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
@@ -277,7 +277,7 @@ export class AsyncTaskManager {
 
   /** Ends a task with an error. False, with nothing changed, unless this call failed it. */
   failTask(id: string, error: string): boolean {
-    return this.#end(id, 'failed', () => ({ type: 'task.fail', error: describeFailure(error) }))
+    return this.#end(id, 'failed', () => ({ type: 'task.fail', ...failureOf(error) }))
   }
 
   /** Cancels a task: its status first, then the abort of its run, then the event. False when it had ended. */
@@ -453,15 +453,18 @@ export class AsyncTaskManager {
     reservationId: string | undefined,
   ): { entry: TaskEntry; registered: RunningTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
+    const { abortController } = admission
+    const abort = abortController && this.registry.listen(abortController)
     const answer = this.registry.register(admission, isLaunched, reservationId)
     if ('refusal' in answer) {
+      abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
       throw new TaskLimitError(this.getMaxAsyncTasks())
     }
     const { entry } = answer
     const registered = entry.record as RunningTaskInfo
-    if (admission.abortController !== undefined) this.registry.link(entry, admission.abortController)
+    abort?.link(entry)
     return { entry, registered }
   }
 

@@ -1,5 +1,5 @@
 /** The text about one ended task: whole, and cut to the maximum length of a message. */
-import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { AsyncTaskInfo, FailedTaskInfo } from '../../machines/records.js'
 import { boundText, type BoundedText } from './bounded-text.js'
 
 /** The whole text about one ended task, with the fields of a synchronous task's result; `''` for a running task. */
@@ -11,11 +11,20 @@ export function formatCompletionNotification(task: AsyncTaskInfo): string {
       return JSON.stringify(final_message === undefined ? payload : { ...payload, final_message }, null, 2)
     }
     case 'failed':
-      return JSON.stringify({ agent_id: task.id, status: 'failed', error: task.error }, null, 2)
+      return JSON.stringify(failurePayload(task), null, 2)
     case 'cancelled':
       return JSON.stringify({ agent_id: task.id, status: 'cancelled' }, null, 2)
     case 'running':
       return ''
+  }
+}
+
+/** The name and code of the error tell a model what its message may not. */
+function failurePayload({ id, error, errorName, errorCode }: FailedTaskInfo): object {
+  return {
+    ...{ agent_id: id, status: 'failed', error },
+    ...(errorName !== undefined && { error_name: errorName }),
+    ...(errorCode !== undefined && { error_code: errorCode }),
   }
 }
 

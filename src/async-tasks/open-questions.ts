@@ -23,8 +23,9 @@ export class OpenQuestions {
 
   /** Rejects the questions that are no longer open in the record. */
   withdraw({ id, questions = [] }: AsyncTaskInfo): void {
+    const open = new Set(questions.map((question) => question.id))
     for (const [questionId, { reject }] of this.#waiting) {
-      if (questions.some((question) => question.id === questionId)) continue
+      if (open.has(questionId)) continue
       this.#waiting.delete(questionId)
       reject(new QuestionWithdrawnError(id))
     }

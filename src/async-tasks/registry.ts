@@ -28,11 +28,13 @@ import { createOutbox, type Outbox } from '../callbacks/outbox.js'
 import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
-import { describeFailure } from '../protocol/outcomes.js'
+import { failureOf } from '../protocol/outcomes.js'
 import { DeadlineTimer } from './deadline-timer.js'
+import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
 import { PushSubscribers } from './push-subscribers.js'
+import { TaskWatchers } from './task-watchers.js'
 
 /** The parts of a task besides its record; they are dropped with its entry. */
 export interface Attachment {
@@ -41,6 +43,14 @@ export interface Attachment {
   questions?: OpenQuestions
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void
+}
+
+/** Listens to a registered `AbortController`. */
+export interface AbortLink {
+  /** The task was registered: an abort cancels it. */
+  link(entry: TaskEntry): void
+  /** The task was not registered. */
+  stop(): void
 }
 
 export interface TaskRegistryOptions {
@@ -77,6 +87,10 @@ export class TaskRegistry {
   readonly notifications$ = new Subject<RegistryNotification>()
   /** After each change, once its notifications were delivered. */
   readonly drained$ = new Subject<void>()
+  /** Notified of a task's end and questions after the streams. */
+  readonly watchers = new TaskWatchers()
+  /** The tasks that lists have shown. */
+  readonly listed = new ListedIds()
   /** The runs that have not settled: the run of a cancelled task outlives it. */
   readonly runs = new Set<Run>()
   readonly #options: TaskRegistryOptions
@@ -127,7 +141,7 @@ export class TaskRegistry {
         setQuestions: (taskId, questions) => this.#setQuestions(taskId, questions),
       },
       elapsed: () => elapsedMs(clock),
-      describeError: describeFailure,
+      describeError: failureOf,
     })
     this.actor = createActor(logic, {
       id: 'registry',
@@ -208,6 +222,7 @@ export class TaskRegistry {
       this.#options.onDispose()
       this.notifications$.complete()
       this.drained$.complete()
+      this.watchers.close()
       this.#isDisposed = true
       this.#push({ type: 'disposal' })
     })
@@ -239,14 +254,32 @@ export class TaskRegistry {
     return this.#attachments.get(entry)
   }
 
-  /** Lets an abort of the registered controller cancel the task (A8). */
-  link(entry: TaskEntry, { signal }: AbortController): void {
+  /**
+   * Listens to a controller whose task is about to be registered: aborting it will cancel that task (A8). What the signal throws is
+   * thrown here, while nothing has changed.
+   */
+  listen({ signal }: AbortController): AbortLink {
+    let linked: TaskEntry | undefined
+    let isAborted = signal.aborted
     const onAbort = (): void => {
-      this.cancel(entry)
+      isAborted = true
+      if (linked !== undefined) this.cancel(linked)
+    }
+    const stop = (): void => {
+      callIsolated(
+        () => signal.removeEventListener('abort', onAbort),
+        (error) => this.report(error, { source: 'abort-listener' }),
+      )
     }
     signal.addEventListener('abort', onAbort, { once: true })
-    this.attachment(entry).unlink = () => signal.removeEventListener('abort', onAbort)
-    if (signal.aborted) onAbort()
+    return {
+      stop,
+      link: (entry) => {
+        linked = entry
+        this.attachment(entry).unlink = stop
+        if (isAborted) this.cancel(entry)
+      },
+    }
   }
 
   /** Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time. */
@@ -314,14 +347,21 @@ export class TaskRegistry {
       case 'lease.ended':
         if (this.notifications$.observed) this.notifications$.next(notification)
     }
-    if (notification.type === 'questions') this.#withdrawQuestions(notification.entry)
+    if (notification.type === 'questions') {
+      this.watchers.notify(notification.entry)
+      this.#withdrawQuestions(notification.entry)
+    }
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }
 
   /** The streams have been notified of a transition: the rest of its effects follow. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
-    if (transition.kind === 'history') this.#attachments.delete(entry)
+    if (transition.kind === 'history') {
+      this.#attachments.delete(entry)
+      this.listed.delete(entry.record.id)
+    }
     if (!isEnd(transition)) return
+    this.watchers.notify(entry)
     this.#withdrawQuestions(entry)
     this.#options.onEnd(transition)
     this.#attachments.get(entry)?.unlink?.()

@@ -4,7 +4,7 @@ import { checkMaxMessageChars } from './bounded-text.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import { boundNotification, formatCompletionNotification } from './notifications.js'
-import { shortIds } from './short-ids.js'
+import { shortTaskIds } from './task-lookup.js'
 
 /** Options of `AsyncTaskReminderService`. */
 export interface ReminderServiceOptions {
@@ -52,9 +52,9 @@ export class AsyncTaskReminderService {
     const all = this.#manager.getAllTasks()
     const tasks = owner === undefined ? all : all.filter((task) => task.owner === owner)
     if (tasks.length === 0) return ''
-    const short = shortIds(all.map((task) => task.id))
+    const shortOf = shortTaskIds(this.#manager)
     const lines = tasks.map((task, index) => {
-      return `[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${short.get(task.id) ?? task.id}...)`
+      return `[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${shortOf(task)}...)`
     })
     return [`[ASYNC TASKS: ${tasks.length} total]`, ...lines].join('\n')
   }

@@ -1,10 +1,10 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import type { AsyncTaskEvent } from '../../machines/async-task.js'
-import type { TaskProgress } from '../../machines/records.js'
+import type { TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, Runner } from '../engine/runner.js'
-import { describeFailure, toOutput } from '../protocol/outcomes.js'
+import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
@@ -57,7 +57,7 @@ function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): voi
   const event: AsyncTaskEvent =
     outcome.type === 'returned'
       ? { type: 'task.complete', output: toOutput(outcome.value) }
-      : { type: 'task.fail', error: describeOutcome(outcome) }
+      : { type: 'task.fail', ...failureOfRun(outcome) }
   registry.batch(() => {
     const { ref } = entry
     if (ref === undefined) reportLate(registry, entry, outcome)
@@ -66,11 +66,14 @@ function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): voi
   })
 }
 
-function describeOutcome(outcome: Exclude<Outcome, { type: 'returned' }>): string {
-  if (outcome.type === 'threw') return describeFailure(outcome.reason)
-  return outcome.type === 'skipped'
-    ? 'The run was aborted before it started.'
-    : 'The run did not stop when it was aborted.'
+function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>): TaskFailure {
+  if (outcome.type === 'threw') return failureOf(outcome.reason)
+  return {
+    error:
+      outcome.type === 'skipped'
+        ? 'The run was aborted before it started.'
+        : 'The run did not stop when it was aborted.',
+  }
 }
 
 function reportLate(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {
@@ -82,10 +85,9 @@ function reportLate(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome):
         : undefined
   if (late === undefined || registry.isDisposed) return
   const { id, status } = entry.record
-  registry.report(new Error(`The run of task ${id} returned ${late} after the task had ended as ${status}: dropped.`), {
-    source: 'late-result',
-    taskId: id,
-  })
+  const message = `The run of task ${id} returned ${late} after the task had ended as ${status}: dropped.`
+  const cause = outcome.type === 'threw' ? { cause: outcome.reason } : undefined
+  registry.report(new Error(message, cause), { source: 'late-result', taskId: id })
 }
 
 function isAbort(reason: unknown): boolean {

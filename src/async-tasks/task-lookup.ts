@@ -1,11 +1,13 @@
 /** Finds tasks by an id or a prefix of one, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { ListedIds } from './listed-ids.js'
 import { shortIds } from './short-ids.js'
 
 /** The part of a manager that a lookup uses. */
 interface TaskSource {
   getTask(id: string): AsyncTaskInfo | undefined
   getAllTasks(): AsyncTaskInfo[]
+  readonly registry: { readonly listed: ListedIds }
 }
 
 /** The result of a lookup. */
@@ -19,6 +21,8 @@ export function lookUpTask(manager: TaskSource, idOrPrefix: string, owner?: stri
   const isVisible = (task: AsyncTaskInfo): boolean => owner === undefined || task.owner === owner
   const exact = manager.getTask(idOrPrefix)
   if (exact !== undefined && isVisible(exact)) return { type: 'found', task: exact }
+  const listed = manager.getTask(manager.registry.listed.idOf(idOrPrefix) ?? '')
+  if (listed !== undefined && isVisible(listed)) return { type: 'found', task: listed }
   const candidates = lookUpPrefix(visibleTasks(manager, owner), idOrPrefix)
   const [task] = candidates
   if (task === undefined) return { type: 'unknown' }
@@ -36,8 +40,24 @@ export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo
   return owner === undefined ? all : all.filter((task) => task.owner === owner)
 }
 
-/** Short ids that are unique among all retained tasks, of every owner. */
+/**
+ * Short ids that are unique among all retained tasks, of every owner. A task keeps the one that it was shown under, so that it means
+ * no other task while its record is kept; only a later task whose whole id is that text takes it over.
+ */
 export function shortTaskIds(manager: TaskSource): (task: AsyncTaskInfo) => string {
+  const { listed } = manager.registry
   const short = shortIds(manager.getAllTasks().map((task) => task.id))
-  return ({ id }) => short.get(id) ?? id
+  return ({ id }) => {
+    const before = listed.shortOf(id)
+    if (before !== undefined && (before === id || manager.getTask(before) === undefined)) return before
+    const shown = short.get(id)
+    if (shown === undefined) return id
+    listed.set(id, shown)
+    return shown
+  }
+}
+
+/** Whether a name means a task for certain: its whole id, or a prefix of a task that a list has shown. */
+export function isCertain(manager: TaskSource, idOrPrefix: string, task: AsyncTaskInfo): boolean {
+  return idOrPrefix === task.id || manager.registry.listed.shortOf(task.id) !== undefined
 }

@@ -5,7 +5,7 @@ import { lazily } from '../protocol/lazily.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
-import { isEnd, type TaskRegistry } from './registry.js'
+import type { TaskRegistry } from './registry.js'
 
 /** Options of `waitFor`. */
 export interface WaitOptions {
@@ -68,12 +68,10 @@ export async function waitForTasks(
   const found = ids.map((id) => registry.history.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
   const unknown = ids.filter((id) => registry.history.get(id) === undefined)
   registry.takeLease({ deliveryId, taskIds: found.map(({ record }) => record.id), isClaim: true })
-  const isOver = (): boolean =>
-    (endsOnQuestion && found.some(isAsking)) ||
-    (mode === 'all' || found.length === 0 ? found.every(hasEnded) : found.some(hasEnded))
+  const isOver = overWhen(found, mode, endsOnQuestion)
   try {
     // A subscriber may have aborted the signal when it was notified of the lease.
-    if (!isOver() && !registry.isDisposed && signal?.aborted !== true) {
+    if (!found.some(isOver) && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {
       await waitUntil(registry, { isOver, found, timeoutMs, signal })
     }
     // The signal may also have aborted after the last of them ended and before this resumed.
@@ -99,8 +97,25 @@ const hasEnded = (entry: TaskEntry): boolean => entry.record.status !== 'running
 
 const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined
 
+/**
+ * Whether a wait is over after a change of one of its tasks. A wait for many tasks looks at each of them once in all, not at each end
+ * (A10).
+ */
+function overWhen(
+  found: readonly TaskEntry[],
+  mode: 'all' | 'any',
+  endsOnQuestion: boolean,
+): (changed: TaskEntry) => boolean {
+  let ended = 0
+  const haveAllEnded = (): boolean => {
+    for (let next = found[ended]; next !== undefined && hasEnded(next); next = found[ended]) ended += 1
+    return ended === found.length
+  }
+  return (changed) => (endsOnQuestion && isAsking(changed)) || (mode === 'any' ? hasEnded(changed) : haveAllEnded())
+}
+
 interface Wait {
-  readonly isOver: () => boolean
+  readonly isOver: (changed: TaskEntry) => boolean
   readonly found: readonly TaskEntry[]
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
@@ -109,25 +124,23 @@ interface Wait {
 /** Resolves when the tasks have ended, the time is up, the signal aborts or everything is disposed. */
 function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
   const { isOver, found, timeoutMs, signal } = wait
-  const waited = new Set(found)
   return new Promise((resolve) => {
     const end = (): void => {
-      stop()
-      resolve()
-    }
-    const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs)
-    const subscription = registry.notifications$.subscribe({
-      next: (item) => {
-        if (item.type === 'lease.ended' || !waited.has(item.entry)) return
-        if ((item.type === 'questions' || isEnd(item.transition)) && isOver()) end()
-      },
-      complete: end,
-    })
-    const stop = (): void => {
-      subscription.unsubscribe()
+      for (const [entry, watcher] of watchers) registry.watchers.remove(entry, watcher)
       clearLongTimeout(registry.clock, timer)
       signal?.removeEventListener('abort', end)
+      resolve()
     }
+    const watchers = new Map(
+      found.map((entry) => {
+        const onChange = (): void => {
+          if (registry.watchers.isClosed || isOver(entry)) end()
+        }
+        return [entry, onChange]
+      }),
+    )
+    const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs)
+    for (const [entry, watcher] of watchers) registry.watchers.add(entry, watcher)
     signal?.addEventListener('abort', end, { once: true })
   })
 }

@@ -5,7 +5,7 @@
  * K2  After `close()` no callback runs; when its promise resolves, no timer and no socket is left.
  * K3  Every connection or attempt that the owner did not close is reported to `onDown` exactly once.
  */
-import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { ConnectionError } from './client-errors.js'
 import type { SocketConstructor, SocketLike } from './platform.js'
 import type { Reconnection } from './reconnection.js'
@@ -48,7 +48,7 @@ export interface LinkOptions {
 export interface Link {
   /** Whether the handshake is complete. */
   readonly isReady: boolean
-  /** When the last frame was received, in ms since the epoch. */
+  /** When the last frame was received, in ms on the clock of `elapsedMs`. */
   readonly heardAt: number
   /** Bytes that were sent and have not left this process; 0 without a socket. */
   readonly bufferedAmount: number
@@ -97,12 +97,12 @@ export function createLink(options: LinkOptions): Link {
       opened.onopen = () => {
         if (!isMine()) return
         stage = 'open'
-        heardAt = clock.now()
+        heardAt = elapsedMs(clock)
         options.onOpen()
       }
       opened.onmessage = ({ data }: { data: unknown }) => {
         if (!isMine()) return
-        heardAt = clock.now()
+        heardAt = elapsedMs(clock)
         const message = parseFrame(data)
         if (message !== undefined) options.onMessage(message)
       }
@@ -154,7 +154,7 @@ export function createLink(options: LinkOptions): Link {
   function watchSilence(): void {
     if (heartbeat === undefined) return
     const { everyMs, onSilence } = heartbeat
-    const silentMs = clock.now() - heardAt
+    const silentMs = elapsedMs(clock) - heardAt
     if (silentMs >= everyMs) onSilence(silentMs)
     if (stage === 'ready') setTimer(watchSilence, silentMs < everyMs ? everyMs - silentMs : everyMs)
   }

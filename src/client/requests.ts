@@ -2,7 +2,7 @@
  * Requests over the client socket, matched with their answers by `requestId`. When the connection is lost, a repeatable request is
  * sent again on the next one; any other fails.
  */
-import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
 import type { ClientMessageInput, ServerMessage } from '../protocol/client-messages.js'
 import { ConnectionError, TaskServerError } from './client-errors.js'
@@ -23,7 +23,7 @@ export interface Request<T extends AnswerType = AnswerType> {
 interface Pending {
   readonly request: Request
   readonly timer: LongTimer
-  /** When it was sent on the current connection; undefined while it waits for one. */
+  /** When it was sent on the current connection, on the clock of `elapsedMs`; undefined while it waits for one. */
   sentAt: number | undefined
 }
 
@@ -52,7 +52,7 @@ export function createRequests(options: RequestsOptions) {
   }
 
   function transmit(requestId: string, entry: Pending): void {
-    entry.sentAt = send({ ...entry.request.message, requestId }) ? clock.now() : undefined
+    entry.sentAt = send({ ...entry.request.message, requestId }) ? elapsedMs(clock) : undefined
   }
 
   function expire(requestId: string): void {

@@ -19,7 +19,10 @@ export interface CommandTaskOptions {
   /** What the submission holds; it was taken from the budget. */
   readonly bytes: number
   readonly budget: ByteBudget
+  /** The time of day. */
   readonly now: () => number
+  /** The time that durations are measured by, in ms. */
+  readonly elapsed: () => number
   readonly emit: (message: TaskProgressMessage | TaskCompleteMessage) => void
 }
 
@@ -31,17 +34,22 @@ export class CommandTask {
   readonly #submitted: SubmittedTask
   readonly #ref: CommandTaskRef
   readonly #now: () => number
+  readonly #elapsed: () => number
   readonly #emit: CommandTaskOptions['emit']
   /** Frozen, and replaced when they change. */
   readonly #commands: TaskCommand[]
   readonly #budget: ByteBudget
   #bytes: number
   #startedAt: number | undefined
+  #startedElapsed = 0
   #end: TaskEnd | undefined
   #currentCommandIndex = 0
   #record: Task | undefined
 
-  constructor(submitted: SubmittedTask, { place, instance, ref, bytes, budget, now, emit }: CommandTaskOptions) {
+  constructor(
+    submitted: SubmittedTask,
+    { place, instance, ref, bytes, budget, now, elapsed, emit }: CommandTaskOptions,
+  ) {
     this.id = submitted.id
     this.instanceId = instance.id
     this.place = place
@@ -52,6 +60,7 @@ export class CommandTask {
     this.#bytes = bytes
     this.#budget = budget
     this.#now = now
+    this.#elapsed = elapsed
     this.#emit = emit
   }
 
@@ -88,6 +97,7 @@ export class CommandTask {
     if (this.#startedAt === undefined) {
       this.#ref.send({ type: 'task.start' })
       this.#startedAt = now
+      this.#startedElapsed = this.#elapsed()
     }
     const { index } = this.#ref.getSnapshot().context
     this.#currentCommandIndex = index
@@ -168,18 +178,20 @@ export class CommandTask {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
       if (status === 'running') this.#change(index, { status: 'skipped', completedAt: now })
     })
+    const duration = this.#startedAt === undefined ? 0 : Math.round(Math.max(0, this.#elapsed() - this.#startedElapsed))
     const ended: TaskEnd =
       end.status === 'completed'
-        ? { status: end.status, completedAt: now }
+        ? { status: end.status, completedAt: now, duration }
         : {
             status: end.status,
             completedAt: now,
+            duration,
             error: Object.freeze({ ...(failed && { commandId: failed.id }), ...end.error }),
           }
     this.#end = ended
     this.#record = undefined
     const { id, instanceId, commands } = this
-    this.#emit(completeMessage({ id, instanceId, commands, startedAt: this.#startedAt, ...ended }))
+    this.#emit(completeMessage({ id, instanceId, commands, ...ended }))
     return true
   }
 }

@@ -12,7 +12,7 @@ import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import { createOutbox } from '../callbacks/outbox.js'
-import { actorClock, systemClock, type Clock } from '../clock.js'
+import { actorClock, elapsedMs, systemClock, type Clock } from '../clock.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { InvalidInputError } from '../errors.js'
@@ -28,7 +28,7 @@ import type {
 import { checkLeast } from '../protocol/option-checks.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { describeIssue } from '../protocol/parse.js'
-import { toPlainData } from '../protocol/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
 import { CommandTask, type CommandTaskOptions, type SubmittedTask } from './command-task.js'
@@ -37,7 +37,7 @@ import { Lane, laneParentLogic, type LaneParentRef } from './lane.js'
 
 /** Options of `TaskManager`. */
 export interface TaskManagerOptions {
-  /** The instances that run the commands. */
+  /** The instances that run the commands; no other `TaskManager` may use them. */
   readonly instances: InstanceManager
   /** The longest time that a command may take, in ms. Default 60000. */
   readonly commandTimeout?: number
@@ -107,20 +107,21 @@ export class TaskManager {
   readonly #messages$ = new Subject<TaskProgressMessage | TaskCompleteMessage>()
   readonly #lanes = new Map<string, Lane>()
   readonly #tasks = new Map<string, CommandTask>()
-  /** Ended tasks in the order in which they ended. */
-  readonly #ended = new Map<string, CommandTask>()
+  /** When each ended task ended, on the clock of `elapsedMs`, in the order in which they ended. */
+  readonly #endedAt = new Map<string, number>()
   readonly #budget: ByteBudget
   readonly #maxQueueSize: number
   readonly #retentionMs: number
   readonly #maxRetained: number
   readonly #stopListening: () => void
+  readonly #endClaim: () => void
   #sweep: unknown
   #taskCount = 0
   #lateResults = 0
   #isDisposed = false
   #disposal: Promise<void> | undefined
 
-  /** @throws InvalidSettingError for an option out of its range */
+  /** @throws InvalidSettingError for an option out of its range; AgentTasksError `INSTANCES_IN_USE` when another manager has the instances */
   constructor(options: TaskManagerOptions) {
     const { instances, clock = systemClock, machines = {} } = options
     this.#instances = instances
@@ -147,6 +148,7 @@ export class TaskManager {
       commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
     }
     const inspect = toInspectFunction(options.inspect)
+    this.#endClaim = instances.claim()
     this.#root = createActor(laneParentLogic, {
       id: 'command-tasks',
       clock: actorClock(clock, (run) => outbox.batch(run)),
@@ -186,6 +188,11 @@ export class TaskManager {
     }
     const { task_name, task_intention, commands, metadata, instanceId } = parsed.data
     if (commands.length === 0) return refusal('NO_COMMANDS', 'Task must have at least one command')
+    // Copying may call code of the submitter: the queue is looked at afterwards.
+    const copies = commands.map((command) => toWholePlainData(command.args))
+    const metadataCopy = metadata && toWholePlainData(metadata)
+    if (copies.includes(undefined)) return tooDeep(`task.commands[${copies.indexOf(undefined)}].args`)
+    if (metadataCopy === undefined && metadata !== undefined) return tooDeep('task.metadata')
     const { clock, outbox } = this.#settings
     const instance = instanceId === undefined ? this.#instances.first() : this.#instances.get(instanceId)
     if (instance === undefined) {
@@ -208,11 +215,11 @@ export class TaskManager {
           id: `cmd_${index + 1}`,
           status: 'pending' as const,
           ...command,
-          args: plainRecord(command.args),
+          args: copies[index] ?? {},
         }),
       ),
       createdAt,
-      ...(metadata !== undefined && { metadata: plainRecord(metadata) }),
+      ...(metadataCopy !== undefined && { metadata: metadataCopy }),
     }
     const { maxTaskBytes, maxBytes } = this.#budget.limits
     const bytes = jsonBytes(submitted, maxTaskBytes)
@@ -272,10 +279,10 @@ export class TaskManager {
   cleanupTasks(maxAge: number = this.#retentionMs): number {
     // Every task would be forgotten: no age is less than NaN.
     if (typeof maxAge !== 'number' || Number.isNaN(maxAge)) throw new InvalidInputError('maxAge', maxAge, 'a number')
-    const cutoff = this.#settings.clock.now() - maxAge
+    const cutoff = elapsedMs(this.#settings.clock) - maxAge
     let count = 0
-    for (const [id, { record }] of this.#ended) {
-      if ((record.completedAt ?? 0) >= cutoff) break
+    for (const [id, endedAt] of this.#endedAt) {
+      if (endedAt >= cutoff) break
       this.#forget(id)
       count += 1
     }
@@ -325,6 +332,8 @@ export class TaskManager {
       for (const lane of [...this.#lanes.values()]) lane.close()
       this.#root.stop()
     })
+    // Only now: a command that was aborted may have run until here.
+    this.#endClaim()
   }
 
   #streamOf<T extends 'task_progress' | 'task_complete'>(type: T) {
@@ -371,6 +380,7 @@ export class TaskManager {
       ref,
       budget: this.#budget,
       now: () => clock.now(),
+      elapsed: () => elapsedMs(clock),
       emit: (message) => outbox.push(message),
     })
   }
@@ -393,9 +403,8 @@ export class TaskManager {
         this.#callHandlers(this.#handlers.progress, item)
         break
       case 'task_complete': {
-        const task = this.#tasks.get(item.taskId)
         // Only now: listeners of its complete can still look a task up.
-        if (task !== undefined) this.#ended.set(item.taskId, task)
+        if (this.#tasks.has(item.taskId)) this.#endedAt.set(item.taskId, elapsedMs(this.#settings.clock))
         this.#messages$.next(item)
         this.#callHandlers(this.#handlers.complete, item)
         this.#forgetOldest()
@@ -414,8 +423,8 @@ export class TaskManager {
   }
 
   #forgetOldest(): void {
-    for (const id of this.#ended.keys()) {
-      if (this.#ended.size <= this.#maxRetained) break
+    for (const id of this.#endedAt.keys()) {
+      if (this.#endedAt.size <= this.#maxRetained) break
       this.#forget(id)
     }
     if (this.#sweep !== undefined || this.#isDisposed) return
@@ -423,7 +432,7 @@ export class TaskManager {
       () => {
         this.#sweep = undefined
         this.cleanupTasks()
-        if (this.#ended.size > 0) this.#forgetOldest()
+        if (this.#endedAt.size > 0) this.#forgetOldest()
       },
       Math.max(1000, Math.min(HOUR_MS, this.#retentionMs)),
     )
@@ -434,7 +443,7 @@ export class TaskManager {
 
   /** Returns false when no task has ended. */
   #forgetFirst(): boolean {
-    for (const id of this.#ended.keys()) {
+    for (const id of this.#endedAt.keys()) {
       this.#forget(id)
       return true
     }
@@ -443,7 +452,7 @@ export class TaskManager {
 
   #forget(id: string): void {
     this.#budget.giveBack(this.#tasks.get(id)?.bytes ?? 0)
-    this.#ended.delete(id)
+    this.#endedAt.delete(id)
     this.#tasks.delete(id)
   }
 
@@ -457,6 +466,6 @@ export class TaskManager {
 
 const refusal = (code: SubmitErrorCode, error: string): SubmitResult => ({ code, error })
 
-/** A copy that the submitter and the tools cannot change. */
-const plainRecord = (value: Readonly<Record<string, unknown>>): Record<string, unknown> =>
-  toPlainData(value) as Record<string, unknown>
+/** Parts of it would be lost. */
+const tooDeep = (field: string): SubmitResult =>
+  refusal('INVALID_TASK', `${field}: got a value that is nested deeper, expected at most ${MAX_LEVELS} levels.`)

@@ -18,13 +18,12 @@ type CompletedTask = TaskEnd & {
   readonly id: string
   readonly instanceId: string
   readonly commands: readonly TaskCommand[]
-  readonly startedAt?: number | undefined
 }
 
 /** How and when a task has ended. */
 export type TaskEnd = EndedTask extends infer T
   ? T extends EndedTask
-    ? Pick<T, 'status' | 'completedAt' | 'error'>
+    ? Pick<T, 'status' | 'completedAt' | 'duration' | 'error'>
     : never
   : never
 
@@ -57,7 +56,7 @@ export function progressMessage(
 
 /** The message about the end of a task. */
 export function completeMessage(task: CompletedTask): TaskCompleteMessage {
-  const { id: taskId, instanceId, commands, startedAt, completedAt } = task
+  const { id: taskId, instanceId, commands, completedAt, duration } = task
   const failedCommandIndex = commands.findIndex((command) => command.status === 'error')
   return Object.freeze({
     type: 'task_complete',
@@ -68,7 +67,7 @@ export function completeMessage(task: CompletedTask): TaskCompleteMessage {
       totalCommands: commands.length,
       successfulCommands: commands.filter((command) => command.status === 'success').length,
       ...(failedCommandIndex !== -1 && { failedCommandIndex }),
-      duration: startedAt === undefined ? 0 : Math.max(0, completedAt - startedAt),
+      duration,
     }),
     ...(task.status === 'completed' ? { status: task.status } : { status: task.status, error: task.error }),
     results: commands.map(({ id: commandId, status, result, error: failure }) => ({

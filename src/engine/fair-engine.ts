@@ -2,7 +2,7 @@
  * An engine that yields to the event loop. Short work that follows short work would otherwise hold up requests, among them a
  * cancellation, until the last of it has run.
  */
-import { systemClock, type Clock } from '../clock.js'
+import { elapsedMs, systemClock, type Clock } from '../clock.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import type { Engine } from './engine.js'
 
@@ -23,7 +23,7 @@ export function createFairEngine(engine: Engine, clock: Clock = systemClock): En
   let turn: { readonly began: number; readonly over: Promise<void> } | undefined
   const presentTurn = () =>
     (turn ??= {
-      began: clock.now(),
+      began: elapsedMs(clock),
       // Not a timer: timers that are due run one after the other, without a look at the sockets between them.
       over: nextTurn().then(() => {
         turn = undefined
@@ -35,7 +35,7 @@ export function createFairEngine(engine: Engine, clock: Clock = systemClock): En
         ...work,
         run: (context) => {
           const { began, over } = presentTurn()
-          if (clock.now() - began < TURN_MS) return work.run(context)
+          if (elapsedMs(clock) - began < TURN_MS) return work.run(context)
           return over.then(() => {
             context.signal.throwIfAborted()
             return work.run(context)

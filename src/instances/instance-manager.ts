@@ -10,7 +10,7 @@ import { callIsolated } from '../callbacks/isolated-call.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { createOutbox } from '../callbacks/outbox.js'
 import { actorClock, systemClock, type Clock } from '../clock.js'
-import { InstanceError } from '../errors.js'
+import { AgentTasksError, InstanceError } from '../errors.js'
 import { preview } from '../preview.js'
 import { parseInput } from '../protocol/parse.js'
 import type { Instance, InstanceEnd } from './instance.js'
@@ -72,6 +72,7 @@ export class InstanceManager {
   #serial = 0
   #pastLateAnswers = 0
   #isDisposed = false
+  #isClaimed = false
 
   constructor(options: InstanceManagerOptions = {}) {
     this.#clock = options.clock ?? systemClock
@@ -146,6 +147,25 @@ export class InstanceManager {
   /** Calls `handler` once for each instance that has disconnected, whatever the reason. Returns an unsubscribe function. */
   onDisconnect(handler: DisconnectHandler): () => void {
     return addHandler(this.#disconnectHandlers, handler)
+  }
+
+  /**
+   * @internal For `TaskManager`. Two of them would run two commands of one instance at once.
+   * @returns a function that ends the claim
+   * @throws AgentTasksError `INSTANCES_IN_USE` while another claim has not ended
+   */
+  claim(): () => void {
+    if (this.#isClaimed) {
+      throw new AgentTasksError(
+        'INSTANCES_IN_USE',
+        'options.instances: this InstanceManager belongs to a TaskManager that was not disposed. Two would run two commands of an ' +
+          'instance at once: use that TaskManager, dispose it first, or create another InstanceManager.',
+      )
+    }
+    this.#isClaimed = true
+    return () => {
+      this.#isClaimed = false
+    }
   }
 
   /** Disconnects all instances; resolves when they are closed. */

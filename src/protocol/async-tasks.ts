@@ -83,6 +83,9 @@ export const progressSchema = lazily(() =>
   }),
 )
 
+/** The numbers of later changes are greater, and must be exact for as long as anything runs. */
+const MAX_RESTORED_SEQ = 2 ** 52
+
 /** A task record of a journal. */
 export const restorableRecordSchema = lazily(() =>
   z
@@ -100,7 +103,7 @@ export const restorableRecordSchema = lazily(() =>
       /** When it was launched, in ms since the epoch. */
       launchedAt: z.number(),
       /** The number of its last change. */
-      seq: z.number().int().min(0).optional(),
+      seq: z.number().int().min(0).max(MAX_RESTORED_SEQ).optional(),
       /** The state of its delivery. A leased result is restored as owed. */
       delivery: z.enum(['none', 'owed', 'leased', 'delivered']).optional(),
       /** When it ended, in ms since the epoch. */
@@ -113,6 +116,10 @@ export const restorableRecordSchema = lazily(() =>
       output: z.record(z.string(), z.unknown()).optional(),
       /** Why it failed. */
       error: z.string().optional(),
+      /** The name of the error. */
+      errorName: z.string().optional(),
+      /** The code of the error. */
+      errorCode: z.string().optional(),
       /** Its last progress. */
       progress: progressSchema().optional(),
     })

@@ -119,13 +119,15 @@ const taskFieldsSchema = z.object({
   startedAt: timestamp.optional(),
   /** When it ended, in ms since the epoch. */
   completedAt: timestamp.optional(),
+  /** How long it ran, in ms, whatever happened to the clock meanwhile; 0 if it never started. */
+  duration: z.number().optional(),
   /** Why it failed or was cancelled. */
   error: taskErrorSchema.optional(),
   /** Data of the submitter. */
   metadata: json.optional(),
 })
 
-type WithoutEnd<Fields> = Omit<Fields, 'status' | 'completedAt' | 'error'>
+type WithoutEnd<Fields> = Omit<Fields, 'status' | 'completedAt' | 'duration' | 'error'>
 
 /**
  * A task. `status` determines which fields it has.
@@ -133,9 +135,9 @@ type WithoutEnd<Fields> = Omit<Fields, 'status' | 'completedAt' | 'error'>
  */
 export type Task = WithoutEnd<z.infer<typeof taskFieldsSchema>> &
   (
-    | { status: 'queued' | 'running'; completedAt?: never; error?: never }
-    | { status: 'completed'; completedAt: number; error?: never }
-    | { status: 'failed' | 'cancelled'; completedAt: number; error: TaskError }
+    | { status: 'queued' | 'running'; completedAt?: never; duration?: never; error?: never }
+    | { status: 'completed'; completedAt: number; duration: number; error?: never }
+    | { status: 'failed' | 'cancelled'; completedAt: number; duration: number; error: TaskError }
   )
 
 /** A task. The schema does not check that the fields match the status, so that clients accept every task the server sends. */

@@ -1,5 +1,5 @@
 /** What a run returned or threw, as an output or as text. */
-import type { OutputObject } from '../../machines/records.js'
+import type { OutputObject, TaskFailure } from '../../machines/records.js'
 import { toPlainData } from './plain-data.js'
 import { preview } from '../preview.js'
 
@@ -27,6 +27,28 @@ function messageOf(reason: unknown): string | undefined {
     const { message, name } = reason as { readonly message?: unknown; readonly name?: unknown }
     if (typeof message === 'string' && message !== '') return message
     return reason instanceof Error && typeof name === 'string' && name !== '' ? name : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Why a run failed: in words, by the name and code of the error, and as it was thrown. Never throws. */
+export function failureOf(reason: unknown): TaskFailure {
+  const error = describeFailure(reason)
+  if (typeof reason !== 'object' || reason === null) return { error }
+  const [name, code] = [read(reason, 'name'), read(reason, 'code')]
+  return {
+    error,
+    ...(typeof name === 'string' && name !== '' && name !== 'Error' && { errorName: name }),
+    ...((typeof code === 'string' || typeof code === 'number') && code !== '' && { errorCode: String(code) }),
+    cause: reason,
+  }
+}
+
+/** A field of a thrown value; undefined when reading it throws. */
+function read(from: object, field: string): unknown {
+  try {
+    return (from as Record<string, unknown>)[field]
   } catch {
     return undefined
   }

@@ -3,16 +3,26 @@
  * be shown and serialised, and does not change with the original.
  */
 
-/** Deeper values are replaced by a note. */
-const MAX_DEPTH = 100
+/** How many levels are copied; deeper values are replaced by a note. */
+export const MAX_LEVELS = 100
 
 /** Copies and freezes any value. Never throws, also if getters, proxies or `toJSON` methods do. */
 export function toPlainData(value: unknown): unknown {
-  return copy(value, new Map(), 0)
+  return copy(value, { copies: new Map(), isTooDeep: false }, 0)
 }
 
-/** Finished copies by original, so that shared parts are copied once; `UNDER_WAY` for the objects around the current one. */
-type Seen = Map<object, unknown>
+/** The same, or undefined for a value of more levels than are copied: for input that must not change. */
+export function toWholePlainData<T>(value: T): T | undefined {
+  const seen: Seen = { copies: new Map(), isTooDeep: false }
+  const copied = copy(value, seen, 0)
+  return seen.isTooDeep ? undefined : (copied as T)
+}
+
+interface Seen {
+  /** Finished copies by original, so that shared parts are copied once; `UNDER_WAY` for the objects around the current one. */
+  readonly copies: Map<object, unknown>
+  isTooDeep: boolean
+}
 
 const UNDER_WAY = Symbol('under way')
 
@@ -26,17 +36,20 @@ function copy(value: unknown, seen: Seen, depth: number): unknown {
       return '[function]'
     case 'object': {
       if (value === null) return null
-      const known = seen.get(value)
+      const known = seen.copies.get(value)
       if (known === UNDER_WAY) return '[circular]'
-      if (known !== undefined || seen.has(value)) return known
-      if (depth >= MAX_DEPTH) return '[too deep]'
-      seen.set(value, UNDER_WAY)
+      if (known !== undefined || seen.copies.has(value)) return known
+      if (depth >= MAX_LEVELS) {
+        seen.isTooDeep = true
+        return '[too deep]'
+      }
+      seen.copies.set(value, UNDER_WAY)
       try {
         const copied = copyObject(value, seen, depth + 1)
-        seen.set(value, copied)
+        seen.copies.set(value, copied)
         return copied
       } catch (error) {
-        seen.delete(value)
+        seen.copies.delete(value)
         return unreadable(error)
       }
     }

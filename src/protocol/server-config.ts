@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { InvalidSettingError } from '../errors.js'
+import { MAX_LEVELS } from './plain-data.js'
 
 const MIB = 1024 * 1024
 
@@ -148,7 +149,7 @@ export const serverConfigSchema = z.strictObject({
   limits: z.strictObject({
     bodyBytes: integer(1, 1024 * MIB, MIB, 'The largest request body, in bytes.'),
     frameBytes: integer(1, 1024 * MIB, MIB, 'The largest WebSocket frame, in bytes.'),
-    nesting: integer(1, 1000, 64, 'How deep a message may be nested.'),
+    nesting: integer(1, MAX_LEVELS, 64, 'How deep a message may be nested.'),
     subscriptionsPerClient: integer(0, 1_000_000, 1000, 'The most subscriptions of one connection.'),
     connectionsPerClient: integer(1, 1_000_000, 1000, 'The most open WebSockets and event streams of one address.'),
     requestsPerMinute: integer(1, 1e9, 60_000, 'The most requests and upgrades of one address per minute.'),

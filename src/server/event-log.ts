@@ -5,7 +5,7 @@
  * keeps its events for five minutes at most, no longer than the task itself is kept, and all ended tasks together keep 50,000, and 32 MiB of
  * reports. Results are not counted here: events share them with their task.
  */
-import type { Clock } from '../clock.js'
+import { elapsedMs, type Clock } from '../clock.js'
 import { toJson } from '../http/json.js'
 import { eventWithInlineResults } from './inline-results.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
@@ -66,7 +66,7 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
   const find = (taskId: string): TaskLog | undefined => live.get(taskId) ?? ended.get(taskId)
 
   const removeOld = (): void => {
-    const now = clock.now()
+    const now = elapsedMs(clock)
     for (let first = order[oldest]; first !== undefined; first = order[(oldest += 1)]) {
       const { taskId, log, endedAt } = first
       const hasRoom = endedEvents <= MAX_ENDED_EVENTS && endedText <= MAX_ENDED_TEXT
@@ -105,7 +105,7 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
       if (event.isComplete) {
         live.delete(taskId)
         ended.set(taskId, log)
-        order.push({ taskId, log, endedAt: clock.now() })
+        order.push({ taskId, log, endedAt: elapsedMs(clock) })
         endedEvents += log.events.length
         endedText += log.text
         removeOld()

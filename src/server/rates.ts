@@ -1,5 +1,5 @@
 /** Limits for each client address: requests per minute, and open connections. */
-import type { Clock } from '../clock.js'
+import { elapsedMs, type Clock } from '../clock.js'
 
 const MINUTE_MS = 60_000
 /** Beyond this number of addresses, idle ones are removed. */
@@ -12,7 +12,7 @@ export interface RateLimiter {
 
 /** Allows `perMinute` requests of each key at once, and then the same number per minute, evenly (a token bucket). */
 export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter {
-  /** The time at which a key's bucket is full again, in ms since the epoch. */
+  /** The time at which a key's bucket is full again, in ms on the clock of `elapsedMs`. */
   const fullAt = new Map<string, number>()
   const costMs = MINUTE_MS / perMinute
   const removeIdle = (now: number): void => {
@@ -20,7 +20,7 @@ export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter 
   }
   return {
     take: (key) => {
-      const now = clock.now()
+      const now = elapsedMs(clock)
       const known = fullAt.get(key)
       if (known === undefined && fullAt.size >= MAX_KEYS) removeIdle(now)
       // At most a minute, also after the clock was set back.

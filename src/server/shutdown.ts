@@ -1,10 +1,10 @@
 /** Draining a server before it closes. */
-import type { Clock } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
 /**
  * Cancels queued tasks at once and running ones after a time; resolves when every task has ended and its `complete` was emitted.
- * @param drainMs how long running tasks may take, in ms
+ * @param drainMs how long running tasks may take, in ms; Infinity for any time
  */
 export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: number): Promise<void> {
   cancelAll(tasks, 'queued')
@@ -20,14 +20,14 @@ function cancelAll(tasks: TaskManager, status: 'queued' | 'running'): void {
 function untilIdle(tasks: TaskManager, isIdle: () => boolean, clock: Clock, drainMs: number): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {
-      clock.clearTimeout(timer)
+      clearLongTimeout(clock, timer)
       tasks.off('complete', finishIfIdle)
       resolve()
     }
     const finishIfIdle = (): void => {
       if (isIdle()) finish()
     }
-    const timer = clock.setTimeout(finish, drainMs)
+    const timer = setLongTimeout(clock, finish, drainMs)
     tasks.on('complete', finishIfIdle)
   })
 }

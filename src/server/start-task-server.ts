@@ -6,6 +6,7 @@ import { TaskManager } from '../command-tasks/task-manager.js'
 import type { Engine } from '../engine/engine.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import { createInProcessEngine } from '../engine/in-process.js'
+import { InvalidInputError } from '../errors.js'
 import { addressOf, createAccess, type Refusal } from '../http/access.js'
 import { trackConnections } from '../http/connections.js'
 import { sendJson } from '../http/json.js'
@@ -62,7 +63,9 @@ export interface TaskServer {
   /**
    * Accepts no new tasks, cancels queued tasks, waits for running ones, then closes all sockets and instances. Subscribers get the
    * `complete` of every task. Further calls return the same promise.
-   * @param options.drainMs how long running tasks may take before they are cancelled, in ms; default `tasks.drainMs`
+   * @param options.drainMs how long running tasks may take before they are cancelled, in ms, Infinity for any time; default
+   *   `tasks.drainMs`
+   * @returns rejects with InvalidInputError, with the server as it was, when `drainMs` is not a number >= 0
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
   /** The same as `close()`. */
@@ -193,14 +196,18 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     events.dispose()
   }
 
-  const close: TaskServer['close'] = ({ drainMs = config.tasks.drainMs } = {}) =>
-    (closing ??= (async () => {
+  const close: TaskServer['close'] = ({ drainMs = config.tasks.drainMs } = {}) => {
+    if (typeof drainMs !== 'number' || !(drainMs >= 0)) {
+      return Promise.reject(new InvalidInputError('options.drainMs', drainMs, 'a number of ms >= 0, or Infinity'))
+    }
+    return (closing ??= (async () => {
       isDraining = true
       log('info', `closing: waiting up to ${drainMs} ms for running tasks`)
       await drainTasks(taskManager, clock, drainMs)
       await stop()
       log('info', 'closed')
     })())
+  }
 
   try {
     for (const instance of given) instances.connect(instance)

@@ -6,9 +6,10 @@ import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
+import { isCertain } from '../async-tasks/task-lookup.js'
 import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
-import { defineTool, validationError, type Tool, type ToolResult } from './tool.js'
+import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
 
 /** How much of a text one call returns by default, in bytes. */
 const DEFAULT_READ_BYTES = 16_384
@@ -119,12 +120,19 @@ function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   const { task } = found
   // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
-  if (action === 'cancel') return cancel(view, task.id)
+  if (action === 'cancel')
+    {return isCertain(view.manager, task_id, task) ? cancel(view, task.id) : notListed(task_id, task.id)}
   if (action === 'answer') return answerTask(view, task, input)
   if (action === 'peek') return peekTask(view, task, cursor === undefined ? undefined : { cursor, maxBytes })
   return input.part === 'result'
     ? readResult(view, task, { cursor, maxBytes })
     : readWritten(view, task, { cursor, maxBytes })
+}
+
+/** A short id that was read before may mean another task now. */
+function notListed(prefix: string, taskId: string): ToolResult {
+  const text = `Nothing was cancelled: '${prefix}' is short for ${taskId}, which no list has shown yet. To cancel that task, use its full ID.`
+  return errorResult('parameter_validation', text)
 }
 
 function cancel({ manager }: TaskView, taskId: string): ToolResult {

@@ -1,7 +1,7 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
 import type { RunContext, Runner, RunInput } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
-import { toPlainData } from '../protocol/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 
 /** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
 export interface SubagentRequest extends RunInput {
@@ -38,7 +38,8 @@ export interface SubagentDefinition {
 /** A subagent: a definition, or only its function. */
 export type Subagent = SubagentDefinition | SubagentRunner
 
-/** Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails. */
+/** Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails; if it
+ * has not answered at the deadline of that task, the call fails. */
 export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<Subagent | undefined>
 
 /**
@@ -61,7 +62,11 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     if (typeof found !== 'function' && !isDefinition(found)) {
       throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, 'a function, or { run }')
     }
-    return bind(found as Subagent, toPlainData(params) as SubagentParams)
+    const copied = toWholePlainData(params)
+    if (copied === undefined) {
+      throw new InvalidInputError('params.context', params.context, `a value of at most ${MAX_LEVELS} levels`)
+    }
+    return bind(found as Subagent, copied)
   } catch (error) {
     return () => {
       throw error

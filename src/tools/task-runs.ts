@@ -35,7 +35,7 @@ export async function runInBackground(
   findRunner: () => Promise<Runner | ToolResult>,
 ): Promise<ToolResult> {
   const { manager } = call
-  const reservationId = manager.tryReserveAsyncSlot({ ttlMs: LOOKUP_MS })
+  const reservationId = manager.tryReserveAsyncSlot({ ttlMs: Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity) })
   if (reservationId === null) return limitRefusal(manager, call.followUps)
   try {
     const runner = await findRunner()

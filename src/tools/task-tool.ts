@@ -4,6 +4,7 @@ import { lazily } from '../protocol/lazily.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { preview } from '../preview.js'
 import { BaseDeclarativeTool } from './declarative-tool.js'
+import { withLookupLimits } from './lookup-limits.js'
 import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
 import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
@@ -84,8 +85,14 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
         signal,
         ...shared,
       }
+      const limits = {
+        manager: call.manager,
+        signal,
+        ...(call.input.timeoutMs !== undefined && { timeoutMs: call.input.timeoutMs }),
+      }
       const findRunner = async () =>
-        (await bindSubagent(options.resolveSubagent, params, signal)) ?? unknownSubagent(options, params)
+        (await withLookupLimits(limits, (ended) => bindSubagent(options.resolveSubagent, params, ended))) ??
+        unknownSubagent(options, params)
       return isAsync
         ? runInBackground(call, findRunner)
         : findRunner().then((runner) => (typeof runner === 'function' ? runInPlace(call, runner) : runner))

@@ -5,6 +5,7 @@
  * It is longer than most files because every kind of action is here twice: as a type and as an arbitrary.
  */
 import fc from 'fast-check'
+import { JUMPS } from '../support/jumping-clock.js'
 import { nth, record, type Nth } from './drawing.js'
 
 /** A running or a retained task, counted back from the latest registered, or the task with an id. */
@@ -74,7 +75,8 @@ export type Action =
   | { readonly do: 'throw' }
 
 /** An action that only a command may take, besides those of scripts. */
-export type TopAction = Action | { readonly do: 'advance'; readonly ms: number }
+export type TopAction =
+  Action | { readonly do: 'advance'; readonly ms: number } | { readonly do: 'jump'; readonly ms: number }
 
 /** What a run may return, and what the record keeps. */
 export const outputs: readonly { readonly given: unknown; readonly kept: object }[] = [
@@ -94,12 +96,12 @@ export const outputs: readonly { readonly given: unknown; readonly kept: object 
 /** The index of the output whose reminder is cut. */
 export const LONG_OUTPUT = 9
 
-/** What a run may fail with, and the error text of the record. */
-export const reasons: readonly { readonly given: unknown; readonly text: string }[] = [
+/** What a run may fail with, and the error text and name of the record. */
+export const reasons: readonly { readonly given: unknown; readonly text: string; readonly name?: string }[] = [
   { given: new Error('broken'), text: 'broken' },
   { given: 'plain words', text: 'plain words' },
   { given: undefined, text: 'The run failed without saying why.' },
-  { given: new TypeError(''), text: 'TypeError' },
+  { given: new TypeError(''), text: 'TypeError', name: 'TypeError' },
   { given: { message: 'in a message' }, text: 'in a message' },
   { given: 42, text: 'The run failed with 42.' },
   { given: Object.assign(new Error(), { message: {} }), text: 'Error' },
@@ -279,6 +281,9 @@ const advance: fc.Arbitrary<TopAction> = record<TopAction>({
   ms: fc.constantFrom(0, 1, 4, 5, 10, 30),
 })
 
+/** Somebody sets the clock. */
+const jump: fc.Arbitrary<TopAction> = record<TopAction>({ do: fc.constant('jump'), ms: fc.constantFrom(...JUMPS) })
+
 /** The actions of the commands. */
 export const topActions: fc.Arbitrary<TopAction>[] = [
   ...plain,
@@ -287,6 +292,7 @@ export const topActions: fc.Arbitrary<TopAction>[] = [
   advance,
   advance,
   advance,
+  jump,
 ]
 
 const namesake = fields(fc.constantFrom('a', 'a', 'b'))

@@ -19,6 +19,8 @@ interface Crowd {
   readonly owed: number
   readonly leased: number
   readonly reserved: number
+  /** Tasks that run, and for which somebody waits: for each alone, and for all of them. */
+  readonly waitedFor: number
 }
 
 /** The history limit of an unlimited registry. */
@@ -30,8 +32,9 @@ const crowds: fc.Arbitrary<Crowd> = fc.record({
   owed: size.map((more) => HISTORY + more),
   leased: size,
   reserved: size,
+  waitedFor: size,
 })
-const noCrowd: Crowd = { running: 0, owed: HISTORY, leased: 0, reserved: 1 }
+const noCrowd: Crowd = { running: 0, owed: HISTORY, leased: 0, reserved: 1, waitedFor: 0 }
 
 export function costProperty(subject: Subject) {
   const measureAlone = (isLaunched: boolean): Record<string, number> => {
@@ -51,7 +54,7 @@ export function costProperty(subject: Subject) {
   })
 }
 
-const retainedOf = ({ running, owed, leased }: Crowd): number => running + owed + leased
+const retainedOf = ({ running, owed, leased, waitedFor }: Crowd): number => running + owed + leased + waitedFor
 
 function measureLife(subject: Subject, crowd: Crowd, isLaunched: boolean): Record<string, number> {
   const clock = createManualClock()
@@ -106,5 +109,9 @@ function gather(manager: AsyncTaskManager, crowd: Crowd): void {
   manager.lease({ owner: 'leased' })
   end('owed', crowd.owed)
   register('running', crowd.running)
+  register('waited', crowd.waitedFor)
+  const waited = Array.from({ length: crowd.waitedFor }, (_, n) => `waited-${n}`)
+  for (const id of waited) void manager.waitFor([id])
+  if (waited.length > 0) void manager.waitFor(waited)
   for (let n = 0; n < crowd.reserved; n += 1) manager.tryReserveAsyncSlot()
 }

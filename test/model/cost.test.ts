@@ -32,6 +32,43 @@ describe('the deadlines of a crowd', () => {
   })
 })
 
+describe('a wait', () => {
+  const task = (id: string) => ({ id, subagentName: 'helper', goalPrompt: 'help' })
+
+  const costOfEnd = (waits: (manager: AsyncTaskManager, ids: readonly string[]) => void, count: number): number => {
+    const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock: createManualClock() })
+    const ids = Array.from({ length: count }, (_, n) => `task-${n}`)
+    for (const id of ids) manager.registerTask(task(id))
+    waits(manager, ids)
+    const visits = countVisits(() => void manager.completeTask('task-1', {}))
+    void manager.dispose()
+    return visits
+  }
+
+  it.each<[string, (manager: AsyncTaskManager, ids: readonly string[]) => void]>([
+    ['one wait for all of them', (manager, ids) => void manager.waitFor(ids)],
+    ['one wait for the first that ends', (manager, ids) => void manager.waitFor(ids.slice(2), { mode: 'any' })],
+    ['a wait for each', (manager, ids) => ids.forEach((id) => void manager.waitFor([id]))],
+  ])('A10: an end among 1,000 waited-for tasks visits as many elements as among 10: %s', (_what, waits) => {
+    expect(costOfEnd(waits, 1000)).toBe(costOfEnd(waits, 10))
+  })
+
+  it('A10: that was aborted leaves nothing on its task', async () => {
+    const costAfter = async (count: number): Promise<number> => {
+      const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock: createManualClock() })
+      manager.registerTask(task('a'))
+      const controllers = Array.from({ length: count }, () => new AbortController())
+      const waits = controllers.map(({ signal }) => manager.waitFor(['a'], { signal }))
+      for (const controller of controllers) controller.abort()
+      await Promise.allSettled(waits)
+      const visits = countVisits(() => void manager.completeTask('a', {}))
+      void manager.dispose()
+      return visits
+    }
+    expect(await costAfter(1000)).toBe(await costAfter(1))
+  })
+})
+
 describe('the measure', () => {
   const array = Array.from({ length: 50 }, (_, n) => n)
   const set = new Set(array)

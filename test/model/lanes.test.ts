@@ -28,7 +28,7 @@ describe('the lanes, against their model', () => {
       ...['dropTasks', 'listen', 'unlisten', 'prune', 'look', 'dispose'],
     ] as LaneAction['do'][]
     expect(byListeners).toEqual([...forListeners].sort())
-    expect(actions).toEqual([...forListeners, 'submitInvalid', 'advance'].sort())
+    expect(actions).toEqual([...forListeners, 'submitInvalid', 'jump', 'advance'].sort())
     expect(statuses).toEqual(['cancelled', 'completed', 'failed', 'queued', 'running'])
     expect(commandStatuses).toEqual(['error', 'pending', 'running', 'skipped', 'success'])
     expect(events).toEqual([

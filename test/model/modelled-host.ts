@@ -146,12 +146,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function emit(item: OutboxItem): void {
     for (const subscriber of [...subscribed]) {
-      if (!subscriber.isActive || isDisposed) continue
-      if ('found' in subscriber) {
-        if (isEnd(item) && subscriber.found.includes(item.task) && subscriber.isOver()) endWait(subscriber)
-      } else emitToStream(subscriber, item)
+      if (!('found' in subscriber) && subscriber.isActive && !isDisposed) emitToStream(subscriber, item)
     }
     if (!isEnd(item)) return
+    for (const wait of [...subscribed]) {
+      if ('found' in wait && wait.isActive && wait.found.includes(item.task) && wait.isOver()) endWait(wait)
+    }
     const { transition, task } = item
     for (const handler of subscriptions.filter(({ to }) => to === transition.to)) {
       if (!handler.isActive || handler.since >= transition.seq) continue
@@ -289,10 +289,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function fail(task: ModelTask, error: string): void {
-    end(task, {
-      status: 'failed',
-      error: of(task).isOverdue ? timeoutText(task, error) : error,
-    })
+    const name = reasons.find(({ text }) => text === error)?.name
+    const failure = of(task).isOverdue
+      ? { error: timeoutText(task, error) }
+      : { error, ...(name !== undefined && { errorName: name }) }
+    end(task, { status: 'failed', ...failure })
   }
 
   function cancel(task: ModelTask): boolean {
@@ -575,6 +576,14 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     ledger.now = target
   }
 
+  /** Timestamps follow the time of day; what is due, or expires, is as far away as before. */
+  function jump(ms: number): void {
+    ledger.now += ms
+    for (const [id, expiry] of ledger.reservations) ledger.reservations.set(id, expiry + ms)
+    timers = timers.map((timer) => ({ ...timer, due: timer.due + ms }))
+    deadlines = deadlines.map((deadline) => ({ ...deadline, at: deadline.at + ms }))
+  }
+
   function idOf(target: Target): string {
     if ('id' in target) return target.id
     return nthLast(target.of === 'running' ? model.running(ledger) : ledger.tasks, target.nth)?.record.id ?? 'none'
@@ -680,6 +689,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     look: () => observeNow(),
     throw: () => undefined,
     advance: (action) => advance(action.ms),
+    jump: (action) => jump(action.ms),
   }
 
   function reserve(ttlMs: number): string | null {

@@ -10,7 +10,7 @@ import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { LeasedReminder } from '../../src/async-tasks/reminder-service.js'
 import type { RunContext, Runner } from '../../src/engine/runner.js'
 import { createControllableEngine } from '../support/controllable-engine.js'
-import { createManualClock } from '../../src/testing/manual-clock.js'
+import { createJumpingClock } from '../support/jumping-clock.js'
 import type { Subject } from '../support/subject.js'
 import {
   outputs,
@@ -45,7 +45,7 @@ interface Callback {
 
 export function createRealHost(subject: Subject, settings: RegistrySettings, start: number): Host {
   let log: unknown[] = []
-  const clock = createManualClock(start)
+  const clock = createJumpingClock(start)
   const engine = createControllableEngine((event) => {
     activity += 1
     if ('started' in event) log.push({ run: event.run, started: event.started.id })
@@ -335,6 +335,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     look: () => observeNow(),
     throw: () => undefined,
     advance: (action) => clock.advance(action.ms),
+    jump: (action) => clock.jump(action.ms),
   }
 
   function answerTo(action: TopAction): Answer {

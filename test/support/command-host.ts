@@ -6,7 +6,7 @@ import { InstanceManager } from '../../src/instances/instance-manager.js'
 import { localInstance } from '../../src/instances/local-instance.js'
 import type { InstanceToolContext } from '../../src/protocol/instance-tools.js'
 import type { TaskCompleteMessage, TaskProgressMessage, TaskSubmitMessage } from '../../src/protocol/command-tasks.js'
-import { createManualClock } from '../../src/testing/manual-clock.js'
+import { createJumpingClock } from './jumping-clock.js'
 
 /** One call of the tool `step`. */
 export interface HostCall extends InstanceToolContext {
@@ -20,7 +20,7 @@ export interface HostCall extends InstanceToolContext {
 export type CommandHost = ReturnType<typeof createCommandHost>
 
 export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
-  const clock = createManualClock(10_000)
+  const clock = createJumpingClock(10_000)
   const onError = vi.fn()
   const instances = new InstanceManager({ clock, onError })
   const tasks = new TaskManager({ clock, instances, onError, ...options })

@@ -10,7 +10,7 @@ import type { History } from '../../machines/history.js'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskManager, AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
 import type { TaskRegistry } from '../../src/async-tasks/registry.js'
 import { costProperty } from '../model/cost.property.js'
 import { namesakeProperty, registryProperty } from '../model/registry.property.js'
@@ -114,6 +114,11 @@ function changeHandlers(
 
 const endedOf = (history: History): TaskEntry[] =>
   [...history.entries()].filter(({ record }) => record.status !== 'running').sort((a, b) => a.record.seq - b.record.seq)
+
+const withoutMonotonicTime = (options: AsyncTaskManagerOptions): AsyncTaskManagerOptions => {
+  const { clock } = options
+  return clock === undefined ? options : { ...options, clock: { ...clock, monotonic: () => clock.now() } }
+}
 
 const isOwed = ({ record }: TaskEntry): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
@@ -295,6 +300,13 @@ export const registryFaults: readonly PlantedFault[] = [
     }),
   },
   {
+    name: 'reservation-follows-the-time-of-day',
+    invariant: 'A3',
+    description: 'a reservation expires early or late when somebody sets the clock',
+    property: registry,
+    managerOptions: withoutMonotonicTime,
+  },
+  {
     name: 'id-taken-over',
     invariant: 'A4',
     description: 'an id that a retained task has is given to another',
@@ -394,7 +406,7 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller cancels nothing',
     property: registry,
     wrapManager(manager) {
-      manager.registry.link = () => undefined
+      manager.registry.listen = () => ({ link: () => undefined, stop: () => undefined })
       return manager
     },
   },
@@ -404,11 +416,14 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller fails the task',
     property: registry,
     wrapManager(manager) {
-      manager.registry.link = ({ record: { id } }, { signal }) => {
-        const onAbort = (): void => void manager.failTask(id, 'aborted')
-        signal.addEventListener('abort', onAbort, { once: true })
-        if (signal.aborted) onAbort()
-      }
+      manager.registry.listen = ({ signal }) => ({
+        stop: () => undefined,
+        link: ({ record: { id } }) => {
+          const onAbort = (): void => void manager.failTask(id, 'aborted')
+          signal.addEventListener('abort', onAbort, { once: true })
+          if (signal.aborted) onAbort()
+        },
+      })
       return manager
     },
   },
@@ -473,6 +488,16 @@ export const registryFaults: readonly PlantedFault[] = [
       manager.lease = (request) => (manager.getPendingNotifications().length > 0 ? lease(request) : undefined)
       return manager
     },
+  },
+  {
+    name: 'every-wait-notified-of-every-end',
+    invariant: 'A10',
+    description: 'every end of a task notifies the waits for all tasks',
+    property: cost,
+    wrapManager: withRegistry(({ watchers, history }) => {
+      const notify = watchers.notify.bind(watchers)
+      watchers.notify = () => [...history.entries()].forEach(notify)
+    }),
   },
   {
     name: 'sorted-at-every-pruning',

@@ -73,6 +73,8 @@ export type LaneAction =
   | { readonly do: 'look'; readonly task: TaskTarget; readonly instance?: string; readonly status?: TaskStatus }
   | { readonly do: 'dispose' }
   | { readonly do: 'throw' }
+  /** Somebody sets the clock, on or back. */
+  | { readonly do: 'jump'; readonly ms: number }
   | { readonly do: 'advance'; readonly ms: number }
 
 /** How a listener gets events. */

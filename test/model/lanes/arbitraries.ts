@@ -1,5 +1,6 @@
 /** Arbitraries of the limits of a task manager and of the actions. Their weights are chosen so that most actions have an effect. */
 import fc from 'fast-check'
+import { JUMPS } from '../../support/jumping-clock.js'
 import { nth, record } from '../drawing.js'
 import {
   invalidSubmissions,
@@ -108,6 +109,7 @@ export function laneActions({ isScript = false }: { readonly isScript?: boolean 
   return fc.oneof(
     ...everywhere,
     one<Of<'submitInvalid'>>(1, { do: is('submitInvalid'), input: fc.constantFrom(...keysOf(invalidSubmissions)) }),
+    one<Of<'jump'>>(1, { do: is('jump'), ms: fc.constantFrom(...JUMPS) }),
     one<Of<'advance'>>(7, { do: is('advance'), ms: fc.constantFrom(0, 10, 50, 50, 120, 250, 1000, 6000) }),
   )
 }

@@ -24,11 +24,11 @@ import {
   type TaskTarget,
 } from './actions.js'
 import { baseListeners, performLaneAction, type LaneLogEntry, type LanePerformers, type LaneSide } from './side.js'
-import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
+import { createJumpingClock, type JumpingClock } from '../../support/jumping-clock.js'
 import { createPlayedInstance, type PlayedCall, type PlayedInstance } from './played-instance.js'
 
 export interface LaneHost extends LaneSide {
-  readonly clock: ManualClock
+  readonly clock: JumpingClock
   readonly tasks: TaskManager
   readonly instances: InstanceManager
   drain(): Promise<void>
@@ -53,7 +53,7 @@ const MAX_ROUNDS = 1000
 /** Makes a host whose instances are connected. */
 export function createLaneHost(options: LaneHostOptions): LaneHost {
   const { settings, start = 0, createTaskManager = (given: TaskManagerOptions) => new TaskManager(given) } = options
-  const clock = createManualClock(start)
+  const clock = createJumpingClock(start)
   const log: LaneLogEntry[] = []
   let fuel = SCRIPT_FUEL
   let isOver = false
@@ -172,6 +172,7 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
     listen: ({ to, by, script }) => listen(to, by, script),
     unlisten: ({ listener }) => nthLast(listeners.slice(baseListeners.length), listener)?.stop(),
     prune: ({ maxAge }) => tasks.cleanupTasks(maxAge),
+    jump: ({ ms }) => clock.jump(ms),
     look: ({ task, instance, status }) => ({
       task: tasks.getTask(idOf(task)),
       listed: tasks.listTasks(instance, status).map(({ id }) => id),
@@ -222,12 +223,12 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
     act: perform,
     drain,
     advance: async (ms) => {
-      const until = clock.now() + ms
+      const until = clock.monotonic() + ms
       while (clock.nextDue !== undefined && clock.nextDue <= until) {
         clock.runNext()
         await drain()
       }
-      clock.advance(until - clock.now())
+      clock.advance(until - clock.monotonic())
     },
     get timers() {
       return clock.pending

@@ -58,8 +58,8 @@ export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
   const { clock } = loop
   const outbox = createModelledOutbox()
   const tasks = new Map<string, ModelledTask>()
-  /** The ids of ended tasks, in the order of their complete events. */
-  const ended: string[] = []
+  /** When each ended task ended, whatever the time of day was, in the order of their complete events. */
+  const ended = new Map<string, number>()
   const submitted: string[] = []
   const listeners: ModelledListener[] = []
   const log: LaneLogEntry[] = []
@@ -89,7 +89,7 @@ export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
 
   function emit(message: TaskProgressMessage | TaskCompleteMessage): void {
     const isComplete = message.type === 'task_complete'
-    if (isComplete) ended.push(message.taskId)
+    if (isComplete) ended.set(message.taskId, clock.monotonic())
     const to = isComplete ? 'complete' : 'progress'
     for (const by of ['stream', 'handler'] satisfies ListenerKind[]) {
       // A listener that is added meanwhile gets the next event.
@@ -117,26 +117,26 @@ export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
   }
 
   function prunePastLimit(): void {
-    while (ended.length > settings.maxRetained) forget(ended[0] ?? '')
+    while (ended.size > settings.maxRetained) forget([...ended.keys()][0] ?? '')
     if (sweep !== undefined || isDisposed) return
     sweep = clock.setTimeout(
       () => {
         sweep = undefined
         prune()
-        if (ended.length > 0) prunePastLimit()
+        if (ended.size > 0) prunePastLimit()
       },
       Math.max(1000, Math.min(HOUR_MS, settings.retentionMs)),
     )
   }
 
   function prune(maxAge: number = settings.retentionMs): number {
-    const old = ended.filter((id) => (tasks.get(id)?.record.completedAt ?? 0) < clock.now() - maxAge)
-    old.forEach(forget)
+    const old = [...ended].filter(([, at]) => at < clock.monotonic() - maxAge)
+    for (const [id] of old) forget(id)
     return old.length
   }
 
   function forget(id: string): void {
-    ended.splice(ended.indexOf(id), 1)
+    ended.delete(id)
     tasks.delete(id)
   }
 
@@ -196,6 +196,7 @@ export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
       if (own !== undefined) own.isListening = false
     },
     prune: ({ maxAge }) => prune(maxAge),
+    jump: ({ ms }) => clock.jump(ms),
     look: ({ task, instance, status }) => ({
       task: tasks.get(idOf(task))?.record,
       listed: Array.from(tasks.values(), ({ record }) => record)

@@ -22,6 +22,8 @@ export interface ModelledTask {
   readonly lane: ModelledLane
   /** The connection of its instance when it was submitted. */
   readonly connection: ModelledConnection
+  /** When it started, whatever the time of day was. */
+  startedElapsed: number | undefined
 }
 
 export interface ModelledLane {
@@ -72,6 +74,7 @@ export function createModelledLanes(options: ModelledLanesOptions) {
     const { index } = task
     const now = clock.now()
     const { status, startedAt = now } = task.record
+    task.startedElapsed ??= clock.monotonic()
     const record: Task = status === 'queued' ? { ...task.record, status: 'running', startedAt } : task.record
     task.record = changeCommand({ ...record, currentCommandIndex: index }, index, { status: 'running', startedAt: now })
     emit(progressOf(task.record, index, now))
@@ -161,7 +164,8 @@ export function createModelledLanes(options: ModelledLanesOptions) {
   function end(task: ModelledTask, how: TaskEnd): void {
     const { live } = task.lane
     live.splice(live.indexOf(task), 1)
-    const record = endTask(task.record, how, clock.now())
+    const { startedElapsed = clock.monotonic() } = task
+    const record = endTask(task.record, how, clock.now(), clock.monotonic() - startedElapsed)
     task.record = record
     emit(completeOf(record, clock.now()))
   }
@@ -205,7 +209,7 @@ export function createModelledLanes(options: ModelledLanesOptions) {
       const { instanceId } = record
       const lane = lanes.get(instanceId) ?? { instanceId, live: [], call: undefined }
       lanes.set(instanceId, lane)
-      const task: ModelledTask = { record, index: 0, lane, connection }
+      const task: ModelledTask = { record, index: 0, lane, connection, startedElapsed: undefined }
       lane.live.push(task)
       loop.later(() => {
         if (lanes.get(instanceId) === lane) outbox.batch(() => startNext(lane))

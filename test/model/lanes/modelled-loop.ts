@@ -1,8 +1,8 @@
 /** The event loop and the outbox of the model: microtasks, answers of tools, timers, and events that follow a change. */
-import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
+import { createJumpingClock, type JumpingClock } from '../../support/jumping-clock.js'
 
 export interface ModelledLoop {
-  readonly clock: ManualClock
+  readonly clock: JumpingClock
   /** Runs in a later microtask. */
   later(run: () => void): void
   /** Runs when no microtask is left. An answer of a tool takes longer than what the manager does by itself. */
@@ -13,7 +13,7 @@ export interface ModelledLoop {
 
 /** @param start the time of its clock, in ms since the epoch */
 export function createModelledLoop(start: number): ModelledLoop {
-  const clock = createManualClock(start)
+  const clock = createJumpingClock(start)
   const microtasks: (() => void)[] = []
   const answers: (() => void)[] = []
   const drain = (): void => {
@@ -29,12 +29,12 @@ export function createModelledLoop(start: number): ModelledLoop {
     afterwards: (run) => void answers.push(run),
     drain,
     advance: (ms) => {
-      const until = clock.now() + ms
+      const until = clock.monotonic() + ms
       while (clock.nextDue !== undefined && clock.nextDue <= until) {
         clock.runNext()
         drain()
       }
-      clock.advance(until - clock.now())
+      clock.advance(until - clock.monotonic())
     },
   }
 }

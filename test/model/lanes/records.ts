@@ -42,12 +42,13 @@ export type TaskEnd =
 type EndedTask = Extract<Task, { status: EndStatus }>
 
 /** The record of an ended task. The first failure ends a task, so commands without an end were skipped. */
-export function endTask(task: Task, end: TaskEnd, now: number): EndedTask {
+export function endTask(task: Task, end: TaskEnd, now: number, duration: number): EndedTask {
   const culprit = task.commands.find((command) => command.status === 'error')
   const { error: _, ...fields } = task
   const ended = {
     ...fields,
     completedAt: now,
+    duration,
     commands: task.commands.map((command): TaskCommand => {
       if (command.status === 'pending') return { ...command, status: 'skipped' }
       return command.status === 'running' ? { ...command, status: 'skipped', completedAt: now } : command
@@ -80,7 +81,7 @@ export function progressOf(task: Task, index: number, now: number, report?: Task
 
 /** The complete event of an ended task. */
 export function completeOf(task: EndedTask, now: number): TaskCompleteMessage {
-  const { id, instanceId, commands, startedAt } = task
+  const { id, instanceId, commands, duration } = task
   const failed = commands.findIndex((command) => command.status === 'error')
   return {
     type: 'task_complete',
@@ -91,7 +92,7 @@ export function completeOf(task: EndedTask, now: number): TaskCompleteMessage {
       totalCommands: commands.length,
       successfulCommands: commands.filter((command) => command.status === 'success').length,
       ...(failed >= 0 && { failedCommandIndex: failed }),
-      duration: startedAt === undefined ? 0 : now - startedAt,
+      duration,
     },
     ...(task.status === 'completed' ? { status: task.status } : { status: task.status, error: task.error }),
     results: commands.map((command) => ({

@@ -12,6 +12,7 @@ import {
   type OnError,
   type RegisterTaskInput,
 } from '../../../src/index.js'
+import { BinaryHeap } from '../../../machines/binary-heap.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp(options: AsyncTaskManagerOptions = {}) {
@@ -243,6 +244,18 @@ describe('notifications', () => {
 })
 
 describe('slots', () => {
+  it('A3: reservations that were cancelled leave nothing behind', () => {
+    const { manager, clock } = setUp({ maxAsyncTasks: 2 })
+    manager.tryReserveAsyncSlot({ ttlMs: 1_000 })
+    const pop = vi.spyOn(BinaryHeap.prototype, 'pop')
+    for (let n = 0; n < 10_000; n += 1) manager.cancelReservation(manager.tryReserveAsyncSlot({ ttlMs: 1_800_000 })!)
+    clock.advance(3_600_000)
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+    // The heap is searched only now, so this is what was left in it.
+    expect(pop.mock.calls.length).toBeLessThan(100)
+    pop.mockRestore()
+  })
+
   it('A3: a reservation holds its slot until it is used, cancelled or expires', () => {
     const { manager, clock } = setUp({ maxAsyncTasks: 1 })
     const reservation = manager.tryReserveAsyncSlot({ ttlMs: 100 })
@@ -488,6 +501,71 @@ describe('records', () => {
   })
 })
 
+describe('a controller that is not an ordinary one', () => {
+  /** A controller whose signal throws in one of its methods. */
+  const throwingIn = (method: 'addEventListener' | 'removeEventListener' | 'aborted'): AbortController => {
+    const controller = new AbortController()
+    Object.defineProperty(controller.signal, method, {
+      get: () => {
+        throw new Error(`no ${method}`)
+      },
+    })
+    return controller
+  }
+
+  it.each(['addEventListener', 'aborted'] as const)(
+    'A3: is refused with nothing changed when its signal throws in %s',
+    async (method) => {
+      const { manager } = setUp({ maxAsyncTasks: 1 })
+      const run = vi.fn()
+      const transitions: unknown[] = []
+      manager.transitions$.subscribe((transition) => transitions.push(transition))
+      const reservation = manager.tryReserveAsyncSlot()!
+      const given = () => input('a', { abortController: throwingIn(method) })
+      expect(() => manager.launch(given(), run, reservation)).toThrow(Error)
+      expect(() => manager.registerTask(given())).toThrow(Error)
+      expect([manager.getAllTasks(), transitions]).toEqual([[], []])
+      expect(manager.cancelReservation(reservation)).toBe(true)
+      expect(manager.canLaunchAsync().allowed).toBe(true)
+      await manager.dispose()
+      expect(run).not.toHaveBeenCalled()
+    },
+  )
+
+  it('A2: stops nothing when its signal throws in removeEventListener', async () => {
+    const { manager, onError } = setUp()
+    const ended: string[] = []
+    manager.onTaskCompleted(({ id }) => ended.push(id))
+    manager.registerTask(input('a', { abortController: throwingIn('removeEventListener') }))
+    manager.registerTask(input('b'))
+    manager.onTaskCompleted(() => manager.completeTask('b', {}))
+    manager.completeTask('a', {})
+    expect(ended).toEqual(['a', 'b'])
+    expect(onError).toHaveBeenCalledWith(expect.any(Error), { source: 'abort-listener' })
+    await manager.dispose()
+  })
+
+  it('may be frozen', async () => {
+    const { manager } = setUp()
+    const abortController = new AbortController()
+    Object.freeze(abortController.signal)
+    Object.freeze(abortController)
+    manager.launch(input('a', { abortController }), () => new Promise<never>(() => undefined))
+    expect(manager.cancelTask('a')).toBe(true)
+    await manager.dispose()
+  })
+
+  it('A9: keeps no listener of a task that was not registered', () => {
+    const { manager } = setUp()
+    const { signal, ...rest } = { signal: new AbortController().signal }
+    const remove = vi.spyOn(signal, 'removeEventListener')
+    const abortController = { ...rest, signal, abort: () => undefined } as AbortController
+    manager.registerTask(input('a'))
+    expect(() => manager.registerTask(input('a', { abortController }))).toThrow(TaskIdInUseError)
+    expect(remove).toHaveBeenCalledOnce()
+  })
+})
+
 describe('deadlines', () => {
   it('a task that outlives its deadline and its grace fails with a message that names the limit', () => {
     const { manager, clock } = setUp({ graceMs: 50 })
@@ -605,6 +683,17 @@ describe('restoring', () => {
     expect(restored.getTask('later')?.error).toBe('The task failed.')
     expect(restored.getTask('dropped')?.completedAt).toBe(9_000)
     expect(restored.getTask('ran')).toMatchObject({ completedAt: 9_000, progress: { progress: 0.5 } })
+  })
+
+  it('refuses a sequence number after which later ones would not be exact', () => {
+    const record = { ...{ id: 'a', subagentName: 's', goalPrompt: 'g', launchedAt: 1 }, status: 'completed' as const }
+    expect(() => AsyncTaskManager.restore([{ ...record, seq: 2 ** 53 - 1 }])).toThrow(
+      /^records\[0\]\.seq: got 9007199254740991, expected /,
+    )
+    const restored = AsyncTaskManager.restore([{ ...record, seq: 2 ** 52 }])
+    restored.registerTask(input('b'))
+    restored.registerTask(input('c'))
+    expect(restored.getAllTasks().map(({ seq }) => seq - 2 ** 52)).toEqual([0, 1, 2])
   })
 
   it('refuses a malformed journal and says where', () => {

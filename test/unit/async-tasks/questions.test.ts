@@ -5,6 +5,7 @@ import type { RunContext } from '../../../src/engine/runner.js'
 import { InvalidInputError, QuestionWithdrawnError } from '../../../src/errors.js'
 import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
 import type { WordedWaitOptions } from '../../../src/async-tasks/waiting.js'
+import { countVisits } from '../../support/visits.js'
 import { setUpHost, settle } from '../tools/tool-host.js'
 
 const confirmation: TaskQuestionInput = {
@@ -196,5 +197,35 @@ describe('a run that asks', () => {
     await settle()
     expect(emitted).toHaveLength(2)
     expect(output()).toMatchObject({ answer: { action: 'accept' } })
+  })
+})
+
+describe('many open questions', () => {
+  it('make one more cost what copying their list costs, and each gets its own answer', async () => {
+    const answers = new Map<number, TaskAnswer>()
+    let asked = 0
+    let ask: () => void = () => undefined
+    const { answer, questions } = setUp((context) => {
+      ask = () => {
+        const n = (asked += 1)
+        void context.ask(`question ${n}`).then(
+          (given) => answers.set(n, given),
+          () => undefined,
+        )
+      }
+      return new Promise(() => undefined)
+    })
+    await settle()
+    const costOfOneMore = (open: number): number => {
+      while (asked < open) ask()
+      return countVisits(ask)
+    }
+    const few = costOfOneMore(50)
+    expect(costOfOneMore(500)).toBeLessThan(12 * few)
+    expect(questions()).toHaveLength(501)
+    expect(answer({ answer: 'yes' }, 'question-300')).toBe(true)
+    await settle()
+    expect([...answers]).toEqual([[300, { action: 'accept', content: { answer: 'yes' } }]])
+    expect(questions()).toHaveLength(500)
   })
 })

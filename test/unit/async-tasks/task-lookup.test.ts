@@ -1,6 +1,7 @@
 /** A task is found by its id or a prefix of it, and only among the tasks of its owner. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../../../src/async-tasks/task-lookup.js'
 
 function managerWith(tasks: Record<string, string>) {
@@ -46,4 +47,40 @@ describe('looking a task up', () => {
 it('short ids are unique among the tasks of every owner', () => {
   const manager = managerWith({ 'researcher-a1': 'main', 'researcher-b2': 'sub' })
   expect(visibleTasks(manager, 'sub').map(shortTaskIds(manager))).toEqual(['researcher-b'])
+})
+
+describe('a short id that was shown', () => {
+  const register = (manager: AsyncTaskManager, id: string) =>
+    manager.registerTask({ id, subagentName: 'helper', goalPrompt: '' })
+  const show = (manager: AsyncTaskManager) => manager.getAllTasks().map(shortTaskIds(manager))
+
+  it('A4: means the same task while its record is kept, whichever tasks come later', () => {
+    const manager = new AsyncTaskManager()
+    register(manager, 'researcher-a1')
+    expect(show(manager)).toEqual(['research'])
+    register(manager, 'researcher-b2')
+    expect(show(manager)).toEqual(['research', 'researcher-b'])
+    expect(idOf(lookUpTask(manager, 'research'))).toBe('researcher-a1')
+    expect(lookUpTask(manager, 'researche').type).toBe('ambiguous')
+    expect(lookUpTask(manager, 'research', 'sub').type).toBe('unknown')
+    register(manager, 'research')
+    expect(idOf(lookUpTask(manager, 'research'))).toBe('research')
+    expect(show(manager)).toEqual(['researcher-a', 'researcher-b', 'research'])
+  })
+
+  it('cancels no later task once its own is gone: a model has to read the new one first', async () => {
+    const manager = new AsyncTaskManager({ maxAsyncTasks: 0 })
+    const check = createCheckAsyncTasksTool({ getAsyncTaskManager: () => manager })
+    const cancel = () => check.execute({ task_id: 'research', action: 'cancel' })
+    register(manager, 'researcher-a1')
+    expect((await check.execute({})).llmContent).toContain('[research]')
+    manager.cancelTask('researcher-a1')
+    expect(manager.getTask('researcher-a1')).toBeUndefined()
+    register(manager, 'researcher-b2')
+    expect((await cancel()).error?.message).toMatch(/^Nothing was cancelled: 'research' is short for researcher-b2, /)
+    expect(manager.getTask('researcher-b2')?.status).toBe('running')
+    await check.execute({})
+    expect((await cancel()).metadata).toMatchObject({ id: 'researcher-b2', cancelled: true })
+    await manager.dispose()
+  })
 })

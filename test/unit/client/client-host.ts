@@ -45,7 +45,7 @@ export const snapshot = (id: string, status: 'queued' | 'running' | 'completed' 
   commands: [],
   currentCommandIndex: 0,
   createdAt: 1,
-  ...(status === 'completed' ? { status, completedAt: 2 } : { status }),
+  ...(status === 'completed' ? { status, completedAt: 2, duration: 0 } : { status }),
 })
 
 export const submission = { task_name: 'sum', commands: [{ tool_name: 'add', intention: '', args: {} }] }

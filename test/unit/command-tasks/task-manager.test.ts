@@ -10,7 +10,9 @@ import {
   type TaskSubmitMessage,
 } from '../../../src/protocol/command-tasks.js'
 import type { Instance } from '../../../src/instances/instance.js'
+import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
+import { nested } from '../../support/nested.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
 
@@ -608,7 +610,7 @@ describe('listeners', () => {
       throw boom
     }
     await rehost()
-    const tasks = new TaskManager({ instances: host.instances, clock: host.clock, onError: host.onError })
+    const { tasks } = host
     const heard: string[] = []
     for (const handler of [throwing, (() => Promise.reject(boom)) as () => void]) {
       tasks.on('progress', handler)
@@ -624,7 +626,6 @@ describe('listeners', () => {
     await host.settle()
     expect(heard).toEqual(['running', 'success', 'completed'])
     expect(host.onError).toHaveBeenCalledTimes(9)
-    await tasks.dispose()
   })
 
   it('S7: may submit and cancel, and receive the messages about that after the present one', async () => {
@@ -727,6 +728,24 @@ describe('a submit that is refused', () => {
     expect(host.told).toEqual([])
   })
 
+  it.each([
+    ['task.commands[0].args', { commands: [{ tool_name: 'step', args: nested(101) }] }],
+    ['task.metadata', { commands, metadata: nested(101) }],
+  ])('refuses a value that is nested too deep to arrive as it is: %s', (field, message) => {
+    expect(refusal({ task_name: 't', ...message })).toEqual({
+      code: 'INVALID_TASK',
+      error: `${field}: got a value that is nested deeper, expected at most 100 levels.`,
+    })
+    expect(host.tasks.listTasks()).toEqual([])
+  })
+
+  it('takes arguments of a hundred levels, and passes all of them', async () => {
+    const args = nested(100)
+    const id = host.submit([], { commands: [{ tool_name: 'step', args }] })
+    expect(host.tasks.getTask(id)?.commands[0]?.args).toEqual(args)
+    await host.settle()
+  })
+
   it('NOT_CONNECTED: its instance is registered and not connected', () => {
     host.instances.connect({
       id: 'late',
@@ -808,6 +827,38 @@ describe('retention', () => {
     expect(host.tasks.listTasks('two').map(({ id }) => id)).toEqual([a, c])
     expect(host.tasks.listTasks('two', 'queued').map(({ id }) => id)).toEqual([c])
     expect(host.tasks.listTasks(undefined, 'running').map(({ id }) => id)).toEqual([a, b])
+  })
+})
+
+describe('an instance manager', () => {
+  it('S3: belongs to one task manager until that is disposed and its last command has ended', async () => {
+    const { instances, clock } = host
+    const another = () => new TaskManager({ instances, clock })
+    expect(another).toThrow(
+      expect.objectContaining({
+        code: 'INSTANCES_IN_USE',
+        message: expect.stringMatching(/^options\.instances: /) as string,
+      }),
+    )
+    host.submit('a')
+    await host.settle()
+    const disposed = host.tasks.dispose()
+    await host.settle()
+    expect(another).toThrow(/two commands of an instance at once/)
+    host.call('a').finish()
+    await disposed
+    const next = another()
+    expect(next.submitTask({ task_name: 't', commands: [{ tool_name: 'step' }] })).toMatchObject({ queuePosition: 1 })
+    await host.settle()
+    host.calls.at(-1)?.finish()
+    await next.dispose()
+  })
+
+  it('is free when an option of its task manager was refused', async () => {
+    const instances = new InstanceManager()
+    expect(() => new TaskManager({ instances, abortGraceMs: -1 })).toThrow(/abortGraceMs/)
+    await new TaskManager({ instances }).dispose()
+    await instances.dispose()
   })
 })
 

@@ -35,7 +35,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     createRegistryLogic({
       ...{ slots, ledger, history, journal, task: asyncTaskMachine, host },
       elapsed: () => now,
-      describeError: String,
+      describeError: (error) => ({ error: String(error) }),
     }),
   )
   actor.start()

@@ -110,7 +110,7 @@ describe('resolveServerConfig', () => {
     [
       'limits.nesting',
       { options: { limits: { nesting: 0 } } },
-      'Setting limits.nesting: got 0, expected an integer from 1 to 1000.',
+      'Setting limits.nesting: got 0, expected an integer from 1 to 100.',
     ],
   ])(
     'stops at a value of %s that is not allowed, and says its name, the value and what is',

@@ -52,6 +52,28 @@ describe('close', () => {
     await closed
   })
 
+  it.each([2 ** 31, Infinity])('lets a running task take as long as it needs with drainMs %d', async (drainMs) => {
+    const clock = createManualClock(1_000_000)
+    const server = await startTestServer({ clock })
+    const client = await server.client()
+    await client.ask({ type: 'task_submit', ...taskOf('hold') })
+    const held = await server.held()
+    const closed = server.close({ drainMs })
+    clock.advance(1000)
+    expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [{ status: 'running' }] })
+    held.finish()
+    expect(await client.skipTo('task_complete')).toMatchObject({ status: 'completed' })
+    await closed
+  })
+
+  it.each([NaN, -1, '5' as never])('refuses drainMs %s, and stays open', async (drainMs) => {
+    const server = await startTestServer()
+    await expect(server.close({ drainMs })).rejects.toThrow(
+      /^options\.drainMs: got .+, expected a number of ms >= 0, or Inf/,
+    )
+    expect((await server.call('/health')).body).toMatchObject({ status: 'ok' })
+  })
+
   it('returns the same promise when called again', async () => {
     const server = await startTestServer()
     expect(server.close()).toBe(server.close())

@@ -346,6 +346,7 @@ describe('cancelling', () => {
     const { call, manager, register } = setUp()
     const { abortController } = register('researcher-a1')
     register('other')
+    await call({})
     expect(await call({ task_id: 'rese', action: 'cancel' })).toEqual({
       llmContent: 'Cancelled task: researcher-a1',
       returnDisplay: 'Cancelled task: researcher-a1',

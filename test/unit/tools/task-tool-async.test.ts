@@ -181,6 +181,44 @@ it('A3: a call that is aborted during its lookup frees its slot', async () => {
   expect(manager.getAllTasks()).toEqual([])
 })
 
+describe.each([true, false])('a lookup that hangs (async: %s)', (isAsync) => {
+  const hang = () => {
+    const lookUp = deferred<SubagentRunner>()
+    const resolveSubagent = vi.fn(() => lookUp.promise)
+    const host = setUp(controlledRun<SubagentRequest>().run, { maxAsyncTasks: 1, resolveSubagent })
+    return { ...host, lookUp, resolveSubagent }
+  }
+
+  it('A3: ends at the deadline of its task, frees its slot and leaves nothing', async () => {
+    const { call, clock, manager, lookUp } = hang()
+    const result = call({ async: isAsync, timeout_seconds: 5 })
+    await settle()
+    clock.advance(4999)
+    await settle()
+    expect(manager.canLaunchAsync().allowed).toBe(!isAsync)
+    clock.advance(1)
+    expect((await result).error).toEqual({
+      type: 'execution_failed',
+      message: 'task failed: The lookup of the subagent did not end within 5 s.',
+    })
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+    lookUp.resolve(controlledRun<SubagentRequest>().run)
+    await settle()
+    expect([manager.getAllTasks(), clock.pending]).toEqual([[], 0])
+  })
+
+  it('A9: ends when the manager is disposed', async () => {
+    const { call, clock, manager, lookUp } = hang()
+    const result = call({ async: isAsync })
+    await settle()
+    await manager.dispose()
+    expect((await result).error?.message).toMatch(/The task manager was disposed/)
+    lookUp.resolve(controlledRun<SubagentRequest>().run)
+    await settle()
+    expect([manager.getAllTasks(), clock.pending]).toEqual([[], 0])
+  })
+})
+
 it('A9: nothing is launched once the manager is disposed', async () => {
   const { call, manager } = setUp(controlledRun<SubagentRequest>().run)
   await manager.dispose()

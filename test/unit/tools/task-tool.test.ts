@@ -7,6 +7,7 @@ import { InvalidSettingError } from '../../../src/errors.js'
 import type { SubagentRequest, SubagentRunner } from '../../../src/tools/subagents.js'
 import { createTaskTool, TaskTool, type TaskParams, type TaskToolOptions } from '../../../src/tools/task-tool.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
+import { nested } from '../../support/nested.js'
 import { controlledRun, setUpHost, settle } from './tool-host.js'
 
 type Options = Partial<TaskToolOptions> & { maxAsyncTasks?: number; notifyCancelled?: boolean; graceMs?: number }
@@ -276,6 +277,13 @@ describe('a subagent that cannot be found', () => {
       expect(manager.getAllTasks()).toEqual([])
       expect(manager.canLaunchAsync().allowed).toBe(true)
     }
+  })
+
+  it('fails the task when its context is nested too deep to arrive as it is', async () => {
+    const { call } = setUp(returning({}))
+    expect((await call({ context: nested(101) })).error?.message).toMatch(
+      /^params\.context: got .+, expected a value of at most 100 levels\.$/,
+    )
   })
 
   it('fails the task when its lookup throws', async () => {

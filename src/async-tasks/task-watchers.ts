@@ -1,0 +1,35 @@
+/** Waits for tasks, by task: a change of one task costs nothing for those who wait for others (A10). */
+import type { TaskEntry } from '../../machines/task-entry.js'
+
+/** Called after a task has ended or its open questions have changed, or when everything is disposed. It must not throw. */
+export type TaskWatcher = () => void
+
+export class TaskWatchers {
+  readonly #byTask = new Map<TaskEntry, Set<TaskWatcher>>()
+  #isClosed = false
+
+  /** Whether everything is disposed. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  add(entry: TaskEntry, watcher: TaskWatcher): void {
+    const watchers = this.#byTask.get(entry)
+    if (watchers === undefined) this.#byTask.set(entry, new Set([watcher]))
+    else watchers.add(watcher)
+  }
+
+  remove(entry: TaskEntry, watcher: TaskWatcher): void {
+    const watchers = this.#byTask.get(entry)
+    if (watchers?.delete(watcher) === true && watchers.size === 0) this.#byTask.delete(entry)
+  }
+
+  notify(entry: TaskEntry): void {
+    for (const watcher of this.#byTask.get(entry) ?? []) watcher()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const watchers of this.#byTask.values()) for (const watcher of watchers) watcher()
+  }
+}

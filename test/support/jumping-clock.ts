@@ -1,0 +1,31 @@
+/** A manual clock whose time of day a person sets, on or back. Its timers and its monotonic time are those of the manual clock. */
+import { createManualClock, type ManualClock } from '../../src/testing/manual-clock.js'
+
+export interface JumpingClock extends ManualClock {
+  monotonic(): number
+  /** Sets the time of day on by `ms`, or back. No time passes. */
+  jump(ms: number): void
+}
+
+/** @param start the time of day at first, in ms since the epoch */
+export function createJumpingClock(start = 0): JumpingClock {
+  const clock = createManualClock()
+  let epoch = start
+  return {
+    ...clock,
+    now: () => epoch + clock.now(),
+    monotonic: () => clock.now(),
+    get pending() {
+      return clock.pending
+    },
+    get nextDue() {
+      return clock.nextDue
+    },
+    jump: (ms) => {
+      epoch += ms
+    },
+  }
+}
+
+/** How far people and time servers set a clock, in ms. */
+export const JUMPS = [600_000, -3_600_000, 1, -1, 5, -10] as const

@@ -1,0 +1,111 @@
+/** What a failed run threw: as it was for the host, and in words, by name and by code for the model. */
+import { describe, expect, it, vi } from 'vitest'
+import { AsyncTaskManager, AsyncTaskReminderService, type AsyncTaskInfo, type OnError } from '../../../src/index.js'
+import { settle } from '../tools/tool-host.js'
+
+const input = { id: 'a', subagentName: 'helper', goalPrompt: 'help' }
+const reason = Object.assign(new TypeError('bad', { cause: new Error('worse') }), { code: 'ERR_BAD' })
+
+async function fail(thrown: unknown) {
+  const onError = vi.fn<OnError>()
+  const manager = new AsyncTaskManager({ onError })
+  const records: AsyncTaskInfo[] = []
+  manager.transitions$.subscribe(({ record }) => records.push(record))
+  manager.launch(input, () => Promise.reject(thrown as Error))
+  await settle()
+  return { manager, records, onError, record: () => manager.getTask('a')! }
+}
+
+describe('the record of a failed task', () => {
+  it('A8: has what its run threw, through every later change, and not in copies', async () => {
+    const { manager, records, record } = await fail(reason)
+    expect(record()).toMatchObject({ status: 'failed', error: 'bad', errorName: 'TypeError', errorCode: 'ERR_BAD' })
+    manager.lease()?.release()
+    manager.releaseOwner('main', { to: 'sub' })
+    manager.lease()?.acknowledge()
+    const failed = records.filter(({ status }) => status === 'failed')
+    expect(failed.map(({ delivery }) => delivery)).toEqual([
+      'owed',
+      'owed',
+      'leased',
+      'owed',
+      'owed',
+      'leased',
+      'delivered',
+    ])
+    for (const each of failed) {
+      expect(each.status === 'failed' && each.cause).toBe(reason)
+      expect(Object.isFrozen(each)).toBe(true)
+      expect({ ...each }).not.toHaveProperty('cause')
+    }
+    await manager.dispose()
+  })
+
+  it('is restored without it, with its name and code', async () => {
+    const { manager, record } = await fail(reason)
+    const restored = AsyncTaskManager.restore([JSON.parse(JSON.stringify(record())) as never])
+    expect(restored.getTask('a')).toMatchObject({ error: 'bad', errorName: 'TypeError', errorCode: 'ERR_BAD' })
+    expect(restored.getTask('a')).not.toHaveProperty('cause')
+    await Promise.all([manager.dispose(), restored.dispose()])
+  })
+
+  it.each<[string, unknown, object]>([
+    ['a plain error', new Error('x'), { error: 'x' }],
+    ['text', 'x', { error: 'x' }],
+    ['a number as code', Object.assign(new Error('x'), { code: 7 }), { error: 'x', errorCode: '7' }],
+    [
+      'an object that cannot be read',
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new Error('no')
+          },
+        },
+      ),
+      { error: 'The run failed with an object that cannot be shown.' },
+    ],
+  ])('names nothing that is not there: %s', async (_what, thrown, expected) => {
+    const { manager, record } = await fail(thrown)
+    const { error, errorName, errorCode } = record() as { error?: string; errorName?: string; errorCode?: string }
+    expect({
+      error,
+      ...(errorName !== undefined && { errorName }),
+      ...(errorCode !== undefined && { errorCode }),
+    }).toEqual(expected)
+    await manager.dispose()
+  })
+
+  it('has an error that a host without types failed it with', async () => {
+    const manager = new AsyncTaskManager()
+    manager.registerTask(input)
+    manager.failTask('a', reason as never)
+    expect(manager.getTask('a')).toMatchObject({ error: 'bad', errorName: 'TypeError' })
+    expect((manager.getTask('a') as { cause?: unknown }).cause).toBe(reason)
+    await manager.dispose()
+  })
+})
+
+it('the model reads the name and the code', async () => {
+  const { manager } = await fail(reason)
+  expect(new AsyncTaskReminderService(manager).generateReminder()).toContain(
+    '"error": "bad",\n  "error_name": "TypeError",\n  "error_code": "ERR_BAD"',
+  )
+  await manager.dispose()
+})
+
+it('a failure that comes too late reaches onError with what was thrown', async () => {
+  const onError = vi.fn<OnError>()
+  const manager = new AsyncTaskManager({ onError })
+  let reject: (thrown: unknown) => void = () => undefined
+  manager.launch(input, () => new Promise<never>((_resolve, no) => (reject = no)))
+  await settle()
+  manager.cancelTask('a')
+  reject(reason)
+  await settle()
+  expect(onError).toHaveBeenCalledWith(expect.objectContaining({ cause: reason }), {
+    source: 'late-result',
+    taskId: 'a',
+  })
+  await manager.dispose()
+})
