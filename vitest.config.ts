@@ -7,7 +7,7 @@ export default defineConfig({
   resolve: { alias: sourceAliases() },
   test: {
     include: ['test/{unit,model,race,types}/**/*.test.ts'],
-    setupFiles: ['test/support/property-settings.ts'],
+    setupFiles: ['test/support/property-settings.ts', 'test/support/leftovers-setup.ts'],
     dangerouslyIgnoreUnhandledErrors: false,
     // Only what hangs is to fail: a machine may be slow. A deep run (FC_NUM_RUNS=10000) gets as much more time.
     testTimeout: Math.max(60_000, runs * 50),

@@ -154,6 +154,8 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   function becomeReady(): void {
     if (link.isReady) return
     link.ready()
+    // Such as that no token is needed: it does not explain how this connection ends.
+    complaint = undefined
     hasBeenReady = true
     first.resolve(undefined)
   }

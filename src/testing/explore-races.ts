@@ -1,13 +1,13 @@
 /** `exploreRaces`: runs a race in random orders, or in every order. */
-import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
 import { Enumeration, NOT_DETERMINISTIC_HINT } from './enumeration.js'
 import type { RaceOptions } from './race-options.js'
-import { chooserOf, raceOrders } from './race-order.js'
+import { chooserOf, raceOrders, type Chooser } from './race-order.js'
 import { orderOf, raceErrorOf } from './race-report.js'
-import { runRace, type RaceRun } from './race-run.js'
+import { runRace, runWatchedRace, type AfterFailure, type RaceRun } from './race-run.js'
+import { watchRejections, type RejectionWatch } from './unhandled-rejections.js'
 
 /** What `exploreRaces` explored without a failure. */
 export interface RaceSummary {
@@ -44,20 +44,66 @@ const RUNS_PER_TURN = 256
  */
 export async function exploreRaces<World, Input = undefined>(options: RaceOptions<World, Input>): Promise<RaceSummary> {
   checkRaceOptions(options)
-  return options.mode === 'exhaustive' ? exploreAll(options) : exploreAtRandom(options)
+  // Drawn here, so that what is explored again is the same.
+  const { seed = Math.floor(Math.random() * 2 ** 31) } = options
+  const watch = watchRejections()
+  const explore = (runs: Runs): Promise<RaceSummary> =>
+    options.mode === 'exhaustive' ? exploreAll(options, runs) : exploreAtRandom({ ...options, seed }, runs)
+  try {
+    return await explore(new Runs(watch, RUNS_PER_TURN))
+  } catch (error) {
+    if (error !== REJECTED) throw error
+    // One of many runs left a rejection behind: look at each.
+    return await explore(new Runs(watch, 1))
+  } finally {
+    watch.stop()
+  }
 }
 
-async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>): Promise<RaceSummary> {
+/** Thrown when one of the latest runs left a rejection that nothing handled. */
+const REJECTED = new Error('a promise was rejected and nothing handled it')
+
+/** Makes the runs of an exploration, and lets the event loop turn after every few of them. */
+class Runs {
+  readonly #watch: RejectionWatch
+  readonly #perTurn: number
+  #made = 0
+  #hasFailed = false
+
+  constructor(watch: RejectionWatch, perTurn: number) {
+    this.#watch = watch
+    this.#perTurn = perTurn
+  }
+
+  async run<World, Input>(
+    options: RaceOptions<World, Input>,
+    chooser: Chooser,
+    input: Input,
+    afterFailure?: AfterFailure,
+  ): Promise<RaceRun> {
+    if (this.#perTurn === 1) return runWatchedRace(this.#watch, options, chooser, input, afterFailure)
+    const run = await runRace(options, chooser, input, afterFailure)
+    this.#made += 1
+    this.#hasFailed ||= run.failure !== undefined
+    // Not after a failure: a step that hangs may spin in microtasks, and the event loop would never come back.
+    if (!this.#hasFailed && this.#made % this.#perTurn === 0) await this.look()
+    return run
+  }
+
+  /** @throws REJECTED when a run since the last look left a rejection behind */
+  async look(): Promise<void> {
+    if ((await this.#watch.first()) !== undefined) throw REJECTED
+  }
+}
+
+async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>, runs: Runs): Promise<RaceSummary> {
   const { numRuns = 1000, seed, path, endOnFailure = false, verbose = false } = options
   const orders = new Set<string>()
-  let runs = 0
   const inputs = (options.inputs ?? fc.constant(undefined)) as fc.Arbitrary<Input>
   const property = fc.asyncProperty(raceOrders(), inputs, async (order, input) => {
-    const run = await runRace(options, chooserOf(order), input)
+    const run = await runs.run(options, chooserOf(order), input)
     orders.add(orderOf(run).join('\n'))
     if (run.failure !== undefined) throw new Error(run.failure.message)
-    // Not after a failure: a step that hangs may spin in microtasks, and the event loop would never come back.
-    if (++runs % RUNS_PER_TURN === 0) await nextEventLoopTurn()
   })
   const details = await fc.check(property, {
     numRuns,
@@ -66,13 +112,15 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>)
     ...(seed !== undefined && { seed }),
     ...(path !== undefined && { path }),
   })
+  if (details.errorInstance === REJECTED) throw REJECTED
+  if (!details.failed) await runs.look()
   if (!details.failed) return { mode: 'random', runs: details.numRuns, orders: orders.size, seed: details.seed }
   if (details.errorInstance instanceof InvalidInputError) throw details.errorInstance
   if (details.counterexample === null) {
     throw new AgentTasksError('RACE_NOT_RUN', `no run was made: ${(await fc.asyncDefaultReportMessage(details)) ?? ''}`)
   }
   const [order, input] = details.counterexample
-  const run = await runRace(options, chooserOf(order), input)
+  const run = await runs.run(options, chooserOf(order), input)
   if (run.failure === undefined) {
     throw new AgentTasksError(
       'RACE_NOT_DETERMINISTIC',
@@ -86,7 +134,7 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>)
   throw raceErrorOf({ options, run, input, found, heading, others })
 }
 
-async function exploreAll<World, Input>(options: RaceOptions<World, Input>): Promise<RaceSummary> {
+async function exploreAll<World, Input>(options: RaceOptions<World, Input>, all: Runs): Promise<RaceSummary> {
   const { maxOrders = 100_000, endOnFailure = false, name = 'race' } = options
   const enumeration = new Enumeration()
   let failed = 0
@@ -101,14 +149,15 @@ async function exploreAll<World, Input>(options: RaceOptions<World, Input>): Pro
           'timers), raise maxOrders, or explore at random.',
       )
     }
-    const run = await runRace(options, enumeration, undefined as Input, endOnFailure ? 'stop' : 'go on')
+    const run = await all.run(options, enumeration, undefined as Input, endOnFailure ? 'stop' : 'go on')
     runs += 1
     if (run.failure !== undefined) {
       failed += 1
       if (shortest === undefined || cost(run) < cost(shortest)) shortest = run
       if (endOnFailure) break
-    } else if (runs % RUNS_PER_TURN === 0 && failed === 0) await nextEventLoopTurn()
+    }
   } while (enumeration.next())
+  if (failed === 0) await all.look()
   if (shortest === undefined) return { mode: 'exhaustive', runs, orders: runs }
   const heading = `${failed} of ${runs} order(s) failed${endOnFailure ? ', the first of them' : '; the shortest of them'}:`
   throw raceErrorOf({ options, run: shortest, input: undefined, found: { runs, failed }, heading })

@@ -15,6 +15,7 @@ import { createRaceClock, type MovableRaceClock } from './race-clock.js'
 import { CLOCK, type Race, type RaceCheck, type RaceOptions } from './race-options.js'
 import type { Chooser } from './race-order.js'
 import { RacePromises, type Turn } from './race-promises.js'
+import type { RejectionWatch } from './unhandled-rejections.js'
 import { stepsOf, type NextStep, type Steps } from './race-steps.js'
 
 /** One turn of a run. */
@@ -32,10 +33,11 @@ export interface RaceEvent {
 /** Why a run failed. */
 export interface RaceFailure {
   /**
-   * What failed: an invariant, a condition at the end, or a step, timer, setup or teardown that threw. `hang`: a step never settled.
+   * What failed: an invariant, a condition at the end, or a step, timer, setup or teardown that threw. `rejection`: a promise was
+   * rejected and nothing handled it. `hang`: a step never settled.
    * `loop`: more turns than `maxEvents`. `time`: the actors were not done within `timeoutMs`.
    */
-  readonly kind: 'invariant' | 'end' | 'step' | 'timer' | 'setup' | 'teardown' | 'hang' | 'loop' | 'time'
+  readonly kind: 'invariant' | 'end' | 'step' | 'timer' | 'setup' | 'teardown' | 'rejection' | 'hang' | 'loop' | 'time'
   /** The failure in a sentence. */
   readonly message: string
   /** The thrown error, if there was one. */
@@ -66,6 +68,21 @@ export async function runRace<World, Input>(
   afterFailure: AfterFailure = 'stop',
 ): Promise<RaceRun> {
   return new Run(options, chooser, afterFailure).run(input)
+}
+
+/** Runs a race once, and lets the event loop turn, which reports the rejections that nothing handled. */
+export async function runWatchedRace<World, Input>(
+  watch: RejectionWatch,
+  ...args: Parameters<typeof runRace<World, Input>>
+): Promise<RaceRun> {
+  const run = await runRace<World, Input>(...args)
+  // A step that hangs may spin in microtasks: the event loop would never come back.
+  if (run.failure !== undefined) return run
+  const rejection = await watch.first()
+  if (rejection === undefined) return run
+  const { reason: cause } = rejection
+  const message = `a promise was rejected and nothing handled it: ${messageOf(cause)}`
+  return { ...run, failure: { kind: 'rejection', message, cause, after: run.events.length } }
 }
 
 /** An actor in a run. */
@@ -159,7 +176,7 @@ class Run<World, Input> {
     const promises = this.#promises.unsettled.map((name) => `the promise '${name}'`)
     const what = [...steps, ...promises].join(', ')
     if (this.#clock.nextDue === undefined) {
-      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on`)
+      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on. ${HANG_HINT}`)
     } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
   }
 
@@ -293,6 +310,9 @@ class Run<World, Input> {
 }
 
 const CHECK_ROUNDS = 10
+
+const HANG_HINT =
+  'Does it wait for a real timer, fetch or a file? Set timers on race.clock, and pass promises of the outside to race.schedule'
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : preview(error)

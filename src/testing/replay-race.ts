@@ -1,16 +1,17 @@
 /** `replayRace`: runs a race once, in a given order. */
-import { InvalidInputError } from '../errors.js'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
 import type { RaceOptions } from './race-options.js'
 import type { Chooser } from './race-order.js'
 import { orderOf, raceErrorOf, timelineOf } from './race-report.js'
-import { runRace } from './race-run.js'
+import { runWatchedRace } from './race-run.js'
+import { watchRejections } from './unhandled-rejections.js'
 
 /** A race and the order to run it in. */
 export interface ReplayOptions<World, Input = undefined> extends RaceOptions<World, Input> {
   /**
-   * The name for each turn: of an actor, of a promise, or `clock`. A name that cannot take its turn is skipped. After the last
-   * name, the actor of the last turn goes on.
+   * The name for each turn: of an actor, of a promise, or `clock`. A name that cannot take its turn yet is skipped; one that never can
+   * is an error. After the last name, the actor of the last turn goes on.
    */
   readonly order: readonly string[]
   /** The input for `setup` and `actors`. */
@@ -30,7 +31,8 @@ export interface ReplaySummary {
 /**
  * Runs a race once, in a given order. The regression test of a failure calls it.
  * @returns what happened
- * @throws RaceError when the race fails; InvalidInputError for an invalid option
+ * @throws RaceError when the race fails; InvalidInputError for an invalid option; AgentTasksError `RACE_CHANGED` when the order names
+ *   something that the race no longer has
  * @example
  * await replayRace({ ...race, order: ['alice', 'bob', 'alice', 'clock'] })
  */
@@ -42,15 +44,27 @@ export async function replayRace<World, Input = undefined>(
   if (!Array.isArray(order) || !order.every((name) => typeof name === 'string')) {
     throw new InvalidInputError('options.order', order, 'a list of names')
   }
-  const run = await runRace(options, new FixedOrder(order), input as Input)
+  const chooser = new FixedOrder(order)
+  const watch = watchRejections()
+  const run = await runWatchedRace(watch, options, chooser, input as Input).finally(() => watch.stop())
   if (run.failure !== undefined) {
     throw raceErrorOf({ options, run, input, found: { runs: 1, failed: 1 }, heading: 'failed in this order:' })
   }
   const taken = orderOf(run)
+  const gone = order.filter((name) => !chooser.offered.has(name))
+  if (gone.length > 0) {
+    throw new AgentTasksError(
+      'RACE_CHANGED',
+      `${options.name ?? 'race'}: the order names ${list(gone)}, which the race no longer has, so the replay proves nothing. ` +
+        `What took a turn or could have: ${list(chooser.offered)}. Explore the race again, and remove this order.`,
+    )
+  }
   return { order: taken, skipped: missing(order, taken), timeline: timelineOf(run) }
 }
 
 class FixedOrder implements Chooser {
+  /** The names that could take a turn. */
+  readonly offered = new Set<string>()
   /** The names that have not taken their turn. */
   readonly #left: string[]
 
@@ -59,10 +73,12 @@ class FixedOrder implements Chooser {
   }
 
   follow(name: string): void {
+    this.offered.add(name)
     if (this.#left[0] === name) this.#left.shift()
   }
 
   choose(names: readonly string[]): number {
+    for (const name of names) this.offered.add(name)
     const at = this.#left.findIndex((name) => names.includes(name))
     if (at === -1) return 0
     const name = this.#left[at] ?? ''
@@ -70,6 +86,8 @@ class FixedOrder implements Chooser {
     return names.indexOf(name)
   }
 }
+
+const list = (names: Iterable<string>): string => [...new Set(names)].map((name) => `'${name}'`).join(', ')
 
 /** The names of `order` that `taken` lacks. */
 function missing(order: readonly string[], taken: readonly string[]): string[] {

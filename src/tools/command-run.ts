@@ -46,6 +46,8 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
     taskManager.cancelTask(taskId)
   }
   abortController.signal.addEventListener('abort', cancel, { once: true })
+  // The record keeps the controller for longer.
+  void end.complete.then(() => abortController.signal.removeEventListener('abort', cancel))
   return {
     task,
     queuePosition,

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { EndStatus } from '../../src/protocol/command-tasks.js'
+import { commandList } from '../support/command-list.js'
 import { submissionOf, type LaneAction } from './lanes/actions.js'
 import { laneSettings } from './lanes/arbitraries.js'
 import { compareLanes, laneCommands, takeLaneAction, type LaneCommand, type LaneStep } from './lanes/commands.js'
@@ -113,18 +114,14 @@ export function agentCommandsProperty(createTool: CreateTool = createSubmitComma
     submission.map(submit),
     fc.nat(5).map(cancel),
   ]
-  return fc.asyncProperty(
-    laneSettings,
-    fc.commands(commands, { maxCommands: 30, size: 'max' }),
-    async (settings, all) => {
-      const model: AgentModel = Object.assign(createLaneModel(settings), { agentTasks: [] })
-      const host = createAgentHost(createLaneHost({ settings }), createTool)
-      await fc.asyncModelRun(() => ({ model, real: host }), all)
-      for (const action of [{ do: 'dispose' }, { do: 'advance', ms: 50 }] satisfies LaneAction[]) {
-        follow(await takeLaneAction(model, host, action), model, host)
-      }
-    },
-  )
+  return fc.asyncProperty(laneSettings, commandList(commands, 30), async (settings, all) => {
+    const model: AgentModel = Object.assign(createLaneModel(settings), { agentTasks: [] })
+    const host = createAgentHost(createLaneHost({ settings }), createTool)
+    await fc.asyncModelRun(() => ({ model, real: host }), all)
+    for (const action of [{ do: 'dispose' }, { do: 'advance', ms: 50 }] satisfies LaneAction[]) {
+      follow(await takeLaneAction(model, host, action), model, host)
+    }
+  })
 }
 
 function createAgentHost(host: LaneHost, createTool: CreateTool): AgentHost {

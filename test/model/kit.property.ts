@@ -7,13 +7,14 @@ import { createManagerPair } from '../../src/testing/manager-pair.js'
 import { taskEvents, type TaskEvent } from '../../src/testing/arbitraries.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
+import { commandList } from '../support/command-list.js'
 import type { Subject } from '../support/subject.js'
 
 const settings = fc.record({ maxAsyncTasks: fc.constantFrom(-1, 0, 1, 2), notifyCancelled: fc.boolean() })
 
 /** Any sequence of the kit's commands (A1, A3, A4, A5, A6, A7). */
 export const kitCommandsProperty = (subject: Subject) =>
-  fc.property(settings, fc.commands(managerCommands(), { maxCommands: 60, size: 'max' }), (given, commands) => {
+  fc.property(settings, commandList(managerCommands(), 60), (given, commands) => {
     fc.modelRun(
       () => createManagerPair({ ...given, createManager: (options) => subject.createManager(options) }),
       commands,

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { commandList } from '../support/command-list.js'
 import type { LaneAction, LaneSettings } from './lanes/actions.js'
 import { laneSettings } from './lanes/arbitraries.js'
 import { createLanePair, laneCommands, takeLaneAction, type LaneStep } from './lanes/commands.js'
@@ -22,16 +23,12 @@ export function laneModelProperty(wiring: Wiring = {}, onStep: (step: LaneStep) 
     assert.equal(host.timers, model.timers, `timers are left after ${JSON.stringify(step.action)}`)
     onStep(step)
   })
-  return fc.asyncProperty(
-    laneSettings,
-    fc.commands([command], { maxCommands: 40, size: 'max' }),
-    async (settings, all) => {
-      const pair = createSides(settings, wiring)
-      await fc.asyncModelRun(() => pair, all)
-      for (const action of ending) onStep(await takeLaneAction(pair.model, pair.real, action))
-      assert.deepEqual(pair.real.observe().depths, {}, 'a lane is left after dispose')
-    },
-  )
+  return fc.asyncProperty(laneSettings, commandList([command], 40), async (settings, all) => {
+    const pair = createSides(settings, wiring)
+    await fc.asyncModelRun(() => pair, all)
+    for (const action of ending) onStep(await takeLaneAction(pair.model, pair.real, action))
+    assert.deepEqual(pair.real.observe().depths, {}, 'a lane is left after dispose')
+  })
 }
 
 /** Disposes of both sides; nothing may follow. */

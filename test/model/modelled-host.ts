@@ -167,11 +167,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function emitToStream(subscription: Subscription, item: OutboxItem): void {
     const { to } = subscription
+    if (!('transition' in item)) return
     if (to === 'owed' || to === 'running') {
       emitCounts(subscription)
       return
     }
-    if (!('transition' in item) || item.transition.seq <= subscription.since) return
+    if (item.transition.seq <= subscription.since) return
     if (to === 'transitions') call(subscription, 'stream', undefined, () => ({ transition: item.transition }))
     else if (isEnd(item)) call(subscription, 'stream', undefined, () => ({ settled: item.transition.record }))
   }
@@ -403,7 +404,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     waits.push(begun)
     waitResults.push('pending')
     batch(() => !isDisposed && model.takeClaim(ledger, id, found))
-    if (isOver() || isDisposed) {
+    // A subscriber may have aborted it when it was notified of the lease.
+    if (isOver() || isDisposed || begun.isAborted) {
       conclude(begun)
       return
     }

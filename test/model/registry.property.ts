@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
+import { commandList } from '../support/command-list.js'
 import type { Subject } from '../support/subject.js'
 import {
   forgetfulSettings,
@@ -65,9 +66,9 @@ export const namesakeProperty = (subject: Subject) => modelled(subject, obliviou
 export const ledgerProperty = (subject: Subject) => modelled(subject, forgetfulSettings, ledgerActions)
 
 function modelled(subject: Subject, of: fc.Arbitrary<RegistrySettings>, actions: fc.Arbitrary<TopAction>[]) {
-  const commands = fc.commands(
+  const commands = commandList(
     actions.map((each) => each.map(command)),
-    { maxCommands: 40, size: 'max' },
+    40,
   )
   return fc.asyncProperty(of, commands, async (settings, all) => {
     const model = createModelledHost(settings, START)

@@ -117,6 +117,24 @@ describe('sequences that once failed, or that missed a planted fault', () => {
       { maxAsyncTasks: 1 },
     ))
 
+  it('A5: a wait that is aborted while its lease is taken returns what it has leased', () =>
+    behaves([
+      register('a'),
+      complete('a'),
+      register('b'),
+      { do: 'subscribe', stream: 'owed', script: [{ do: 'abortWait', wait: 0 }] },
+      { do: 'wait', tasks: [{ id: 'a' }, { id: 'b' }], mode: 'all' },
+    ]))
+
+  it('A2: a subscriber that takes what a released delivery returned changes the counts with that change', () =>
+    behaves([
+      register('a'),
+      complete('a'),
+      { do: 'lease', owner: 'main', isExclusive: true },
+      { do: 'subscribe', stream: 'transitions', script: [{ do: 'lease' }] },
+      { do: 'release', lease: 0 },
+    ]))
+
   it('A1: a call whose output ends the task while it is read ends nothing itself', () => {
     const manager = new AsyncTaskManager({ clock: createManualClock() })
     manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: '' })

@@ -1,5 +1,9 @@
-/** Setup of every test file: makes `it.prop` and `fc.assert` follow FC_NUM_RUNS and FC_SEED, as `checkProperty` does. */
+/** Setup of every test file: makes `it.prop` and `fc.assert` follow FC_NUM_RUNS, FC_SEED and FC_PATH, as `checkProperty` does. */
 import fc from 'fast-check'
-import { givenSeed, runs } from './property.js'
+import { givenPath, givenSeed, runs } from './property.js'
 
-fc.configureGlobal({ numRuns: runs, ...(givenSeed === undefined ? {} : { seed: givenSeed }) })
+fc.configureGlobal({
+  numRuns: runs,
+  ...(givenSeed !== undefined && { seed: givenSeed }),
+  ...(givenPath !== undefined && { path: givenPath }),
+})

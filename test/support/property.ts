@@ -16,6 +16,9 @@ export const runs = positiveInteger('FC_NUM_RUNS') ?? 200
 /** The seed of the environment; undefined when each property draws its own. */
 export const givenSeed = integer('FC_SEED')
 
+/** The path of the environment; undefined when every run of the seed is made. */
+export const givenPath = text('FC_PATH')
+
 const speaks = [env['FC_VERBOSE'], env['CI'], env['FC_NUM_RUNS']].some((value) => value !== undefined && value !== '')
 
 /**
@@ -27,11 +30,11 @@ const speaks = [env['FC_VERBOSE'], env['CI'], env['FC_NUM_RUNS']].some((value) =
 export function propertyParameters<T = unknown>(
   overrides: fc.Parameters<T> = {},
 ): fc.Parameters<T> & { numRuns: number; seed: number } {
-  const path = env['FC_PATH'] ?? overrides.path
+  const path = text('FC_PATH') ?? overrides.path
   return {
     ...overrides,
     numRuns: positiveInteger('FC_NUM_RUNS') ?? overrides.numRuns ?? runs,
-    seed: givenSeed ?? overrides.seed ?? Math.floor(Math.random() * 2 ** 31),
+    seed: integer('FC_SEED') ?? overrides.seed ?? Math.floor(Math.random() * 2 ** 31),
     ...(path === undefined ? {} : { path }),
   }
 }
@@ -48,19 +51,27 @@ export async function checkProperty<T>(
   const parameters = propertyParameters(overrides)
   const details = await fc.check(property, parameters)
   if (details.failed) {
-    const path = details.counterexamplePath === null ? '' : ` FC_PATH=${details.counterexamplePath}`
-    const replay = `replay: FC_SEED=${details.seed}${path} npx vitest run -t '<the test that checks it>'`
     const report = (await fc.asyncDefaultReportMessage(details)) ?? 'Property failed'
+    // The path of a property with `fc.commands` needs a second path, which is inside the property: the seed alone finds it again.
+    const path =
+      details.counterexamplePath === null || report.includes('replayPath=')
+        ? ''
+        : ` FC_PATH=${details.counterexamplePath}`
+    const replay = `replay: FC_SEED=${details.seed}${path} npx vitest run -t '<the test that checks it>'`
     throw new Error(`${name}\n${replay}\n${report}`, { cause: details.errorInstance })
   }
   if (speaks) console.info(`${name}: ${details.numRuns} runs, seed ${details.seed}`)
 }
 
+function text(name: string): string | undefined {
+  return env[name] === '' ? undefined : env[name]
+}
+
 function integer(name: string): number | undefined {
-  const text = env[name]
-  if (text === undefined || text === '') return undefined
-  const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new Error(`${name} must be an integer, not '${text}'`)
+  const given = text(name)
+  if (given === undefined) return undefined
+  const value = Number(given)
+  if (!Number.isSafeInteger(value)) throw new Error(`${name} must be an integer, not '${given}'`)
   return value
 }
 

@@ -1,6 +1,6 @@
 /** Whether the agent is busy: from a function that is polled, or from an Observable. */
 import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'
 import type { OnError } from '../../../src/callbacks/error-report.js'
 
@@ -9,6 +9,7 @@ function watch(source: BusySource) {
   const busy = new BusyWatch(source, report, 'main')
   const onIdle = vi.fn()
   const subscription = busy.idle$.subscribe(onIdle)
+  onTestFinished(() => subscription.unsubscribe())
   return { busy, report, onIdle, subscription }
 }
 

@@ -1,6 +1,6 @@
 // config check and doctor.
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -99,9 +99,13 @@ describe('doctor', () => {
 
   it('distinguishes a task server from another program on a port', async () => {
     const { server } = await startCommandLine()
-    const other = createServer().listen(0, '127.0.0.1')
+    const sockets: Socket[] = []
+    const other = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1')
     await once(other, 'listening')
-    onTestFinished(() => void other.close())
+    onTestFinished(() => {
+      other.close()
+      for (const socket of sockets) socket.destroy()
+    })
     const { port } = other.address() as { port: number }
     const ours = new URL(server.httpUrl).port
     const { exitCode, of } = await findings({}, { PORT: ours, TASKS_WS_PORT: String(port) })

@@ -262,6 +262,7 @@ describe('a task that fails', () => {
     engine.runs[0]!.finish({ type: 'returned', value: { content: [] } })
     await host.settle()
     expect(host.story(second)).toEqual(['cmd_1 running', 'cmd_1 success', 'completed'])
+    host.calls[0]!.finish()
   })
 })
 

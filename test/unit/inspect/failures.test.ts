@@ -210,6 +210,11 @@ it('N1: records an event without reading it', () => {
   const redact = vi.fn(redactByDefault)
   const filter = vi.fn(() => true)
   const inspector = createInspector({ url: 'ws://127.0.0.1:9', clock, redact, filter, onError: () => {} })
+  onTestFinished(async () => {
+    const closed = inspector.close()
+    clock.advance(60_000)
+    await closed
+  })
   const manager = new AsyncTaskManager({ inspect: inspector })
   manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })
   expect(redact).not.toHaveBeenCalled()

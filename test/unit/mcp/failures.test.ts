@@ -186,7 +186,10 @@ describe('over HTTP', () => {
     )
     socket.end()
     await vi.waitFor(() => expect(logged).toEqual([expect.stringMatching(/^agent-tasks error: a request failed: /)]))
-    expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBeGreaterThanOrEqual(400)
+    socket.destroy()
+    const answer = await fetch(url, { method: 'POST', body: '{}' })
+    expect(answer.status).toBeGreaterThanOrEqual(400)
+    await answer.text()
   })
 
   it('the number of open sessions is limited', async () => {

@@ -1,5 +1,5 @@
 // The small parts of the server. Each test owns its clock.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { toJson } from '../../../src/http/json.js'
 import { parseJson } from '../../../src/protocol/parse-json.js'
 import { createLog } from '../../../src/http/log.js'
@@ -19,8 +19,11 @@ const complete = (taskId: string): TaskCompleteMessage => ({
   summary: { totalCommands: 1, successfulCommands: 1, duration: 0 },
 })
 
-const createLogOf = (isKnown: (taskId: string) => boolean = () => true) =>
-  createEventLog({ clock: createManualClock(), isKnown })
+function createLogOf(isKnown: (taskId: string) => boolean = () => true) {
+  const log = createEventLog({ clock: createManualClock(), isKnown })
+  onTestFinished(() => log.dispose())
+  return log
+}
 
 describe('the event log', () => {
   it('S9: keeps every start and end of a live task, and the last 1,000 of its reports', () => {

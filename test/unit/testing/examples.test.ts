@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { hostThatReadsTwice, hostWithLeases } from '../../../docs/examples/testing/double-delivery.js'
 import { autoTrigger, naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
+import { carefulEditor, forgetfulEditor } from '../../../docs/examples/testing/own-machine.js'
 import { laneOfActors, naiveLane } from '../../../docs/examples/testing/two-at-once.js'
 import { exploreRaces, type RaceError, type RaceOptions } from 'agent-tasks/testing'
 
@@ -32,6 +33,13 @@ describe.each([
     right: laneOfActors,
     shortest: ['alice', 'bob', 'the instance is connected', 'the instance is connected #2'],
     counts: { failed: 8, runs: 20, right: 4 },
+  },
+  {
+    bug: 'the lost edit of an editor, a machine without any manager',
+    wrong: forgetfulEditor,
+    right: carefulEditor,
+    shortest: ['writer', 'clock', 'writer', 'the server stores it'],
+    counts: { failed: 1, runs: 3, right: 3 },
   },
 ] as const)('$bug', ({ wrong, right, shortest, counts }) => {
   // The types of the worlds differ.

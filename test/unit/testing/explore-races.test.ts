@@ -205,8 +205,8 @@ describe('a failure', () => {
   })
 
   it('does not hide the names that a replay skipped', async () => {
-    const replay = await replayRace({ ...soundAccount, order: ['bob', 'carol', 'alice', 'alice'] })
-    expect(replay).toMatchObject({ order: ['bob', 'alice'], skipped: ['carol', 'alice'] })
+    const replay = await replayRace({ ...soundAccount, order: ['bob', 'alice', 'alice'] })
+    expect(replay).toMatchObject({ order: ['bob', 'alice'], skipped: ['alice'] })
   })
 
   it('shows the beginning and the end of a run with too many events', async () => {
@@ -228,7 +228,7 @@ describe('a run that hangs, loops or throws fails', () => {
   it('with a step that never settles, and the promises it may wait for', async () => {
     const never = () => new Promise(() => undefined)
     expect(await failOf({ actors: { a: [{ label: 'waits', run: never }], b: steps(2) } })).toBe(
-      "hang: never settled: step 'waits' of a. Nothing is left that could go on",
+      "hang: never settled: step 'waits' of a. Nothing is left that could go on. Does it wait for a real timer, fetch or a file? Set timers on race.clock, and pass promises of the outside to race.schedule",
     )
     expect(await failOf({ actors: { a: [(_, race) => race.schedule(never(), 'the answer')] } })).toContain(
       "step 'step 1' of a, the promise 'the answer'",

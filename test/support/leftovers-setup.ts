@@ -1,0 +1,100 @@
+/**
+ * Setup of every test file: a test fails when the code that it ran has left something behind. Managers that the test made are disposed of
+ * first, so it need not do that. What is recorded: see `leftovers.ts` and docs/tests.md.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { beforeEach, vi } from 'vitest'
+import { forget, leftovers, record, recordingClock, watchGlobals } from './leftovers.js'
+
+interface Disposable {
+  dispose(): Promise<void>
+}
+
+const made: Disposable[] = []
+
+/** More managers are made by properties, which dispose of them. */
+const MAX_MADE = 1000
+
+function note<Made extends Disposable>(instance: Made): Made {
+  if (made.length < MAX_MADE) made.push(instance)
+  return instance
+}
+
+/** A class whose instances are noted. */
+const noting = <Class extends new (...args: never[]) => Disposable>(of: Class): Class =>
+  new Proxy(of, {
+    construct: (target, args, newTarget) => note(Reflect.construct(target, args, newTarget) as Disposable),
+    get: (target, key, receiver): unknown => {
+      const value: unknown = Reflect.get(target, key, receiver)
+      // A static method that makes an instance knows the class alone.
+      return key === 'restore'
+        ? (...args: unknown[]) => note((value as (...args: unknown[]) => Disposable)(...args))
+        : value
+    },
+  })
+
+vi.mock(import('../../src/async-tasks/manager.js'), async (load) => {
+  const module = await load()
+  return { ...module, AsyncTaskManager: noting(module.AsyncTaskManager) }
+})
+vi.mock(import('../../src/command-tasks/task-manager.js'), async (load) => {
+  const module = await load()
+  return { ...module, TaskManager: noting(module.TaskManager) }
+})
+vi.mock(import('../../src/instances/instance-manager.js'), async (load) => {
+  const module = await load()
+  return { ...module, InstanceManager: noting(module.InstanceManager) }
+})
+vi.mock(import('../../src/testing/manual-clock.js'), async (load) => {
+  const module = await load()
+  return { ...module, createManualClock: (start?: number) => recordingClock(module.createManualClock(start)) }
+})
+vi.mock(import('../../src/clock.js'), async (load) => {
+  const module = await load()
+  return { ...module, systemClock: recordingClock(module.systemClock) }
+})
+vi.mock(import('../../src/server/heartbeat.js'), async (load) => {
+  const module = await load()
+  const createHeartbeat: typeof module.createHeartbeat = (...args) => {
+    const heartbeat = module.createHeartbeat(...args)
+    const keep: typeof heartbeat.keep = (kept) => {
+      const remove = heartbeat.keep(kept)
+      let isKept = true
+      record('heartbeat', () => isKept)
+      return () => {
+        isKept = false
+        remove()
+      }
+    }
+    return { ...heartbeat, keep }
+  }
+  return { ...module, createHeartbeat }
+})
+
+watchGlobals()
+
+/** What keeps a process alive that a test opens and must close, by Node's names. */
+const HANDLES = ['TCPServerWrap', 'TCPSocketWrap', 'ProcessWrap']
+
+const openHandles = (): string[] => process.getActiveResourcesInfo().filter((name) => HANDLES.includes(name))
+
+/** How often the event loop may turn until everything is closed: the end of a connection or of a program takes a while. */
+const MAX_TURNS = 10_000
+
+beforeEach(({ onTestFinished }) => {
+  made.length = 0
+  forget()
+  const before = openHandles().length
+  // What is registered first runs last: the hooks of the test have closed what they opened.
+  onTestFinished(async () => {
+    for (const one of made) void one.dispose()
+    for (let turn = 0; turn < 3; turn += 1) await setImmediate()
+    for (let turn = 0; turn < MAX_TURNS && (openHandles().length > before || leftovers().length > 0); turn += 1) {
+      await setImmediate()
+    }
+    const left = leftovers().map(({ kind, madeBy }) => `${kind} made by ${madeBy.slice(0, 3).join(' < ')}`)
+    const handles = openHandles()
+    if (handles.length > before) left.push(`open handles: ${handles.join(', ')}; before the test ${before}`)
+    if (left.length > 0) throw new Error(`The test has left behind:\n${[...new Set(left)].slice(0, 10).join('\n')}`)
+  })
+})

@@ -1,0 +1,134 @@
+/**
+ * What code leaves behind: timers, abort listeners, open subscriptions, kept heartbeats. `leftovers-setup.ts` records them in every test.
+ * Only what `src` and `machines` made counts: a test may leave its own.
+ */
+import { getEventListeners } from 'node:events'
+import { Observable, type Subscription } from 'rxjs'
+import type { Clock } from '../../src/clock.js'
+
+/** What keeps something alive, and where it was made. */
+export interface Leftover {
+  readonly kind: 'timer' | 'abort listener' | 'subscription' | 'heartbeat'
+  /** The frames of `src` and `machines` that made it, the innermost first. */
+  readonly madeBy: readonly string[]
+}
+
+interface Made {
+  readonly kind: Leftover['kind']
+  readonly trace: Error
+  readonly isLeft: () => boolean
+  /** Read from the trace when it is asked for. */
+  madeBy?: readonly string[]
+}
+
+/** The most that is recorded of one test: a property makes more. */
+const MAX_RECORDED = 20_000
+
+let recorded: Made[] = []
+
+/** Records something that its maker must remove. `isLeft` is called later. */
+export function record(kind: Leftover['kind'], isLeft: () => boolean): void {
+  if (recorded.length >= MAX_RECORDED) return
+  const { stackTraceLimit } = Error
+  // The frames of RxJS and XState come before that of the maker.
+  Error.stackTraceLimit = 40
+  // The stack of an error is formatted when it is read.
+  recorded.push({ kind, trace: new Error(), isLeft })
+  Error.stackTraceLimit = stackTraceLimit
+}
+
+/** Forgets what was recorded. */
+export function forget(): void {
+  recorded = []
+}
+
+/** What was recorded and is left. */
+export function leftovers(): Leftover[] {
+  // What was removed does not come back.
+  recorded = recorded.filter(({ isLeft }) => isLeft())
+  return recorded
+    .map((made) => ({ kind: made.kind, madeBy: (made.madeBy ??= makersOf(made.trace)) }))
+    .filter(({ madeBy: [maker] }) => maker !== undefined && !GRACE.test(maker))
+}
+
+/** How many of each kind are left, for a test that repeats something and expects no growth. */
+export function countLeftovers(): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { kind, madeBy } of leftovers()) {
+    const key = `${kind} of ${madeBy[0] ?? ''}`
+    counts[key] = (counts[key] ?? 0) + 1
+  }
+  return counts
+}
+
+/** The frames down to the first of a test, of another package or of the platform; none if that one made it. */
+function makersOf({ stack = '' }: Error): string[] {
+  const frames = stack.split('\n').flatMap((line) => FRAME.exec(line)?.[1] ?? [])
+  const makers = frames.filter((frame) => !PASSING.test(frame))
+  const first = makers.findIndex((frame) => !/^(src|machines)\//.test(frame))
+  return first === -1 ? makers : makers.slice(0, first)
+}
+
+const FRAME = /((?:(?<=\/)(?:src|machines|test|node_modules)\/|node:)[^?)\s]*)/
+
+/** Frames that pass a call on: what calls them is the maker. */
+const PASSING =
+  /^(test\/support\/leftovers|src\/(callbacks\/isolated-(signal|abort|observable)|clock|testing\/[\w-]+)\.ts|node_modules\/(rxjs|xstate)\/)/
+
+/** The timer of a run that was aborted and does not end: it runs for the grace, also after `dispose`. */
+const GRACE = /^src\/engine\/in-process\.ts/
+
+/** Records the abort listeners and subscriptions that are made from now on. */
+export function watchGlobals(): void {
+  wrap(AbortSignal.prototype, 'addEventListener', (signal, [type, listener]) => {
+    if (type === 'abort' && typeof listener === 'function') {
+      record(
+        'abort listener',
+        () => !signal.aborted && getEventListeners(signal, 'abort').some((one) => one === listener),
+      )
+    }
+  })
+  wrap(Observable.prototype, 'subscribe', (_observable, _args, subscription) => {
+    const { closed } = subscription as Subscription
+    if (!closed) record('subscription', () => !(subscription as Subscription).closed)
+  })
+}
+
+/** Calls `after` after each call of a method, with the object, the arguments and the result. */
+function wrap<Of extends object>(
+  prototype: Of,
+  name: string,
+  after: (self: Of, args: readonly unknown[], result: unknown) => void,
+): void {
+  const method = Reflect.get(prototype, name) as (...args: unknown[]) => unknown
+  const value = function (this: Of, ...args: unknown[]): unknown {
+    const result = method.apply(this, args)
+    after(this, args, result)
+    return result
+  }
+  Object.defineProperty(prototype, name, { configurable: true, writable: true, value })
+}
+
+/** A clock whose timers are recorded. */
+export function recordingClock<Timers extends Pick<Clock, 'setTimeout' | 'clearTimeout'>>(clock: Timers): Timers {
+  const pending = new Set<unknown>()
+  const timers: Pick<Clock, 'setTimeout' | 'clearTimeout'> = {
+    setTimeout: (run, ms) => {
+      const timer = clock.setTimeout(() => {
+        pending.delete(timer)
+        run()
+      }, ms)
+      pending.add(timer)
+      record('timer', () => pending.has(timer))
+      return timer
+    },
+    clearTimeout: (timer) => {
+      pending.delete(timer)
+      clock.clearTimeout(timer)
+    },
+  }
+  return Object.defineProperties({ ...timers } as Timers, {
+    ...Object.getOwnPropertyDescriptors(clock),
+    ...Object.getOwnPropertyDescriptors(timers),
+  })
+}
