@@ -1,6 +1,7 @@
 /** The texts that the model reads about its background tasks: status summary and reminders. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { checkMaxMessageChars } from './bounded-text.js'
+import { checkMaxMessageChars, messageLength } from './bounded-text.js'
+import { checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import { boundNotification, formatCompletionNotification } from './notifications.js'
@@ -40,8 +41,9 @@ export class AsyncTaskReminderService {
   readonly #registry: TaskRegistry
   readonly #maxChars: number
 
-  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
+  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown option */
   constructor(manager: AsyncTaskManager, options: ReminderServiceOptions = {}) {
+    checkOptions(options, { maxMessageChars: messageLength })
     this.#manager = manager
     this.#registry = registryOf(manager)
     this.#maxChars = checkMaxMessageChars(options.maxMessageChars)

@@ -25,7 +25,19 @@ import type {
   TaskProgressMessage,
   TaskStatus,
 } from '../protocol/command-tasks.js'
-import { checkLeast } from '../protocol/option-checks.js'
+import {
+  aClock,
+  aFunction,
+  aMachine,
+  anEngine,
+  anInspector,
+  checkOptions,
+  numberFrom,
+  objectWith,
+  optionsOf,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { describeIssue } from '../protocol/parse.js'
 import { toPlainData } from '../protocol/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
@@ -65,6 +77,20 @@ export interface CommandTaskMachines {
   readonly lane?: LaneMachine
   /** Goes through the commands of one task. */
   readonly task?: CommandTaskMachine
+}
+
+const optionTypes: OptionTypes<TaskManagerOptions> = {
+  instances: required(objectWith('an InstanceManager', 'get', 'first', 'onDisconnect')),
+  commandTimeout: numberFrom(1),
+  maxQueueSize: numberFrom(0),
+  abortGraceMs: numberFrom(0),
+  retentionMs: numberFrom(0),
+  maxRetained: numberFrom(0),
+  clock: aClock,
+  engine: anEngine,
+  onError: aFunction,
+  machines: optionsOf<CommandTaskMachines>({ lane: aMachine, task: aMachine }),
+  inspect: anInspector,
 }
 
 /** The result of `submitTask`. */
@@ -111,22 +137,23 @@ export class TaskManager {
   #isDisposed = false
   #disposal: Promise<void> | undefined
 
-  /** @throws InvalidSettingError for an option out of its range */
+  /** @throws InvalidSettingError for a number out of its range; InvalidInputError for an unknown or wrong option */
   constructor(options: TaskManagerOptions) {
+    checkOptions(options, optionTypes)
     const { instances, clock = systemClock, machines = {} } = options
     this.#instances = instances
     this.#report = isolateReport(options.onError ?? reportToConsole)
     this.#machines = machines
-    this.#maxQueueSize = checkLeast('maxQueueSize', options.maxQueueSize ?? 100, 0)
-    this.#retentionMs = checkLeast('retentionMs', options.retentionMs ?? HOUR_MS, 0)
-    this.#maxRetained = checkLeast('maxRetained', options.maxRetained ?? 1000, 0)
+    this.#maxQueueSize = options.maxQueueSize ?? 100
+    this.#retentionMs = options.retentionMs ?? HOUR_MS
+    this.#maxRetained = options.maxRetained ?? 1000
     const outbox = createOutbox<OutboxItem>({ notify: (item) => this.#notify(item) })
     this.#settings = {
       clock,
       engine: options.engine ?? this.#createEngine(clock),
       outbox,
-      abortGraceMs: checkLeast('abortGraceMs', options.abortGraceMs ?? 2000, 0),
-      commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
+      abortGraceMs: options.abortGraceMs ?? 2000,
+      commandTimeout: options.commandTimeout ?? 60_000,
     }
     const inspect = toInspectFunction(options.inspect)
     this.#root = createActor(laneParentLogic, {

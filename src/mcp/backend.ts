@@ -6,9 +6,10 @@ import { TaskManager } from '../command-tasks/task-manager.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { createLog, type Log } from '../http/log.js'
+import { aClock, aFunction, anObject, aString, recordOf, type OptionTypes } from '../protocol/option-checks.js'
 import { agentConfigSchema, type AgentConfig, type AgentConfigInput } from '../protocol/agent-config.js'
 import { parseInput } from '../protocol/parse.js'
-import type { SubagentDefinition } from '../tools/subagents.js'
+import { aDefinition, type SubagentDefinition } from '../tools/subagents.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 
@@ -24,6 +25,15 @@ export interface McpServerOptions {
   readonly clock?: Clock
   /** Called with each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
+}
+
+export const serverOptionTypes: OptionTypes<McpServerOptions> = {
+  // Its schema checks the content.
+  config: anObject,
+  folder: aString,
+  subagents: recordOf(aDefinition),
+  clock: aClock,
+  writeLog: aFunction,
 }
 
 export interface Backend {

@@ -1,12 +1,13 @@
 /** The tool check_async_tasks: lists tasks, shows one, reads its output, cancels it, and answers its questions. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
+import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
-import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
 import { defineTool, validationError, type Tool, type ToolResult } from './tool.js'
 
@@ -60,11 +61,13 @@ export interface CheckAsyncTasksOptions extends AsyncTaskToolOptions {
   readonly owner?: string
 }
 
+const optionTypes: OptionTypes<CheckAsyncTasksOptions> = { ...toolOptionTypes, owner: aName }
+
 const NAME = 'check_async_tasks'
 
 /**
  * Creates the tool `check_async_tasks`.
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown or wrong option
  */
 export function createCheckAsyncTasksTool(
   options: CheckAsyncTasksOptions,
@@ -83,6 +86,7 @@ export function createCheckAsyncTasksTool(
 
 /** The function that the tool runs, for tools that take a part of its input and validate it themselves. */
 export function createTaskCheck(options: CheckAsyncTasksOptions): (input: CheckAsyncTasksParams) => ToolResult {
+  checkOptions(options, optionTypes)
   const { getAsyncTaskManager, owner } = options
   const shared = readToolOptions(options)
   return (input) => check({ manager: getAsyncTaskManager(), owner, ...shared }, input)
@@ -142,9 +146,12 @@ export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof c
   override readonly displayName = 'Check Async Tasks'
   override readonly kind = 'think'
 
-  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
+  /**
+   * @param deps may have more than the options: what it does not know is ignored
+   * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+   */
   constructor(deps: CheckAsyncTasksOptions) {
-    super(createCheckAsyncTasksTool(deps))
+    super(createCheckAsyncTasksTool(pickOptions(deps, optionTypes)))
   }
 
   override build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {

@@ -1,6 +1,7 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
 import type { RunContext, Runner, RunInput } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
+import type { OptionType } from '../protocol/option-checks.js'
 import { toPlainData } from '../protocol/plain-data.js'
 
 /** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
@@ -38,6 +39,16 @@ export interface SubagentDefinition {
 /** A subagent: a definition, or only its function. */
 export type Subagent = SubagentDefinition | SubagentRunner
 
+export const aDefinition: OptionType = {
+  expected: '{ run }, with a function run',
+  accepts: (value) => typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function',
+}
+
+export const aSubagent: OptionType = {
+  expected: 'a function, or { run }',
+  accepts: (value) => typeof value === 'function' || aDefinition.accepts(value),
+}
+
 /** Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails. */
 export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<Subagent | undefined>
 
@@ -58,8 +69,8 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     // A host without types may resolve to anything.
     const found: unknown = await resolve(params.subagent_name)
     if (found === undefined || found === null) return undefined
-    if (typeof found !== 'function' && !isDefinition(found)) {
-      throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, 'a function, or { run }')
+    if (!aSubagent.accepts(found)) {
+      throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, aSubagent.expected)
     }
     return bind(found as Subagent, toPlainData(params) as SubagentParams)
   } catch (error) {
@@ -74,10 +85,6 @@ function bind(subagent: Subagent, params: SubagentParams): Runner {
     const request: SubagentRequest = Object.freeze({ ...params, ...input })
     return typeof subagent === 'function' ? subagent(request, context) : subagent.run(request, context)
   }
-}
-
-function isDefinition(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function'
 }
 
 /** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */

@@ -6,11 +6,18 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
+import { aName, checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
-import { timeoutPolicy, timeoutSecondsSchema, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
-import { readToolOptions, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
+import {
+  timeoutOptionTypes,
+  timeoutPolicy,
+  timeoutSecondsSchema,
+  type EffectiveTimeout,
+  type TimeoutSettings,
+} from './task-timeout.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 export const submitCommandsSchema = lazily(() => {
@@ -54,16 +61,26 @@ export interface SubmitCommandsOptions extends AsyncTaskToolOptions, TimeoutSett
   readonly owner?: string
 }
 
+export const aTaskManager = objectWith('a TaskManager', 'submitTask', 'cancelTask', 'getTask')
+
+const optionTypes: OptionTypes<SubmitCommandsOptions> = {
+  ...toolOptionTypes,
+  ...timeoutOptionTypes,
+  taskManager: required(aTaskManager),
+  owner: aName,
+}
+
 const NAME = 'submit_commands'
 
 /**
  * Creates the tool `submit_commands`. Cancelling the async task cancels the command task. If the command task is cancelled
  * elsewhere, the async task fails with an error that says so.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
  */
 export function createSubmitCommandsTool(
   options: SubmitCommandsOptions,
 ): Tool<ReturnType<typeof submitCommandsSchema>> {
+  checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const { taskManager } = options

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
+import { anything, type OptionTypes } from '../protocol/option-checks.js'
 
 /** The parameter of every tool that starts a task. */
 export const timeoutSecondsSchema = lazily(() =>
@@ -22,6 +23,12 @@ export interface TimeoutSettings {
   readonly defaultTimeoutSeconds?: TimeoutSetting
   /** The longest deadline; longer ones are reduced to it. Default 1800. */
   readonly maxTimeoutSeconds?: TimeoutSetting
+}
+
+/** `timeoutPolicy` checks the values. */
+export const timeoutOptionTypes: OptionTypes<TimeoutSettings> = {
+  defaultTimeoutSeconds: anything,
+  maxTimeoutSeconds: anything,
 }
 
 /** A deadline, and a note for the model if it is not the requested one. */

@@ -2,12 +2,13 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { previewText } from '../async-tasks/bounded-text.js'
+import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
 import { preview } from '../preview.js'
 import { BaseDeclarativeTool } from './declarative-tool.js'
 import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
-import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { timeoutOptionTypes, timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
@@ -51,13 +52,22 @@ export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings {
   readonly owner?: string
 }
 
+const optionTypes: OptionTypes<TaskToolOptions> = {
+  ...toolOptionTypes,
+  ...timeoutOptionTypes,
+  resolveSubagent: required(aFunction),
+  listSubagents: aFunction,
+  owner: aName,
+}
+
 const NAME = 'task'
 
 /**
  * Creates the tool `task`.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
  */
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
+  checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const { owner } = options
@@ -108,8 +118,11 @@ export class TaskTool extends BaseDeclarativeTool<ReturnType<typeof taskSchema>>
   override readonly displayName = 'Task'
   override readonly kind = 'execute'
 
-  /** @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range */
+  /**
+   * @param deps may have more than the options: what it does not know is ignored
+   * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+   */
   constructor(deps: TaskToolOptions) {
-    super(createTaskTool(deps))
+    super(createTaskTool(pickOptions(deps, optionTypes)))
   }
 }

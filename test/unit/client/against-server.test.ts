@@ -217,7 +217,7 @@ describe('the worker with a real server', () => {
   async function connectWorker(server: TaskServer, options: Partial<Parameters<typeof connectInstance>[1]> = {}) {
     const worker = await connectInstance(server.httpUrl, {
       tools: [double],
-      name: 'worker-1',
+      id: 'worker-1',
       reconnect: { initialMs: 1, maxMs: 5 },
       ...options,
     })
@@ -300,7 +300,7 @@ describe('the worker with a real server', () => {
     const server = await startServer({ auth: { tokens: ['right-token'] } })
     const worker = await connectWorker(server, { token: 'right-token' })
     expect(worker.isConnected).toBe(true)
-    await expect(connectWorker(server, { token: 'wrong-token', name: 'other' })).rejects.toMatchObject({
+    await expect(connectWorker(server, { token: 'wrong-token', id: 'other' })).rejects.toMatchObject({
       code: 'UNAUTHORIZED',
     })
   })

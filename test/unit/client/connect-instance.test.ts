@@ -89,7 +89,7 @@ const toolCall = (callId: string, name: string, args: Record<string, unknown> = 
 
 describe('a worker', () => {
   it('registers, sends hello with its secret and tools, and is connected after the welcome', async () => {
-    const { connecting, posts, sockets } = setUp({ name: 'browser-1', token: 'server-token' })
+    const { connecting, posts, sockets } = setUp({ id: 'browser-1', token: 'server-token' })
     let isThere = false
     void connecting.then(() => (isThere = true))
     await settle()

@@ -436,12 +436,13 @@ describe('the class', () => {
 })
 
 it('has a JSON schema without required or additional properties', () => {
-  const { inputSchema } = createCheckAsyncTasksTool(setUpHost())
+  const { inputSchema } = new CheckAsyncTasksTool(setUpHost()).tool
   const schema = z.toJSONSchema(inputSchema)
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
   expect(schema.required).toBeUndefined()
 })
 
 it('refuses a maxMessageChars that is too small', () => {
-  expect(() => createCheckAsyncTasksTool({ ...setUpHost(), maxMessageChars: 10 })).toThrow(InvalidSettingError)
+  const { getAsyncTaskManager } = setUpHost()
+  expect(() => createCheckAsyncTasksTool({ getAsyncTaskManager, maxMessageChars: 10 })).toThrow(InvalidSettingError)
 })

@@ -299,7 +299,7 @@ describe('the class', () => {
 })
 
 it('has a JSON schema without required or additional properties', () => {
-  const schema = z.toJSONSchema(createWaitForAsyncTasksTool(setUpHost()).inputSchema)
+  const schema = z.toJSONSchema(new WaitForAsyncTasksTool(setUpHost()).tool.inputSchema)
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
   expect(schema.required).toBeUndefined()
 })
@@ -307,6 +307,7 @@ it('has a JSON schema without required or additional properties', () => {
 it.each([{ maxWaitSeconds: 0 }, { maxWaitSeconds: Infinity }, { maxMessageChars: 1 }])(
   'refuses the option %j',
   (option) => {
-    expect(() => createWaitForAsyncTasksTool({ ...setUpHost(), ...option })).toThrow(InvalidSettingError)
+    const { getAsyncTaskManager } = setUpHost()
+    expect(() => createWaitForAsyncTasksTool({ getAsyncTaskManager, ...option })).toThrow(InvalidSettingError)
   },
 )
