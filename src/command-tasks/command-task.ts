@@ -132,10 +132,12 @@ export class CommandTask {
     const end = this.#ref.getSnapshot().output
     if (end === undefined) return false
     const now = this.#now()
+    const error = end.status === 'completed' ? undefined : Object.freeze(end.error)
     const failed = this.#commands.find(({ status }) => status === 'error')
     this.#commands.forEach(({ status }, index) => {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
-      if (status === 'running') this.#change(index, { status: 'skipped', completedAt: now })
+      // Its error tells a command that was given up from one that never started.
+      if (status === 'running') this.#change(index, { status: 'skipped', completedAt: now, ...(error && { error }) })
     })
     const ended: TaskEnd =
       end.status === 'completed'
