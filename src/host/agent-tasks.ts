@@ -178,7 +178,13 @@ function wire(options: AgentTasksOptions): AgentTasks {
       ...deps,
       ...timeouts,
       resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
-      listSubagents: () => Object.keys(subagents),
+      // Without subagents, a name may still be one that `resolveSubagent` knows.
+      ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
+        listSubagents: () =>
+          Object.entries(subagents).map(([name, subagent]) =>
+            typeof subagent === 'function' ? name : { name, description: subagent.description },
+          ),
+      }),
     }),
     check_async_tasks: createCheckAsyncTasksTool({ getAsyncTaskManager, ...limits }),
     wait_for_async_tasks: createWaitForAsyncTasksTool(deps),

@@ -1,4 +1,5 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
+import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import type { RunContext, Runner, RunInput } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import type { OptionType } from '../protocol/option-checks.js'
@@ -38,6 +39,26 @@ export interface SubagentDefinition {
 
 /** A subagent: a definition, or only its function. */
 export type Subagent = SubagentDefinition | SubagentRunner
+
+/** A subagent that the tool `task` lists: its name, or its name and what it is good at. */
+export type SubagentEntry = string | { readonly name: string; readonly description?: string | undefined }
+
+/** The longest description of one subagent in the description of the tool, in characters. */
+const DESCRIPTION_CHARS = 300
+
+/** The longest list, in characters: a model reads it in every turn. */
+const LIST_CHARS = 4000
+
+/** The subagents as lines of the tool's description; none without subagents. */
+export function subagentLines(entries: readonly SubagentEntry[]): string[] {
+  if (entries.length === 0) return []
+  const lines = entries.map((entry) => {
+    const { name, description = '' } = typeof entry === 'string' ? { name: entry } : entry
+    const about = previewText(description.trim().replace(/\s+/g, ' '), DESCRIPTION_CHARS)
+    return about === '' ? `- ${name}` : `- ${name}: ${about}`
+  })
+  return ['Subagents:', boundLines(lines, LIST_CHARS)]
+}
 
 export const aDefinition: OptionType = {
   expected: '{ run }, with a function run',

@@ -13,6 +13,7 @@ import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
 import {
   timeoutOptionTypes,
   timeoutPolicy,
+  withTimeoutText,
   timeoutSecondsSchema,
   type EffectiveTimeout,
   type TimeoutSettings,
@@ -84,13 +85,15 @@ export function createSubmitCommandsTool(
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const { taskManager } = options
+  const description =
+    'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
+    'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
+    'progress, and their result is delivered automatically. With async: false the call returns the result.'
   return defineTool({
     name: NAME,
-    description:
-      'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
-      'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
-      'progress, and their result is delivered automatically. With async: false the call returns the result.',
+    description,
     inputSchema: submitCommandsSchema(),
+    listed: () => ({ description, inputSchema: withTimeoutText(submitCommandsSchema(), options) }),
     describe: (input) => {
       const count = input.commands.length
       return `Run ${count} command${count === 1 ? '' : 's'}${input.async ? ' in the background' : ''}: ${previewText(input.task_name, 100)}`

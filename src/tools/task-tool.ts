@@ -5,10 +5,22 @@ import { previewText } from '../async-tasks/bounded-text.js'
 import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
 import { preview } from '../preview.js'
 import { BaseDeclarativeTool } from './declarative-tool.js'
-import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
+import {
+  bindSubagent,
+  subagentLines,
+  type ResolveSubagent,
+  type SubagentEntry,
+  type SubagentParams,
+} from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { timeoutOptionTypes, timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
+import {
+  timeoutOptionTypes,
+  timeoutPolicy,
+  withTimeoutText,
+  timeoutSecondsSchema,
+  type TimeoutSettings,
+} from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
@@ -46,8 +58,8 @@ export type TaskParams = z.input<ReturnType<typeof taskSchema>>
 export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings {
   /** Finds a subagent by its name. */
   readonly resolveSubagent: ResolveSubagent
-  /** Returns the known names, which the error for an unknown subagent lists. */
-  readonly listSubagents?: () => readonly string[]
+  /** Returns the known subagents, which the description of the tool and the error for an unknown one list. */
+  readonly listSubagents?: () => readonly SubagentEntry[]
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
 }
@@ -71,12 +83,17 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const { owner } = options
+  const description =
+    'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
+    'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.'
   return defineTool({
     name: NAME,
-    description:
-      'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
-      'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.',
+    description,
     inputSchema: taskSchema(),
+    listed: () => ({
+      description: [description, ...subagentLines(options.listSubagents?.() ?? [])].join('\n'),
+      inputSchema: withTimeoutText(taskSchema(), options),
+    }),
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
@@ -104,7 +121,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
 }
 
 function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentParams): ToolResult {
-  const names = options.listSubagents?.()
+  const names = options.listSubagents?.().map((entry) => (typeof entry === 'string' ? entry : entry.name))
   const known = names === undefined ? '' : names.length === 0 ? ' There are none.' : ` Known: ${names.join(', ')}.`
   const message = `params.subagent_name: got ${preview(subagent_name)}, expected the name of a subagent.${known}`
   return errorResult('parameter_validation', message)
