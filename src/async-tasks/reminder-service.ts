@@ -116,10 +116,7 @@ export class AsyncTaskReminderService {
   #reminder(pending: readonly SettledTaskInfo[], running: number, onCut?: (task: SettledTaskInfo) => void): string {
     const parts: string[] = []
     if (pending.length > 0) {
-      parts.push(
-        `${pending.length} async task(s) completed:`,
-        ...pending.map((task) => this.#boundedNotification(task, onCut)),
-      )
+      parts.push(heading(pending), ...pending.map((task) => this.#boundedNotification(task, onCut)))
     }
     if (running > 0) parts.push(`${running} async task(s) still running.`)
     return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
@@ -130,4 +127,15 @@ export class AsyncTaskReminderService {
     if (isCut) onCut?.(task)
     return text
   }
+}
+
+/** How many tasks have ended, and how, unless all of them completed. */
+function heading(ended: readonly SettledTaskInfo[]): string {
+  const counts = (['completed', 'failed', 'cancelled'] as const)
+    .map((status) => [ended.filter((task) => task.status === status).length, status] as const)
+    .filter(([count]) => count > 0)
+  const [only] = counts
+  return counts.length === 1 && only !== undefined
+    ? `${ended.length} async task(s) ${only[1]}:`
+    : `${ended.length} async task(s) ended (${counts.map((count) => count.join(' ')).join(', ')}):`
 }

@@ -99,8 +99,9 @@ export class CommandTask {
   }
 
   /** Returns false when the task has ended before. */
-  cancel(): boolean {
-    return this.#send({ type: 'task.cancel', error: { code: 'CANCELLED', message: 'Task cancelled' } })
+  cancel(why: string | undefined): boolean {
+    const message = why === undefined ? 'Task cancelled' : `Task cancelled: ${why}`
+    return this.#send({ type: 'task.cancel', error: { code: 'CANCELLED', message } })
   }
 
   /** The instance was lost. */

@@ -232,10 +232,13 @@ export class TaskManager {
     })
   }
 
-  /** Cancels a task that has not ended and aborts its command in flight. Returns false when it has ended or is unknown. */
-  cancelTask(taskId: string): boolean {
+  /**
+   * Cancels a task that has not ended and aborts its command in flight. Returns false when it has ended or is unknown.
+   * @param why the reason in words, for the error of the task
+   */
+  cancelTask(taskId: string, why?: string): boolean {
     const task = this.#tasks.get(taskId)
-    return task !== undefined && (this.#lanes.get(task.instanceId)?.cancel(task) ?? false)
+    return task !== undefined && (this.#lanes.get(task.instanceId)?.cancel(task, why) ?? false)
   }
 
   /** A frozen snapshot of a task. */
@@ -302,7 +305,7 @@ export class TaskManager {
       const { outbox } = this.#settings
       // Inside a handler, the messages of these cancellations are emitted later: the streams complete after them.
       outbox.batch(() => {
-        for (const id of [...this.#tasks.keys()]) this.cancelTask(id)
+        for (const id of [...this.#tasks.keys()]) this.cancelTask(id, 'the task manager was disposed')
         outbox.push({ type: 'callback', run: () => resolve(this.#finish()), source: 'runner' })
       })
     })

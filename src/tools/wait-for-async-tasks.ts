@@ -10,7 +10,7 @@ import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { ambiguityText, candidateLines, durationOf, notFoundText, type TaskView } from './task-view.js'
+import { ambiguityText, candidateLines, durationOf, goalOf, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 /** The default maximum of a wait, in seconds. */
@@ -175,7 +175,9 @@ function outstandingTasks({ manager, owner }: TaskView): string[] {
 function pendingText(view: TaskView, pending: readonly AsyncTaskInfo[]): string[] {
   if (pending.length === 0) return []
   const shortOf = shortTaskIds(view.manager)
-  const lines = pending.map((task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(view, task)})`)
+  const lines = pending.map(
+    (task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(view, task)}) - ${goalOf(task)}`,
+  )
   return [
     `${pending.length} async task(s) still running:\n${boundLines(lines, view.maxChars)}`,
     `Wait again with ${NAME}, look at one with check_async_tasks, or continue with other work.`,

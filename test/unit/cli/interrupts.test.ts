@@ -132,6 +132,18 @@ describe('serve', () => {
   })
 
   it.each([
+    ['--port', 'many'],
+    ['--instance', 'x'],
+    ['--host', '0.0.0.0'],
+    ['--prot', '1'],
+  ])('prints the error of %s %s once', async (...args) => {
+    const { stderr } = await run(['serve', ...free, ...args])
+    const [first = ''] = stderr.split('\n')
+    expect(first).toMatch(/^(agent-tasks|error): /)
+    expect(stderr.split(first)).toHaveLength(2)
+  })
+
+  it.each([
     [['--json'], (stdout: string) => (JSON.parse(stdout) as { httpUrl: string }).httpUrl],
     [[], (stdout: string) => /REST at (\S+) /.exec(stdout)![1]!],
   ])('%j prints its URLs, and stops on SIGTERM', async (args, urlIn) => {

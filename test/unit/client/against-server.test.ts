@@ -264,7 +264,7 @@ describe('the worker with a real server', () => {
   it.each([
     [command('double', { n: 'x' }), 'INVALID_ARGUMENTS'],
     [command('double', { n: 1, m: 2 }), 'INVALID_ARGUMENTS'],
-    [command('nothing'), '-32602'],
+    [command('nothing'), 'UNKNOWN_TOOL'],
     [command('broken'), 'NOT_FOUND'],
     [command('big'), 'RESULT_TOO_LARGE'],
   ])('fails the command %j with the code %s, and stays connected', async (failing, code) => {

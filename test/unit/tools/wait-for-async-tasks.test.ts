@@ -58,7 +58,7 @@ describe('waiting', () => {
     expect(llmContent.split('\n\n')).toEqual([
       '1 of 2 async task(s) ended:',
       JSON.stringify({ agent_id: 'coder-b2', status: 'cancelled' }, null, 2),
-      '1 async task(s) still running:\n- [research] researcher (2s)',
+      '1 async task(s) still running:\n- [research] researcher (2s) - do it',
       'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or continue with other work.',
     ])
     expect(metadata).toEqual({ settled: ['coder-b2'], pending: ['researcher-a1'] })
