@@ -84,6 +84,7 @@ export type {
   ResolveSubagent,
   Subagent,
   SubagentDefinition,
+  SubagentEntry,
   SubagentRequest,
   SubagentRunner,
 } from './tools/subagents.js'

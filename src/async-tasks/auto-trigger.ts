@@ -13,9 +13,19 @@ import {
   type DeliveryReport,
   type DeliveryTiming,
 } from '../../machines/delivery.js'
-import { InvalidSettingError } from '../errors.js'
+import { InvalidInputError } from '../errors.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import { BusyWatch, type BusySource } from './busy.js'
+import {
+  aFunction,
+  aMachine,
+  aName,
+  checkOptions,
+  numberFrom,
+  objectWith,
+  optionsOf,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import { aBusySource, BusyWatch, type BusySource } from './busy.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import type { LeasedReminder } from './reminder-service.js'
@@ -60,6 +70,20 @@ export interface AutoTriggerOptions {
   readonly machine?: DeliveryMachine
 }
 
+/** Durations in ms. */
+const duration = (least: number) => ({ ...numberFrom(least), expected: `a number of milliseconds >= ${least}` })
+
+export const autoTriggerOptionTypes: OptionTypes<AutoTriggerOptions> = {
+  owner: aName,
+  coalesceMs: duration(0),
+  maxWaitMs: duration(0),
+  retry: optionsOf({ initialMs: duration(1), maxMs: duration(1) }),
+  deliveryTimeoutMs: duration(1),
+  pollMs: duration(1),
+  onError: aFunction,
+  machine: aMachine,
+}
+
 /** Delivers one owner's results to its agent, one message at a time, while it is subscribed. */
 export class AsyncTaskAutoTrigger {
   readonly #registry: TaskRegistry
@@ -80,7 +104,7 @@ export class AsyncTaskAutoTrigger {
   /**
    * @param isAgentBusy called before each delivery, or an Observable
    * @param triggerAgentTurn starts a turn with the message; its promise says whether the message was accepted
-   * @throws InvalidSettingError for a duration that is not a number of ms in its range
+   * @throws InvalidSettingError for a duration out of its range; InvalidInputError for an unknown or wrong option or argument
    */
   constructor(
     manager: AsyncTaskManager,
@@ -89,7 +113,11 @@ export class AsyncTaskAutoTrigger {
     triggerAgentTurn: TriggerAgentTurn,
     options: AutoTriggerOptions = {},
   ) {
-    checkDurations(options)
+    checkOptions(options, autoTriggerOptionTypes)
+    checkCallbacks(isAgentBusy, triggerAgentTurn)
+    if (!aReminderSource.accepts(reminders)) {
+      throw new InvalidInputError('reminders', reminders, aReminderSource.expected)
+    }
     this.#registry = registryOf(manager)
     this.#reminders = reminders
     this.#owner = options.owner ?? DEFAULT_OWNER
@@ -132,8 +160,12 @@ export class AsyncTaskAutoTrigger {
     }
   }
 
-  /** Replaces both callbacks, and looks again for what is owed. */
+  /**
+   * Replaces both callbacks, and looks again for what is owed.
+   * @throws InvalidInputError when one is of the wrong type; both stay
+   */
   updateCallbacks(isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn): void {
+    checkCallbacks(isAgentBusy, triggerAgentTurn)
     this.#trigger = triggerAgentTurn
     this.#busy.source = isAgentBusy
     this.#nudges$.next({ type: 'timing.set', timing: this.#timing() })
@@ -276,19 +308,11 @@ export class AsyncTaskAutoTrigger {
   }
 }
 
-function checkDurations(options: AutoTriggerOptions): void {
-  const { coalesceMs, maxWaitMs, retry, deliveryTimeoutMs, pollMs } = options
-  const durations: [string, number | undefined, number][] = [
-    ['coalesceMs', coalesceMs, 0],
-    ['maxWaitMs', maxWaitMs, 0],
-    ['retry.initialMs', retry?.initialMs, 1],
-    ['retry.maxMs', retry?.maxMs, 1],
-    ['deliveryTimeoutMs', deliveryTimeoutMs, 1],
-    ['pollMs', pollMs, 1],
-  ]
-  for (const [name, value, least] of durations) {
-    if (value !== undefined && (!Number.isFinite(value) || value < least)) {
-      throw new InvalidSettingError(name, value, `a number of milliseconds >= ${least}`)
-    }
+const aReminderSource = objectWith('an object', 'leaseReminder')
+
+function checkCallbacks(isAgentBusy: unknown, triggerAgentTurn: unknown): void {
+  if (!aBusySource.accepts(isAgentBusy)) throw new InvalidInputError('isAgentBusy', isAgentBusy, aBusySource.expected)
+  if (!aFunction.accepts(triggerAgentTurn)) {
+    throw new InvalidInputError('triggerAgentTurn', triggerAgentTurn, aFunction.expected)
   }
 }

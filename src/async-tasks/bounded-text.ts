@@ -1,13 +1,17 @@
 /** Texts of limited length that say how much of them was cut. */
 import { InvalidSettingError } from '../errors.js'
+import { integerFrom } from '../protocol/option-checks.js'
 
 /** The default maximum length of a text about one task, in characters. */
 const DEFAULT_MESSAGE_CHARS = 20_000
 
+/** The type of the option `maxMessageChars`. */
+export const messageLength = integerFrom(200)
+
 /** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
 export function checkMaxMessageChars(maxChars: number = DEFAULT_MESSAGE_CHARS): number {
-  if (!Number.isInteger(maxChars) || maxChars < 200) {
-    throw new InvalidSettingError('maxMessageChars', maxChars, 'an integer >= 200')
+  if (!messageLength.accepts(maxChars)) {
+    throw new InvalidSettingError('maxMessageChars', maxChars, messageLength.expected)
   }
   return maxChars
 }

@@ -13,9 +13,15 @@ import {
   type Observable,
 } from 'rxjs'
 import type { OnError } from '../callbacks/error-report.js'
+import { aFunction, objectWith, type OptionType } from '../protocol/option-checks.js'
 
 /** Whether the agent is busy: a function that returns it, or an Observable that emits each change. */
 export type BusySource = (() => boolean) | Observable<boolean>
+
+export const aBusySource: OptionType = {
+  expected: 'a function, or an Observable',
+  accepts: (value) => aFunction.accepts(value) || objectWith('', 'subscribe').accepts(value),
+}
 
 export class BusyWatch {
   readonly #source$: BehaviorSubject<BusySource>

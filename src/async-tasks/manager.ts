@@ -46,7 +46,18 @@ import {
   type RegisterTaskInput,
   type RestorableRecord,
 } from '../protocol/async-tasks.js'
-import { checkLeast } from '../protocol/option-checks.js'
+import {
+  aBoolean,
+  aClock,
+  aFunction,
+  aMachine,
+  anEngine,
+  anInspector,
+  checkOptions,
+  numberFrom,
+  optionsOf,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
@@ -61,7 +72,7 @@ import { failureOf, toOutput } from '../protocol/outcomes.js'
 import { startRun } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import { checkMaxAsyncTasks } from './settings.js'
+import { checkMaxAsyncTasks, taskLimit } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
 import { waitForTasks, waitUntilIdle, type WaitOptions, type WaitResult } from './waiting.js'
 
@@ -96,6 +107,19 @@ export interface AsyncTaskManagerOptions {
   readonly inspect?: Inspect | undefined
   /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
   readonly machines?: { readonly task?: AsyncTaskMachine }
+}
+
+export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
+  maxAsyncTasks: taskLimit,
+  notifyCancelled: aBoolean,
+  graceMs: numberFrom(0),
+  outputBytes: numberFrom(1),
+  clock: aClock,
+  createId: aFunction,
+  engine: anEngine,
+  onError: aFunction,
+  inspect: anInspector,
+  machines: optionsOf({ task: aMachine }),
 }
 
 /** Which part of a task's text to read. */
@@ -133,15 +157,16 @@ export class AsyncTaskManager {
 
   /**
    * @param maxAsyncTasks how many tasks may run at once (-1: no limit), or options
-   * @throws InvalidSettingError when an option is out of its range
+   * @throws InvalidSettingError when a number is out of its range; InvalidInputError for an unknown or wrong option
    */
   constructor(maxAsyncTasks: number | AsyncTaskManagerOptions = {}) {
     const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
+    checkOptions(options, managerOptionTypes)
     const clock = options.clock ?? systemClock
     const report = isolateReport(options.onError ?? reportToConsole)
     this.#createId = options.createId ?? randomId
-    this.#graceMs = checkLeast('graceMs', options.graceMs ?? DEFAULT_GRACE_MS, 0)
-    this.#outputBytes = checkLeast('outputBytes', options.outputBytes ?? DEFAULT_OUTPUT_BYTES, 1)
+    this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
+    this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
     this.#engine =
       options.engine ??
       createInProcessEngine({
@@ -149,7 +174,7 @@ export class AsyncTaskManager {
         onError: (error, work) => report(error, { source: 'abort-listener', taskId: work.id }),
       })
     this.registry = new TaskRegistry({
-      max: checkMaxAsyncTasks(options.maxAsyncTasks ?? 5, 'maxAsyncTasks'),
+      max: options.maxAsyncTasks ?? 5,
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
       report,

@@ -1,6 +1,7 @@
 /** The texts that the model reads about its background tasks: status summary and reminders. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { checkMaxMessageChars } from './bounded-text.js'
+import { checkMaxMessageChars, messageLength } from './bounded-text.js'
+import { checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import { boundNotification, formatCompletionNotification } from './notifications.js'
@@ -40,8 +41,9 @@ export class AsyncTaskReminderService {
   readonly #registry: TaskRegistry
   readonly #maxChars: number
 
-  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
+  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown option */
   constructor(manager: AsyncTaskManager, options: ReminderServiceOptions = {}) {
+    checkOptions(options, { maxMessageChars: messageLength })
     this.#manager = manager
     this.#registry = registryOf(manager)
     this.#maxChars = checkMaxMessageChars(options.maxMessageChars)
@@ -114,10 +116,7 @@ export class AsyncTaskReminderService {
   #reminder(pending: readonly SettledTaskInfo[], running: number, onCut?: (task: SettledTaskInfo) => void): string {
     const parts: string[] = []
     if (pending.length > 0) {
-      parts.push(
-        `${pending.length} async task(s) completed:`,
-        ...pending.map((task) => this.#boundedNotification(task, onCut)),
-      )
+      parts.push(heading(pending), ...pending.map((task) => this.#boundedNotification(task, onCut)))
     }
     if (running > 0) parts.push(`${running} async task(s) still running.`)
     return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
@@ -128,4 +127,15 @@ export class AsyncTaskReminderService {
     if (isCut) onCut?.(task)
     return text
   }
+}
+
+/** How many tasks have ended, and how, unless all of them completed. */
+function heading(ended: readonly SettledTaskInfo[]): string {
+  const counts = (['completed', 'failed', 'cancelled'] as const)
+    .map((status) => [ended.filter((task) => task.status === status).length, status] as const)
+    .filter(([count]) => count > 0)
+  const [only] = counts
+  return counts.length === 1 && only !== undefined
+    ? `${ended.length} async task(s) ${only[1]}:`
+    : `${ended.length} async task(s) ended (${counts.map((count) => count.join(' ')).join(', ')}):`
 }

@@ -1,5 +1,6 @@
 /** The settings of async tasks, as people and configuration files write them. */
 import { InvalidSettingError } from '../errors.js'
+import type { OptionType } from '../protocol/option-checks.js'
 
 /** The meaning and the range of a setting. */
 export interface SettingDefinition {
@@ -57,10 +58,15 @@ export function parseSetting(name: SettingName, value: unknown): number {
   return number
 }
 
+/** The manager's option, which has no upper limit. */
+export const taskLimit: OptionType = {
+  expected: 'an integer >= 0, or -1 for no limit',
+  accepts: (max) => Number.isInteger(max) && (max as number) >= -1,
+  isNumber: true,
+}
+
 /** The manager's option accepts any integer >= 0, or -1. Returns the value, or throws `InvalidSettingError`. */
 export function checkMaxAsyncTasks(max: number, setting: string): number {
-  if (!Number.isInteger(max) || max < -1) {
-    throw new InvalidSettingError(setting, max, 'an integer >= 0, or -1 for no limit')
-  }
+  if (!taskLimit.accepts(max)) throw new InvalidSettingError(setting, max, taskLimit.expected)
   return max
 }

@@ -1,6 +1,7 @@
 /** `agent-tasks config check`: validates the configuration of the MCP server and of the task server without starting them. */
 import type { Command } from 'commander'
 import { loadAgentConfig } from '../mcp/config-file.js'
+import { howToConfigure } from '../mcp/starter-config.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
@@ -28,7 +29,7 @@ Examples:
 /** @throws ConfigFileError, InvalidSettingError for the first error */
 function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   const { env } = io
-  const { config, file } = loadAgentConfig(path)
+  const { config, file, path: configFile } = loadAgentConfig(path)
   const server = resolveServerConfig({ env, file: readConfigFile(env['CONFIG_FILE']) })
   const terminal = createTerminal(io, 'stdout')
   const subagents = config.subagents.map(({ name }) => name)
@@ -40,7 +41,9 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   }
   const names = (list: readonly string[]): string => (list.length === 0 ? 'none' : list.join(', '))
   terminal.print(
-    file === undefined ? 'There is no agent-tasks.config.json here: the defaults apply.' : `${file} is valid.`,
+    file === undefined
+      ? `There is no file ${configFile}: the defaults apply. ${howToConfigure(configFile)}`
+      : `${file} is valid.`,
   )
   terminal.print(`Subagents: ${names(subagents)}. Instances: ${names(instances)}.`)
   terminal.print(`The task server would listen on ${host}, ports ${port} and ${tasks.wsPort}.`)

@@ -3,8 +3,10 @@ import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
+import { z } from 'zod'
 import { mcpInstance } from '../instances/mcp-instance.js'
 import { loadAgentConfig, type LoadedConfig } from '../mcp/config-file.js'
+import { howToConfigure } from '../mcp/starter-config.js'
 import { healthSchema } from '../protocol/rest.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
@@ -55,8 +57,8 @@ export async function* examine({ configPath, env, cwd }: CheckupOptions): AsyncG
   }
 }
 
-async function* checkConfigured({ config, file, folder }: LoadedConfig): AsyncGenerator<Finding> {
-  const detail = file ?? 'there is no agent-tasks.config.json here: the MCP server has no subagents'
+async function* checkConfigured({ config, file, path, folder }: LoadedConfig): AsyncGenerator<Finding> {
+  const detail = file ?? `there is no file ${path}: the MCP server has no subagents. ${howToConfigure(path)}`
   yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
   for (const { name, command, cwd } of config.subagents) {
     yield checkProgram(`subagent ${name}`, command, cwd === undefined ? folder : resolve(folder, cwd))
@@ -130,13 +132,16 @@ async function checkPort(host: string, port: number): Promise<Finding> {
   if (code === undefined) return { check, state: 'ok', detail: `free on ${host}` }
   if (code !== 'EADDRINUSE') return { check, state: 'missing', detail: `cannot listen on ${host} (${code})` }
   const version = await serverVersionAt(host, port)
-  if (version !== undefined) return { check, state: 'ok', detail: `used by a task server ${version}` }
+  if (version !== undefined) return { check, state: 'ok', detail: `used by a task server${version}` }
   return {
     check,
     state: 'note',
     detail: 'in use: choose another with --port or --ws-port, or stop the program that uses it',
   }
 }
+
+/** How the port for client sockets answers a request. */
+const socketPortSchema = z.object({ code: z.literal('UPGRADE_REQUIRED') })
 
 /** @returns the error code when the port cannot be used */
 function listenBriefly(host: string, port: number): Promise<string | undefined> {
@@ -147,11 +152,14 @@ function listenBriefly(host: string, port: number): Promise<string | undefined> 
   })
 }
 
+/** @returns its version, with a space before it; empty at the port for client sockets, which does not tell it */
 async function serverVersionAt(host: string, port: number): Promise<string | undefined> {
   try {
     const name = host.includes(':') ? `[${host}]` : host
     const answer = await fetch(`http://${name}:${port}/health`, { signal: AbortSignal.timeout(ANSWER_MS) })
-    return healthSchema.parse(await answer.json()).version
+    const body: unknown = await answer.json()
+    if (answer.status === 426 && socketPortSchema.safeParse(body).success) return ''
+    return ` ${healthSchema.parse(body).version}`
   } catch {
     return undefined
   }

@@ -1,20 +1,26 @@
 /** `agent-tasks mcp`: background tasks for agents, over MCP. */
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { writeStarterConfig } from '../mcp/starter-config.js'
+import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readInteger } from './numbers.js'
 import { serveMcp } from './serve-mcp.js'
+import { createTerminal, type ProgramIO } from './terminal.js'
 
 interface McpOptions {
   readonly config?: string
+  readonly init?: boolean
   readonly http?: boolean
   readonly host?: string
   readonly port?: string
 }
 
-export function addMcpCommand(program: Command): void {
+export function addMcpCommand(program: Command, io: ProgramIO): void {
   program
     .command('mcp')
     .description('serve background tasks to an agent over MCP (stdio, or streamable HTTP)')
     .option('--config <file>', 'subagents and instances (default: agent-tasks.config.json, if it exists)')
+    .option('--init', 'write an example of the configuration, unless the file exists, and exit')
     .option('--http', 'serve over streamable HTTP instead of stdio')
     .option('--host <address>', 'with --http: the address to listen on (default: http.host of the file, or 127.0.0.1)')
     .option('--port <port>', 'with --http: the port, 0 for a free one (default: http.port of the file, or 3500)')
@@ -25,12 +31,19 @@ Over stdio it exits when the client disconnects, and ends all programs that it s
 
 Examples:
   $ claude mcp add agent-tasks -- npx agent-tasks mcp --config /path/to/agent-tasks.config.json
+  $ agent-tasks mcp --init
   $ agent-tasks mcp --http --port 3500`,
     )
-    .action(({ config, http, host, port }: McpOptions) =>
-      serveMcp({
+    .action(async ({ config, init = false, http, host, port }: McpOptions) => {
+      if (init) {
+        const file = resolve(config ?? CONFIG_FILE_NAME)
+        writeStarterConfig(file)
+        createTerminal(io, 'stdout').print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
+        return
+      }
+      await serveMcp({
         ...{ config, http, host },
         ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),
-      }),
-    )
+      })
+    })
 }

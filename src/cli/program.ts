@@ -35,7 +35,7 @@ Examples:
   $ source <(agent-tasks completion bash)`,
     )
   addServeCommand(program, io)
-  addMcpCommand(program)
+  addMcpCommand(program, io)
   addSubmitCommand(program, io)
   addWatchCommand(program, io)
   addTasksCommands(program, io)

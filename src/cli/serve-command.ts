@@ -1,5 +1,7 @@
 /** `agent-tasks serve`: the task server, with MCP servers as its instances. */
 import type { Command } from 'commander'
+import { systemClock } from '../clock.js'
+import { createLog } from '../http/log.js'
 import type { Instance } from '../instances/instance.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
 import type { Inspector } from '../inspect/inspector-types.js'
@@ -8,6 +10,7 @@ import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'
 import { introduce } from './introduction.js'
 import { readInteger } from './numbers.js'
+import { reviveInstances } from './revived-instances.js'
 import { closeOnSignals } from './signals.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
@@ -45,6 +48,7 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .addHelpText(
       'after',
       `
+An instance that is lost while the server runs is started again, after 1 s at first and after 60 s at most.
 SIGTERM and Ctrl-C stop the server after running tasks have ended, or after its drain time; a second one stops it at once.
 
 Examples:
@@ -71,7 +75,14 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
     const server = await startTaskServer({ ...settings, instances, ...(inspector && { inspect: inspector }) })
+    const stopReviving = reviveInstances({
+      instances: server.instances,
+      starts: new Map(wanted.map((location) => [location.id, () => mcpInstance(location)])),
+      clock: systemClock,
+      log: createLog(server.config.logLevel),
+    })
     closeOnSignals(async () => {
+      stopReviving()
       await server.close()
       await inspector?.close()
     })

@@ -1,6 +1,7 @@
 /** Serves MCP over stdio or streamable HTTP. Over stdio, standard output is the protocol's: messages go to standard error. */
 import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
+import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer } from '../mcp/stdio.js'
 import { closeOnSignals } from './signals.js'
 
@@ -22,14 +23,19 @@ const CLOSE_MS = 10_000
  * @throws ConfigFileError, InvalidSettingError before anything is started
  */
 export async function serveMcp({ config: path, http = false, host, port }: ServeMcpOptions): Promise<void> {
-  const { config, folder, file } = loadAgentConfig(path)
+  const { config, folder, file, path: configFile } = loadAgentConfig(path)
   const say = (line: string): void => console.error(`agent-tasks info: ${line}`)
   say(
     `configuration: ${file ?? 'none'}, ${config.subagents.length} subagent(s), ${config.instances.length} instance(s)`,
   )
+  if (file === undefined) {
+    console.error(
+      `agent-tasks warn: there is no file ${configFile}, so there are no subagents. ${howToConfigure(configFile)}`,
+    )
+  }
   if (http) {
     const server = await startMcpHttpServer({
-      ...{ config, folder },
+      ...{ config, folder, configFile },
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port }),
     })
@@ -37,7 +43,7 @@ export async function serveMcp({ config: path, http = false, host, port }: Serve
     say(`MCP at ${server.url}`)
     return
   }
-  const server = startMcpStdioServer({ config, folder })
+  const server = startMcpStdioServer({ config, folder, configFile })
   closeOnSignals(() => server.close(), { limitMs: CLOSE_MS })
   void server.closed.then(() => process.exit(0))
 }

@@ -57,8 +57,9 @@ async function list(options: ListOptions, io: ProgramIO): Promise<void> {
   const terminal = createTerminal(io, 'stdout')
   const tasks = await withClient(options, io, (client) => listTasks(client, limit, filter))
   if (json === true) tasks.forEach(terminal.printJson)
-  else if (tasks.length === 0) terminal.say('There are no such tasks.')
-  else taskRows(tasks).forEach(terminal.print)
+  else if (tasks.length === 0) {
+    terminal.say(Object.keys(filter).length === 0 ? 'The server has no tasks.' : 'The server has no task that matches.')
+  } else taskRows(tasks).forEach(terminal.print)
 }
 
 async function end(idOrPrefix: string, options: ClientOptions, io: ProgramIO): Promise<void> {

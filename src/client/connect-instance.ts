@@ -16,11 +16,23 @@ import {
   type WorkerMessage,
 } from '../protocol/instance-messages.js'
 import { CLIENT_CLOSE } from '../protocol/client-messages.js'
+import {
+  aClock,
+  aFunction,
+  aName,
+  aSecret,
+  aTool,
+  checkOptions,
+  limitFrom,
+  listOf,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { closedError, TaskServerError } from './client-errors.js'
 import { parseEndpoints } from './endpoints.js'
 import { createLink, type LinkEnd } from './link.js'
 import { findSocketConstructor, type FetchLike, type SocketConstructor } from './platform.js'
-import { createReconnection, type ReconnectOptions } from './reconnection.js'
+import { createReconnection, reconnectOption, type ReconnectOptions } from './reconnection.js'
 import { callRest } from './rest.js'
 import { createWorkerCalls } from './worker-calls.js'
 import { describeTool, type InstanceTool } from '../protocol/instance-tools.js'
@@ -30,7 +42,7 @@ export interface ConnectInstanceOptions {
   /** The tools that commands can call. */
   readonly tools: readonly InstanceTool[]
   /** The id of the instance: letters, digits, `.`, `:`, `-`, `_`. Default: an id from the server. */
-  readonly name?: string
+  readonly id?: string
   /** The bearer token, for a server that requires one. */
   readonly token?: string
   /** Default: the platform's. */
@@ -47,6 +59,19 @@ export interface ConnectInstanceOptions {
   readonly maxFrameBytes?: number
   /** Called with each lost connection, each error message of the server, and exceptions of a tool's abort listeners. */
   readonly onError?: (error: unknown) => void
+}
+
+const optionTypes: OptionTypes<ConnectInstanceOptions> = {
+  tools: required(listOf(aTool)),
+  id: aName,
+  token: aSecret,
+  fetch: aFunction,
+  WebSocket: aFunction,
+  clock: aClock,
+  reconnect: reconnectOption,
+  heartbeatMs: limitFrom(1),
+  maxFrameBytes: limitFrom(1),
+  onError: aFunction,
 }
 
 /** A registered worker. */
@@ -71,10 +96,12 @@ export interface ConnectedInstance {
 /**
  * Registers functions of this process as an instance of a server; resolves when it can take calls.
  * @param url the HTTP URL of the server, such as `http://127.0.0.1:3300`
- * @throws InvalidInputError for an invalid URL, or for tools with the same name; TaskServerError with the server's code, such as
+ * @throws InvalidInputError for an invalid URL, for an unknown or wrong option, or for tools with the same name; InvalidSettingError
+ *   for a number out of its range; TaskServerError with the server's code, such as
  *   `UNAUTHORIZED`; ConnectionError when the first connection fails: it is not retried
  */
 export async function connectInstance(url: string, options: ConnectInstanceOptions): Promise<ConnectedInstance> {
+  checkOptions(options, optionTypes)
   const { clock = systemClock, heartbeatMs = 30_000, maxFrameBytes = 1024 * 1024, onError } = options
   const report = (error: unknown): void =>
     callIsolated(
@@ -99,7 +126,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
       tools: descriptions,
     })
 
-  let registration = await register(options.name)
+  let registration = await register(options.id)
   let isRefused = false
   /** The error message before the server closed a connection that was not ready. */
   let complaint: TaskServerError | undefined

@@ -1,15 +1,27 @@
 /** The typed client of a task server: submits, watches, lists and cancels command tasks. */
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.js'
-import { InvalidSettingError } from '../errors.js'
 import type { ClientMessageInput } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
+import {
+  aClock,
+  aFunction,
+  aName,
+  aSecret,
+  aString,
+  checkOptions,
+  integerFrom,
+  limitFrom,
+  objectWith,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { instanceListSchema, type InstanceSummary } from '../protocol/rest.js'
 import { closedError, TaskServerError } from './client-errors.js'
 import { parseEndpoints } from './endpoints.js'
 import { createFeeds } from './feeds.js'
 import type { FetchLike, SocketConstructor } from './platform.js'
-import { createReconnection, type ReconnectOptions } from './reconnection.js'
+import { createReconnection, reconnectOption, type ReconnectOptions } from './reconnection.js'
 import type { AnswerOf, Request } from './requests.js'
 import { callRest, type RestOptions } from './rest.js'
 import { createSession, type TaskEvent } from './session.js'
@@ -37,6 +49,18 @@ export interface TaskClientOptions {
   readonly maxBuffered?: number
 }
 
+const optionTypes: OptionTypes<TaskClientOptions> = {
+  url: required(aString),
+  token: aSecret,
+  fetch: aFunction,
+  WebSocket: aFunction,
+  clock: aClock,
+  reconnect: reconnectOption,
+  requestTimeoutMs: limitFrom(1),
+  heartbeatMs: limitFrom(1),
+  maxBuffered: limitFrom(1),
+}
+
 /** A task to submit. */
 export type TaskSubmission = Omit<TaskSubmitMessage, 'type'>
 
@@ -50,6 +74,13 @@ export interface TaskListOptions {
   readonly limit?: number
   /** `nextCursor` of the previous page. */
   readonly cursor?: string
+}
+
+const listOptionTypes: OptionTypes<TaskListOptions> = {
+  instanceId: aName,
+  status: aName,
+  limit: integerFrom(1),
+  cursor: aString,
 }
 
 /** One page of tasks, newest first. */
@@ -66,6 +97,11 @@ export interface WatchOptions {
   readonly signal?: AbortSignal
   /** Called with the task at the start and after each reconnection, when progress may have been missed. */
   readonly onSnapshot?: (task: Task) => void
+}
+
+const watchOptionTypes: OptionTypes<WatchOptions> = {
+  signal: objectWith('an AbortSignal', 'addEventListener', 'removeEventListener'),
+  onSnapshot: aFunction,
 }
 
 /** A client of a task server. Methods reject with `TaskServerError`, which has the server's code, or with `ConnectionError`. */
@@ -106,9 +142,10 @@ export interface TaskClient {
  * @throws InvalidInputError for an invalid URL; InvalidSettingError for an option out of range
  */
 export function createTaskClient(options: TaskClientOptions): TaskClient {
+  checkOptions(options, optionTypes)
   const { token, fetch, clock = systemClock } = options
   const endpoints = parseEndpoints(options.url)
-  const maxBuffered = atLeastOne('maxBuffered', options.maxBuffered ?? 1000)
+  const { maxBuffered = 1000 } = options
   const closing = new AbortController()
   const feeds = createFeeds({ clock, maxBuffered, session: () => session })
   const session = createSession({
@@ -117,8 +154,8 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     WebSocket: options.WebSocket,
     clock,
     reconnection: createReconnection(options.reconnect),
-    requestTimeoutMs: atLeastOne('requestTimeoutMs', options.requestTimeoutMs ?? 30_000),
-    heartbeatMs: atLeastOne('heartbeatMs', options.heartbeatMs ?? 30_000),
+    requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
+    heartbeatMs: options.heartbeatMs ?? 30_000,
     onEvent: (event) => feeds.push(event),
     onReady: () => feeds.resume(),
     onGivenUp: (error) => feeds.fail(error),
@@ -165,8 +202,10 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
         },
       ),
 
-    watch: (taskId, { signal, onSnapshot } = {}) => ({
+    watch: (taskId, options = {}) => ({
       [Symbol.asyncIterator]: () => {
+        checkOptions(options, watchOptionTypes)
+        const { signal, onSnapshot } = options
         let leave: () => void = () => undefined
         const onAbort = (): void => queue.fail(signal?.reason, true)
         const queue = createWatchQueue(maxBuffered, {
@@ -187,11 +226,13 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       },
     }),
 
-    list: (which = {}) =>
-      ask(
+    list: async (which = {}) => {
+      checkOptions(which, listOptionTypes)
+      return ask(
         { message: { ...which, type: 'task_list' }, answer: 'task_list_response', isRepeatable: true },
         ({ tasks, nextCursor }) => ({ tasks, ...(nextCursor !== undefined && { nextCursor }) }),
-      ),
+      )
+    },
 
     get: (taskId) =>
       ask(
@@ -231,9 +272,4 @@ function isolated(onSnapshot: (task: Task) => void, onError: (error: unknown) =>
       onError(error)
     }
   }
-}
-
-function atLeastOne(setting: string, value: number): number {
-  if (value >= 1) return value
-  throw new InvalidSettingError(setting, value, 'a number >= 1')
 }

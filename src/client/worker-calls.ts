@@ -3,7 +3,7 @@
  * is lost its calls are aborted, and not answered.
  */
 import { describeFailure } from '../protocol/outcomes.js'
-import { JSON_RPC } from '../protocol/tool-calls.js'
+import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
 import type { ServerToWorkerMessage, WorkerMessage } from '../protocol/instance-messages.js'
 import { IsolatedAbort } from '../callbacks/isolated-abort.js'
 import { ToolCallError } from '../errors.js'
@@ -45,7 +45,7 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
     try {
       const tool = tools.get(name)
       if (tool === undefined) {
-        answer({ type: 'tool_error', callId, code: JSON_RPC.unknownTool, message: `Unknown tool: ${name}` })
+        answer({ type: 'tool_error', callId, code: UNKNOWN_TOOL, message: `Unknown tool: ${name}` })
         return
       }
       const progress: InstanceToolContext['progress'] = (value) => {

@@ -125,8 +125,9 @@ export class CommandTask {
   }
 
   /** Returns false when the task has ended before. */
-  cancel(): boolean {
-    return this.#send({ type: 'task.cancel', error: { code: 'CANCELLED', message: 'Task cancelled' } })
+  cancel(why: string | undefined): boolean {
+    const message = why === undefined ? 'Task cancelled' : `Task cancelled: ${why}`
+    return this.#send({ type: 'task.cancel', error: { code: 'CANCELLED', message } })
   }
 
   /** The instance was lost. */
@@ -173,10 +174,12 @@ export class CommandTask {
     const end = this.#ref.getSnapshot().output
     if (end === undefined) return false
     const now = this.#now()
+    const error = end.status === 'completed' ? undefined : Object.freeze(end.error)
     const failed = this.#commands.find(({ status }) => status === 'error')
     this.#commands.forEach(({ status }, index) => {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
-      if (status === 'running') this.#change(index, { status: 'skipped', completedAt: now })
+      // Its error tells a command that was given up from one that never started.
+      if (status === 'running') this.#change(index, { status: 'skipped', completedAt: now, ...(error && { error }) })
     })
     const duration = this.#startedAt === undefined ? 0 : Math.round(Math.max(0, this.#elapsed() - this.#startedElapsed))
     const ended: TaskEnd =

@@ -76,9 +76,9 @@ export class Lane implements LaneHost, CommandRunListener {
   }
 
   /** Returns false when the task has ended before. */
-  cancel(task: CommandTask): boolean {
+  cancel(task: CommandTask, why?: string): boolean {
     return this.#settings.outbox.batch(() => {
-      if (!task.cancel()) return false
+      if (!task.cancel(why)) return false
       this.#tasks.delete(task)
       if (this.#run?.task === task) this.#ref.send({ type: 'call.abort' })
       this.#closeIfIdle()

@@ -25,7 +25,19 @@ import type {
   TaskProgressMessage,
   TaskStatus,
 } from '../protocol/command-tasks.js'
-import { checkLeast } from '../protocol/option-checks.js'
+import {
+  aClock,
+  aFunction,
+  aMachine,
+  anEngine,
+  anInspector,
+  checkOptions,
+  numberFrom,
+  objectWith,
+  optionsOf,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { describeIssue } from '../protocol/parse.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
@@ -75,6 +87,23 @@ export interface CommandTaskMachines {
   readonly task?: CommandTaskMachine
 }
 
+const optionTypes: OptionTypes<TaskManagerOptions> = {
+  instances: required(objectWith('an InstanceManager', 'get', 'first', 'onDisconnect')),
+  commandTimeout: numberFrom(1),
+  maxQueueSize: numberFrom(0),
+  abortGraceMs: numberFrom(0),
+  retentionMs: numberFrom(0),
+  maxRetained: numberFrom(0),
+  maxResultBytes: numberFrom(1),
+  maxTaskBytes: numberFrom(1),
+  maxBytes: numberFrom(1),
+  clock: aClock,
+  engine: anEngine,
+  onError: aFunction,
+  machines: optionsOf<CommandTaskMachines>({ lane: aMachine, task: aMachine }),
+  inspect: anInspector,
+}
+
 /** The result of `submitTask`. */
 export type SubmitResult =
   | { readonly taskId: string; readonly queuePosition: number }
@@ -121,21 +150,24 @@ export class TaskManager {
   #isDisposed = false
   #disposal: Promise<void> | undefined
 
-  /** @throws InvalidSettingError for an option out of its range; AgentTasksError `INSTANCES_IN_USE` when another manager has the instances */
+  /**
+   * @throws InvalidSettingError for a number out of its range; InvalidInputError for an unknown or wrong option; AgentTasksError `INSTANCES_IN_USE`
+   *   when another manager has the instances
+   */
   constructor(options: TaskManagerOptions) {
+    checkOptions(options, optionTypes)
     const { instances, clock = systemClock, machines = {} } = options
     this.#instances = instances
     this.#report = isolateReport(options.onError ?? reportToConsole)
     this.#machines = machines
-    this.#maxQueueSize = checkLeast('maxQueueSize', options.maxQueueSize ?? 100, 0)
-    this.#retentionMs = checkLeast('retentionMs', options.retentionMs ?? HOUR_MS, 0)
-    this.#maxRetained = checkLeast('maxRetained', options.maxRetained ?? 1000, 0)
-    const { maxResultBytes, maxTaskBytes, maxBytes } = DEFAULT_BYTE_LIMITS
+    this.#maxQueueSize = options.maxQueueSize ?? 100
+    this.#retentionMs = options.retentionMs ?? HOUR_MS
+    this.#maxRetained = options.maxRetained ?? 1000
     this.#budget = new ByteBudget(
       {
-        maxResultBytes: checkLeast('maxResultBytes', options.maxResultBytes ?? maxResultBytes, 1),
-        maxTaskBytes: checkLeast('maxTaskBytes', options.maxTaskBytes ?? maxTaskBytes, 1),
-        maxBytes: checkLeast('maxBytes', options.maxBytes ?? maxBytes, 1),
+        maxResultBytes: options.maxResultBytes ?? DEFAULT_BYTE_LIMITS.maxResultBytes,
+        maxTaskBytes: options.maxTaskBytes ?? DEFAULT_BYTE_LIMITS.maxTaskBytes,
+        maxBytes: options.maxBytes ?? DEFAULT_BYTE_LIMITS.maxBytes,
       },
       () => this.#forgetFirst(),
     )
@@ -144,8 +176,8 @@ export class TaskManager {
       clock,
       engine: options.engine ?? this.#createEngine(clock),
       outbox,
-      abortGraceMs: checkLeast('abortGraceMs', options.abortGraceMs ?? 2000, 0),
-      commandTimeout: checkLeast('commandTimeout', options.commandTimeout ?? 60_000, 1),
+      abortGraceMs: options.abortGraceMs ?? 2000,
+      commandTimeout: options.commandTimeout ?? 60_000,
     }
     const inspect = toInspectFunction(options.inspect)
     this.#endClaim = instances.claim()
@@ -239,10 +271,13 @@ export class TaskManager {
     })
   }
 
-  /** Cancels a task that has not ended and aborts its command in flight. Returns false when it has ended or is unknown. */
-  cancelTask(taskId: string): boolean {
+  /**
+   * Cancels a task that has not ended and aborts its command in flight. Returns false when it has ended or is unknown.
+   * @param why the reason in words, for the error of the task
+   */
+  cancelTask(taskId: string, why?: string): boolean {
     const task = this.#tasks.get(taskId)
-    return task !== undefined && (this.#lanes.get(task.instanceId)?.cancel(task) ?? false)
+    return task !== undefined && (this.#lanes.get(task.instanceId)?.cancel(task, why) ?? false)
   }
 
   /** A frozen snapshot of a task. */
@@ -309,7 +344,7 @@ export class TaskManager {
       const { outbox } = this.#settings
       // Inside a handler, the messages of these cancellations are emitted later: the streams complete after them.
       outbox.batch(() => {
-        for (const id of [...this.#tasks.keys()]) this.cancelTask(id)
+        for (const id of [...this.#tasks.keys()]) this.cancelTask(id, 'the task manager was disposed')
         outbox.push({ type: 'callback', run: () => resolve(this.#finish()), source: 'runner' })
       })
     })

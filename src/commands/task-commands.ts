@@ -4,6 +4,7 @@ import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { defineCommand, groupCommands, type CommandResult, type SlashCommand } from './command.js'
 
 /** Options of `createTaskCommands`. */
@@ -17,8 +18,12 @@ export interface TaskCommandsOptions {
 const GOAL_PREVIEW_CHARS = 40
 const END_USAGE = 'Usage: /task end <task_id>'
 
-/** Creates `/tasks` and `/tasks list`, `/task list`, and `/task end <task_id>`. */
+/**
+ * Creates `/tasks` and `/tasks list`, `/task list`, and `/task end <task_id>`.
+ * @throws InvalidInputError for an unknown or wrong option
+ */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
+  checkOptions(options, { getAsyncTaskManager: required(aFunction), owner: aName })
   const list = defineCommand({
     name: 'list',
     description: 'List the background tasks',

@@ -1,6 +1,7 @@
 /** The engine that runs work in this process: the default, and the fastest. */
 import { IsolatedAbort } from '../callbacks/isolated-abort.js'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
+import { aClock, aFunction, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 import type { Engine, Outcome, Run, Work } from './engine.js'
 
 /** Options of `createInProcessEngine`. */
@@ -11,8 +12,14 @@ export interface InProcessEngineOptions {
   readonly onError?: (error: unknown, work: Work) => void
 }
 
-/** Creates an engine whose runs are plain function calls. */
+const optionTypes: OptionTypes<InProcessEngineOptions> = { clock: aClock, onError: aFunction }
+
+/**
+ * Creates an engine whose runs are plain function calls.
+ * @throws InvalidInputError for an unknown or wrong option
+ */
 export function createInProcessEngine(options: InProcessEngineOptions = {}): Engine {
+  checkOptions(options, optionTypes)
   const { clock = systemClock, onError } = options
   return { start: (work) => new InProcessRun(work, clock, onError) }
 }

@@ -1,16 +1,37 @@
 /** Background tasks for one agent host: manager, reminders, auto-trigger, tools and slash commands, wired together. */
-import { AsyncTaskAutoTrigger, type AutoTriggerOptions, type TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
-import type { BusySource } from '../async-tasks/busy.js'
-import { AsyncTaskManager, DEFAULT_OWNER, type AsyncTaskManagerOptions } from '../async-tasks/manager.js'
+import {
+  AsyncTaskAutoTrigger,
+  autoTriggerOptionTypes,
+  type AutoTriggerOptions,
+  type TriggerAgentTurn,
+} from '../async-tasks/auto-trigger.js'
+import { messageLength } from '../async-tasks/bounded-text.js'
+import { aBusySource, type BusySource } from '../async-tasks/busy.js'
+import {
+  AsyncTaskManager,
+  DEFAULT_OWNER,
+  managerOptionTypes,
+  type AsyncTaskManagerOptions,
+} from '../async-tasks/manager.js'
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { SlashCommand } from '../commands/command.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import { InvalidInputError } from '../errors.js'
+import {
+  aFunction,
+  aName,
+  anObject,
+  checkOptions,
+  optionsOf,
+  pickOptions,
+  recordOf,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
-import { createSubmitCommandsTool } from '../tools/submit-commands.js'
-import type { ResolveSubagent, Subagent } from '../tools/subagents.js'
+import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
+import { aSubagent, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { Turns, type AfterTurn, type Turn, type TurnOutcome } from './turns.js'
@@ -43,6 +64,21 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
   readonly triggerAgentTurn?: TriggerAgentTurn
   /** The timing of the auto-trigger: coalescing, back-off and limits. */
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
+}
+
+const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes
+
+const optionTypes: OptionTypes<AgentTasksOptions> = {
+  ...managerOptionTypes,
+  subagents: recordOf(aSubagent),
+  resolveSubagent: aFunction,
+  owner: aName,
+  taskManager: aTaskManager,
+  settings: anObject,
+  maxMessageChars: messageLength,
+  isAgentBusy: aBusySource,
+  triggerAgentTurn: aFunction,
+  autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
 }
 
 // Types, because TypeScript does not assign an interface to the `Record<string, Tool>` that the adapters take.
@@ -108,7 +144,16 @@ export function createAgentTasks<Commands extends TaskManager | undefined = unde
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {
-  const { subagents = {}, owner = DEFAULT_OWNER, isAgentBusy, triggerAgentTurn, settings = {} } = options
+  checkOptions(options, optionTypes)
+  const {
+    subagents = {},
+    resolveSubagent,
+    owner = DEFAULT_OWNER,
+    taskManager,
+    settings = {},
+    maxMessageChars,
+  } = options
+  const { isAgentBusy, triggerAgentTurn, autoTrigger } = options
   if ((isAgentBusy === undefined) !== (triggerAgentTurn === undefined)) {
     const [given, missing] =
       isAgentBusy === undefined ? ['triggerAgentTurn', 'isAgentBusy'] : ['isAgentBusy', 'triggerAgentTurn']
@@ -116,10 +161,9 @@ function wire(options: AgentTasksOptions): AgentTasks {
   }
   const current = readSettings(settings)
   const manager = new AsyncTaskManager({
-    ...options,
+    ...pickOptions(options, managerOptionTypes),
     maxAsyncTasks: options.maxAsyncTasks ?? current['task-max-async'],
   })
-  const { maxMessageChars } = options
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }
   const reminders = new AsyncTaskReminderService(manager, limits)
   const turns = new Turns(manager, reminders, owner)
@@ -129,13 +173,18 @@ function wire(options: AgentTasksOptions): AgentTasks {
     defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
     maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
   }
-  const { taskManager } = options
   const tools = {
     task: createTaskTool({
       ...deps,
       ...timeouts,
-      resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : options.resolveSubagent?.(name)),
-      listSubagents: () => Object.keys(subagents),
+      resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
+      // Without subagents, a name may still be one that `resolveSubagent` knows.
+      ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
+        listSubagents: () =>
+          Object.entries(subagents).map(([name, subagent]) =>
+            typeof subagent === 'function' ? name : { name, description: subagent.description },
+          ),
+      }),
     }),
     check_async_tasks: createCheckAsyncTasksTool({ getAsyncTaskManager, ...limits }),
     wait_for_async_tasks: createWaitForAsyncTasksTool(deps),
@@ -148,7 +197,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
 
   const setupAsyncTaskAutoTrigger = (busy: BusySource, turn: TriggerAgentTurn): (() => void) => {
     if (trigger === undefined) {
-      trigger = new AsyncTaskAutoTrigger(manager, reminders, busy, turn, { ...options.autoTrigger, owner })
+      trigger = new AsyncTaskAutoTrigger(manager, reminders, busy, turn, { ...autoTrigger, owner })
     } else trigger.updateCallbacks(busy, turn)
     unsubscribe ??= trigger.subscribe()
     return () => {

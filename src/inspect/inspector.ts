@@ -10,7 +10,8 @@
  */
 import { systemClock, type Clock } from '../clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
-import { InvalidInputError, InvalidSettingError } from '../errors.js'
+import { InvalidSettingError } from '../errors.js'
+import { aClock, aFunction, anything, checkOptions, integerFrom, type OptionTypes } from '../protocol/option-checks.js'
 import { Backlog } from './backlog.js'
 import { createCapture, toMessage, type Captured } from './capture.js'
 import { idleClock } from './idle-clock.js'
@@ -41,21 +42,26 @@ interface Waiting {
   readonly introduces: { readonly parentId: string | undefined } | undefined
 }
 
+const optionTypes: OptionTypes<InspectorOptions> = {
+  url: anything,
+  filter: aFunction,
+  // `toRedact` checks it.
+  redact: anything,
+  maxBuffered: integerFrom(1),
+  onError: aFunction,
+  clock: aClock,
+}
+
 /**
  * Creates an inspector for Stately's viewer. It connects in the background, and reconnects when the connection is lost.
  * @returns the value for `inspect` of managers, `createAgentTasks` and `startTaskServer`
  * @throws InvalidSettingError, InvalidInputError for an invalid option
  */
 export function createInspector(options: InspectorOptions = {}): Inspector {
+  checkOptions(options, optionTypes)
   const { url = 'ws://localhost:8080', filter, maxBuffered = 5000, clock = systemClock } = options
   const { onError = reportToConsole } = options
   const redact = toRedact(options.redact ?? true)
-  if (filter !== undefined && typeof filter !== 'function') {
-    throw new InvalidInputError('options.filter', filter, 'a function')
-  }
-  if (!Number.isInteger(maxBuffered) || maxBuffered < 1) {
-    throw new InvalidSettingError('maxBuffered', maxBuffered, 'an integer >= 1')
-  }
   const idle = idleClock(clock)
   const sessions = createSessions(redact)
   const capture = createCapture(() => clock.now(), sessions)

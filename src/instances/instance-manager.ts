@@ -12,6 +12,7 @@ import { createOutbox } from '../callbacks/outbox.js'
 import { actorClock, systemClock, type Clock } from '../clock.js'
 import { AgentTasksError, InstanceError } from '../errors.js'
 import { preview } from '../preview.js'
+import { aClock, aFunction, anInspector, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import type { Instance, InstanceEnd } from './instance.js'
 
@@ -30,6 +31,8 @@ export interface InstanceManagerOptions {
   /** Receives the XState inspection events of the instances' actors, after the change they belong to. Default: none. */
   readonly inspect?: Inspect | undefined
 }
+
+const optionTypes: OptionTypes<InstanceManagerOptions> = { clock: aClock, onError: aFunction, inspect: anInspector }
 
 /** The state of an instance's connection. */
 export type InstanceState = 'connecting' | 'connected' | 'disconnected'
@@ -74,7 +77,9 @@ export class InstanceManager {
   #isDisposed = false
   #isClaimed = false
 
+  /** @throws InvalidInputError for an unknown or wrong option */
   constructor(options: InstanceManagerOptions = {}) {
+    checkOptions(options, optionTypes)
     this.#clock = options.clock ?? systemClock
     this.#onError = options.onError ?? reportToConsole
     this.#inspect = toInspectFunction(options.inspect)

@@ -3,7 +3,18 @@ import { systemClock, type Clock } from '../clock.js'
 import { InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import { describeTool, runTool, type InstanceTool, type InstanceToolContext } from '../protocol/instance-tools.js'
-import { JSON_RPC } from '../protocol/tool-calls.js'
+import {
+  aClock,
+  aFunction,
+  aName,
+  aTool,
+  checkOptions,
+  listOf,
+  numberFrom,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import { createCallsInFlight, type CallAbort } from './calls-in-flight.js'
 import { createDelay } from './delay.js'
@@ -23,11 +34,21 @@ export interface LocalInstanceOptions {
   readonly onError?: (error: unknown) => void
 }
 
+const optionTypes: OptionTypes<LocalInstanceOptions> = {
+  id: required(aName),
+  tools: required(listOf(aTool)),
+  closeGraceMs: numberFrom(0),
+  clock: aClock,
+  onError: aFunction,
+}
+
 /**
  * Creates an instance from functions of this process.
- * @throws InstanceError when two tools have the same name
+ * @throws InstanceError when two tools have the same name; InvalidInputError for an unknown or wrong option; InvalidSettingError for a
+ *   number out of its range
  */
 export function localInstance(options: LocalInstanceOptions): Instance {
+  checkOptions(options, optionTypes)
   const { id, closeGraceMs = 2000, clock = systemClock } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   if (tools.size < options.tools.length) {
@@ -41,7 +62,7 @@ export function localInstance(options: LocalInstanceOptions): Instance {
     callTool: (call) =>
       calls.run(call, (abort) => {
         const tool = tools.get(call.name)
-        if (tool === undefined) throw new ToolCallError(JSON_RPC.unknownTool, `Unknown tool: ${call.name}`)
+        if (tool === undefined) throw new ToolCallError(UNKNOWN_TOOL, `Unknown tool: ${call.name}`)
         return callTool(tool, call, abort)
       }),
     onLost: () => undefined,

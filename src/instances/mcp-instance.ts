@@ -1,8 +1,21 @@
 /** An instance that is an MCP server, over stdio or streamable HTTP, through the official client. */
 import { Client, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
-import { InstanceError, ToolCallError } from '../errors.js'
+import { InstanceError, InvalidInputError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
+import {
+  aClock,
+  aFunction,
+  aName,
+  aString,
+  checkOptions,
+  listOf,
+  numberFrom,
+  objectWith,
+  recordOf,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { createCallsInFlight, toError } from './calls-in-flight.js'
 import { packageVersion } from '../version.js'
 import { createDelay } from './delay.js'
@@ -27,14 +40,40 @@ export type MCPInstanceOptions = MCPServerLocation & {
   readonly onError?: (error: unknown) => void
 }
 
+const optionTypes: OptionTypes<MCPInstanceOptions> = {
+  id: required(aName),
+  command: aName,
+  args: listOf(aString),
+  env: recordOf(aString),
+  cwd: aName,
+  url: { expected: 'a URL', accepts: (value) => URL.canParse(String(value)), isSecret: true },
+  headers: recordOf({ ...aString, isSecret: true }),
+  transport: objectWith('a transport', 'start', 'send', 'close'),
+  startTimeoutMs: numberFrom(1),
+  cancelGraceMs: numberFrom(0),
+  closeGraceMs: numberFrom(0),
+  clock: aClock,
+  onError: aFunction,
+}
+
+/** @throws InvalidInputError, InvalidSettingError */
+function checkInstanceOptions(options: MCPInstanceOptions): void {
+  checkOptions(options, optionTypes)
+  const given = ['command', 'url', 'transport'].filter((name) => name in options)
+  if (given.length === 1) return
+  throw new InvalidInputError('options', given.join(' and ') || 'neither', 'exactly one of command, url and transport')
+}
+
 const CLIENT = { name: 'agent-tasks', version: packageVersion }
 const PING_TIMEOUT_MS = 5000
 
 /**
  * Starts or connects to an MCP server.
+ * @throws InvalidInputError for an unknown or wrong option; InvalidSettingError for a number out of its range
  * @throws InstanceError when that fails, with what happened and the end of the server's stderr; the server was closed then
  */
 export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance> {
+  checkInstanceOptions(options)
   const { id, startTimeoutMs = 30_000, cancelGraceMs = 2000, closeGraceMs = 2000, clock = systemClock } = options
   const server = accessMCPServer(options, clock, closeGraceMs)
   const { transport } = server

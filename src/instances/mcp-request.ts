@@ -4,7 +4,14 @@ import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
-import { JSON_RPC, mcpRequestSchema, type MCPError, type MCPRequest, type MCPResponse } from '../protocol/tool-calls.js'
+import {
+  JSON_RPC,
+  mcpRequestSchema,
+  UNKNOWN_TOOL,
+  type MCPError,
+  type MCPRequest,
+  type MCPResponse,
+} from '../protocol/tool-calls.js'
 import { argumentsFor, callTool } from './command-call.js'
 import type { InstanceEntry, InstanceManager } from './instance-manager.js'
 
@@ -75,7 +82,8 @@ function toMCPError(error: unknown): MCPError {
   }
   if (error instanceof ToolCallError) {
     const data = typeof error.data === 'object' ? error.data : { data: error.data }
-    return { code: JSON_RPC.failed, message: error.message, data: { ...data, code: error.code } }
+    const code = error.code === UNKNOWN_TOOL ? JSON_RPC.unknownTool : JSON_RPC.failed
+    return { code, message: error.message, data: { ...data, code: error.code } }
   }
   if (error instanceof AgentTasksError) {
     return { code: JSON_RPC.failed, message: error.message, data: { code: error.code } }

@@ -6,9 +6,10 @@ import { TaskManager } from '../command-tasks/task-manager.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { createLog, type Log } from '../http/log.js'
+import { aClock, aFunction, anObject, aString, recordOf, type OptionTypes } from '../protocol/option-checks.js'
 import { agentConfigSchema, type AgentConfig, type AgentConfigInput } from '../protocol/agent-config.js'
 import { parseInput } from '../protocol/parse.js'
-import type { SubagentDefinition } from '../tools/subagents.js'
+import { aDefinition, type SubagentDefinition } from '../tools/subagents.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 
@@ -18,6 +19,8 @@ export interface McpServerOptions {
   readonly config?: AgentConfigInput
   /** The directory that relative paths of the configuration start from. Default: the working directory. */
   readonly folder?: string
+  /** The path of the configuration file, which the tool `task` names when there are no subagents. */
+  readonly configFile?: string
   /** Further subagents, as functions of this process, by name. One with the name of a configured subagent replaces it. */
   readonly subagents?: Readonly<Record<string, SubagentDefinition>>
   /** The source of time. Default: the system's. */
@@ -26,7 +29,18 @@ export interface McpServerOptions {
   readonly writeLog?: (line: string) => void
 }
 
+export const serverOptionTypes: OptionTypes<McpServerOptions> = {
+  // Its schema checks the content.
+  config: anObject,
+  folder: aString,
+  configFile: aString,
+  subagents: recordOf(aDefinition),
+  clock: aClock,
+  writeLog: aFunction,
+}
+
 export interface Backend {
+  readonly configFile: string | undefined
   readonly config: AgentConfig
   readonly clock: Clock
   readonly log: Log
@@ -63,6 +77,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   })
   let closing: Promise<void> | undefined
   return {
+    configFile: options.configFile,
     ...{ config, clock, log, manager, taskManager, pool, subagents },
     close: () =>
       (closing ??= (async () => {

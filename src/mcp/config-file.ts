@@ -6,6 +6,7 @@ import { agentConfigSchema, CONFIG_FILE_NAME, type AgentConfig } from '../protoc
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
+import { howToConfigure } from './starter-config.js'
 
 /** A configuration and its source. */
 export interface LoadedConfig {
@@ -13,6 +14,8 @@ export interface LoadedConfig {
   readonly config: AgentConfig
   /** The file that was read; undefined when there is none. */
   readonly file: string | undefined
+  /** The file that was read, or looked for. */
+  readonly path: string
   /** The directory that its relative paths start from. */
   readonly folder: string
 }
@@ -25,9 +28,9 @@ export interface LoadedConfig {
 export function loadAgentConfig(path?: string, cwd: string = process.cwd()): LoadedConfig {
   const file = resolve(cwd, path ?? CONFIG_FILE_NAME)
   if (path === undefined && !existsSync(file)) {
-    return { config: agentConfigSchema.parse({}), file: undefined, folder: cwd }
+    return { config: agentConfigSchema.parse({}), file: undefined, path: file, folder: cwd }
   }
-  return { config: parseAgentConfig(readJson(file), file), file, folder: dirname(file) }
+  return { config: parseAgentConfig(readJson(file), file), file, path: file, folder: dirname(file) }
 }
 
 /**
@@ -50,9 +53,9 @@ function readJson(file: string): unknown {
   try {
     text = readFileSync(file, 'utf8')
   } catch (cause) {
-    throw new ConfigFileError(file, `cannot be read (${(cause as NodeJS.ErrnoException).code ?? 'unknown'}).`, {
-      cause,
-    })
+    const { code = 'unknown' } = cause as NodeJS.ErrnoException
+    const advice = code === 'ENOENT' ? ` ${howToConfigure(file)}` : ''
+    throw new ConfigFileError(file, `cannot be read (${code}).${advice}`, { cause })
   }
   try {
     return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown

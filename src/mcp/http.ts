@@ -10,8 +10,9 @@ import { readBody } from '../http/json.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
+import { aName, checkOptions, integerFrom } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
-import { createBackend, type McpServerOptions } from './backend.js'
+import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
 import { callerOf, type Caller } from './callers.js'
 import { createHttpSessions, sendError } from './http-sessions.js'
 import { createMcpApp, createMcpServer, type McpApp } from './mcp-server.js'
@@ -48,10 +49,11 @@ const MAX_NESTING = 100
 
 /**
  * Serves MCP over streamable HTTP, for clients of protocol versions 2025 and 2026-07-28.
- * @throws InvalidInputError for an invalid configuration
+ * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
  * @throws InvalidSettingError when the port is in use, or the address is not a loopback address and no token is configured
  */
 export async function startMcpHttpServer(options: McpHttpServerOptions = {}): Promise<McpHttpServer> {
+  checkOptions(options, { ...serverOptionTypes, host: aName, port: integerFrom(0) })
   return listenWith(createMcpApp(createBackend(options)), options)
 }
 

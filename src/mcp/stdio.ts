@@ -1,7 +1,8 @@
 /** The MCP server over stdio. It has one client, and ends with it. */
 import type { Readable, Writable } from 'node:stream'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { createBackend, type McpServerOptions } from './backend.js'
+import { checkOptions, objectWith } from '../protocol/option-checks.js'
+import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
 import { createMcpApp, createMcpServer } from './mcp-server.js'
 
 /** Options of `startMcpStdioServer`. */
@@ -27,9 +28,14 @@ const OWNER = 'main'
 
 /**
  * Serves MCP over stdio, for clients of protocol versions 2025 and 2026-07-28.
- * @throws InvalidInputError for an invalid configuration
+ * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
  */
 export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStdioServer {
+  checkOptions(options, {
+    ...serverOptionTypes,
+    input: objectWith('a stream', 'on', 'read'),
+    output: objectWith('a stream', 'on', 'write'),
+  })
   const { input = process.stdin, output = process.stdout } = options
   const app = createMcpApp(createBackend(options))
   const { log } = app.backend

@@ -2,7 +2,6 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { previewText } from '../async-tasks/bounded-text.js'
 import { boundNotification } from '../async-tasks/notifications.js'
 import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } from '../tools/check-async-tasks.js'
 import type { FollowUps } from '../tools/task-tool-options.js'
@@ -44,9 +43,6 @@ const answerSchema = z.strictObject({ task_id: oneTask, question_id, answer, dec
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 const STARTS_WORK = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
 
-/** The longest description of one subagent in the description of the tool `task`, in characters. */
-const SUBAGENT_CHARS = 300
-
 /** Creates the tools for one owner's tasks. */
 export function createTaskTools(backend: Backend, owner: string): McpTool[] {
   const { manager, taskManager, pool, subagents, config } = backend
@@ -56,7 +52,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
   const task = createTaskTool({
     ...{ ...common, ...timeouts },
     resolveSubagent: (name) => subagents.get(name),
-    listSubagents: () => [...subagents.keys()],
+    listSubagents: () => [...subagents].map(([name, { description }]) => ({ name, description })),
   })
   const submit = createSubmitCommandsTool({ ...common, ...timeouts, taskManager })
   const check = createTaskCheck(common)
@@ -75,7 +71,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
   return [
     toLaunchTool(task, {
       ...{ ...launching, title: 'Run a subagent', prepare: withDeadline },
-      description: [task.description, ...subagentLines(backend)].join('\n'),
+      description: subagents.size === 0 ? `${task.description}\n${noSubagents(backend)}` : task.description,
     }),
     toMcpTool(
       defineTool({
@@ -197,12 +193,10 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   }
 }
 
-function subagentLines({ subagents }: Backend): string[] {
-  if (subagents.size === 0) return ['No subagents are configured.']
-  const lines = [...subagents].map(([name, { description = '' }]) => {
-    return `- ${name}: ${previewText(description.replace(/\s+/g, ' '), SUBAGENT_CHARS)}`
-  })
-  return ['Subagents:', ...lines]
+function noSubagents({ configFile }: Backend): string {
+  return configFile === undefined
+    ? 'No subagents are configured.'
+    : `No subagents are configured: the user can add them to ${configFile}.`
 }
 
 function deadlineOf({ timeoutMs }: AsyncTaskInfo): { effectiveTimeoutSeconds: number } {

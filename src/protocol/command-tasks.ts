@@ -35,6 +35,10 @@ export const taskErrorSchema = commandErrorSchema.extend({
   commandId: z.string().optional(),
 })
 
+/** How people and models read a command's status: `cancelled` for one that ran when its task was cancelled. */
+export const statusText = (status: CommandStatus, error: { readonly code: string } | undefined): string =>
+  status === 'skipped' && error?.code === 'CANCELLED' ? 'cancelled' : status
+
 /**
  * The error of a command or a task.
  * @useDeclaredType

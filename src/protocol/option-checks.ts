@@ -1,11 +1,171 @@
-/** Validation of numeric options. */
-import { InvalidSettingError } from '../errors.js'
+/**
+ * Validation of options when they are given: names, types, functions and ranges. Every public function that takes options has a table
+ * of their types. Tables and plain functions, because building schemas made importing the core slower.
+ */
+import { InvalidInputError, InvalidSettingError } from '../errors.js'
+import { expectedName } from './nearest-name.js'
+
+/** What the value of an option must be. */
+export interface OptionType {
+  /** The same in words. */
+  readonly expected: string
+  readonly accepts: (value: unknown) => boolean
+  /** Whether the option must be given. */
+  readonly isRequired?: boolean
+  /** Whether a wrong value is an InvalidSettingError; otherwise it is an InvalidInputError. */
+  readonly isNumber?: boolean
+  /** Whether errors do not show the value. */
+  readonly isSecret?: boolean
+  /** Checks what an accepted value contains; `path` names the value in errors. */
+  readonly checkContent?: (value: unknown, path: readonly string[]) => void
+}
+
+type NameOf<Options> = Options extends unknown ? keyof Options : never
+
+/** A type for each option: the compiler reports one that is missing. */
+export type OptionTypes<Options> = { readonly [Name in NameOf<Options>]-?: OptionType }
 
 /**
- * Returns a numeric option.
- * @throws InvalidSettingError for a value below the minimum, or not finite
+ * Checks options of callers without types.
+ * @param path the name of the options in errors
+ * @throws InvalidInputError for an unknown name, with the nearest known one, and for a missing or wrong value;
+ *   InvalidSettingError for a number out of its range
  */
-export function checkLeast(setting: string, value: number, min: number): number {
-  if (!Number.isFinite(value) || value < min) throw new InvalidSettingError(setting, value, `a number >= ${min}`)
-  return value
+export function checkOptions<Options>(
+  options: Options,
+  types: OptionTypes<Options>,
+  path: readonly string[] = ['options'],
+): void {
+  checkOptionNames(options, Object.keys(types), path)
+  for (const [name, type] of Object.entries<OptionType>(types)) checkValue(options[name], type, [...path, name])
+}
+
+/**
+ * Checks only the names of options.
+ * @throws InvalidInputError for an unknown name, with the nearest known one, and for anything but an object
+ */
+export function checkOptionNames(
+  options: unknown,
+  known: readonly string[],
+  path: readonly string[] = ['options'],
+): asserts options is Readonly<Record<string, unknown>> {
+  if (!isRecord(options)) throw new InvalidInputError(path.join('.'), options, 'an object')
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue
+    throw new InvalidInputError([...path, name].join('.'), shown(options[name]), expectedName(name, known))
+  }
+}
+
+function checkValue(value: unknown, type: OptionType, path: readonly string[]): void {
+  if (value === undefined && type.isRequired !== true) return
+  if (type.accepts(value)) {
+    type.checkContent?.(value, path)
+    return
+  }
+  const received = type.isSecret === true && value !== undefined ? HIDDEN : value
+  // A setting is known by its name alone.
+  if (type.isNumber === true) throw new InvalidSettingError(path.slice(1).join('.'), received, type.expected)
+  throw new InvalidInputError(path.join('.'), received, type.expected)
+}
+
+/** The options that a table has, of an object that may have more. */
+export function pickOptions<Options>(from: object, types: OptionTypes<Options>): Options {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => Object.hasOwn(types, name))) as Options
+}
+
+/** Replaces a value that may be a secret. */
+const HIDDEN = '(not shown)'
+
+/** A text under a misspelt name may be a secret. */
+const shown = (value: unknown): unknown => (typeof value === 'string' || isRecord(value) ? HIDDEN : value)
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isFunction = (value: unknown): boolean => typeof value === 'function'
+
+/** Checked where it is used. */
+export const anything: OptionType = { expected: 'a value', accepts: () => true }
+export const aFunction: OptionType = { expected: 'a function', accepts: isFunction }
+export const aBoolean: OptionType = { expected: 'true or false', accepts: (value) => typeof value === 'boolean' }
+export const aString: OptionType = { expected: 'a string', accepts: (value) => typeof value === 'string' }
+/** Not the empty string. */
+export const aName: OptionType = {
+  expected: 'a string of at least 1 character',
+  accepts: (value) => typeof value === 'string' && value !== '',
+}
+export const aSecret: OptionType = { ...aString, isSecret: true }
+/** Its content is not checked. */
+export const anObject: OptionType = { expected: 'an object', accepts: isRecord }
+
+/** An option that must be given. */
+export const required = (type: OptionType): OptionType => ({ ...type, isRequired: true })
+
+/** A finite number of at least `least`. */
+export const numberFrom = (least: number): OptionType => ({
+  expected: `a number >= ${least}`,
+  accepts: (value) => Number.isFinite(value) && (value as number) >= least,
+  isNumber: true,
+})
+
+/** The same, or Infinity. */
+export const limitFrom = (least: number): OptionType => ({
+  expected: `a number >= ${least}`,
+  accepts: (value) => typeof value === 'number' && value >= least,
+  isNumber: true,
+})
+
+/** An integer of at least `least`. */
+export const integerFrom = (least: number): OptionType => ({
+  expected: `an integer >= ${least}`,
+  accepts: (value) => Number.isInteger(value) && (value as number) >= least,
+  isNumber: true,
+})
+
+/** An object, or an instance of a class, with these methods. */
+export const objectWith = (expected: string, ...methods: readonly string[]): OptionType => ({
+  expected: `${expected} with ${methods.join(', ')}`,
+  accepts: (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((method) => isFunction((value as Record<string, unknown>)[method])),
+})
+
+export const aClock = objectWith('a clock', 'now', 'setTimeout', 'clearTimeout')
+export const anEngine = objectWith('an engine', 'start')
+/** A machine of XState. */
+export const aMachine = objectWith('a machine', 'provide')
+export const anInspector: OptionType = {
+  expected: 'a function, or an observer with a method next',
+  accepts: (value) => isFunction(value) || objectWith('', 'next').accepts(value),
+}
+
+/** Options inside options. */
+export const optionsOf = <Options>(types: OptionTypes<Options>): OptionType => ({
+  ...anObject,
+  checkContent: (value, path) => checkOptions(value as Options, types, path),
+})
+
+/** A list of such values. */
+export const listOf = (type: OptionType): OptionType => ({
+  expected: 'an array',
+  accepts: Array.isArray,
+  checkContent: (value, path) =>
+    (value as unknown[]).forEach((item, index) =>
+      checkValue(item, required(type), [...path.slice(0, -1), `${path.at(-1) ?? ''}[${index}]`]),
+    ),
+})
+
+/** Such values by name. */
+export const recordOf = (type: OptionType): OptionType => ({
+  ...anObject,
+  checkContent: (value, path) => {
+    for (const [name, item] of Object.entries(value as object)) checkValue(item, required(type), [...path, name])
+  },
+})
+
+/** A tool with a name, and a function that runs it. */
+export const aTool: OptionType = {
+  expected: 'a tool: { name, execute }',
+  accepts: (value) => isRecord(value) && aName.accepts(value['name']) && isFunction(value['execute']),
 }

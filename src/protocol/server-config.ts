@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { InvalidSettingError } from '../errors.js'
+import { expectedName } from './nearest-name.js'
 import { MAX_LEVELS } from './plain-data.js'
 
 const MIB = 1024 * 1024
@@ -298,10 +299,10 @@ function checkNames(value: unknown, name: string, leaves: readonly Leaf[], above
         ...new Set(
           leaves
             .filter(({ path: all }) => above.every((part, i) => all[i] === part))
-            .map(({ path: all }) => all[above.length]),
+            .map(({ path: all }) => all[above.length] ?? ''),
         ),
       ]
-      throw new InvalidSettingError([name, ...at].join('.'), HIDDEN, `one of the names ${known.join(', ')}`)
+      throw new InvalidSettingError([name, ...at].join('.'), HIDDEN, expectedName(key, known))
     }
     if (beneath.some((leaf) => leaf.path.length > at.length)) checkNames(inner, name, leaves, at)
   }

@@ -76,5 +76,8 @@ export type MCPResponse =
   | (MCPAnswer & { readonly result: z.infer<typeof toolCallResultSchema>; readonly error?: undefined })
   | (MCPAnswer & { readonly error: MCPError; readonly result?: undefined })
 
+/** The code of a command whose tool does not exist. In JSON-RPC it is `JSON_RPC.unknownTool`, which invalid parameters share. */
+export const UNKNOWN_TOOL = 'UNKNOWN_TOOL'
+
 /** The JSON-RPC error codes that this package uses. */
 export const JSON_RPC = { invalidRequest: -32600, unknownTool: -32602, internal: -32603, failed: -32000 } as const

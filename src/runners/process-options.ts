@@ -4,6 +4,7 @@ import { lazily } from '../protocol/lazily.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { systemClock, type Clock } from '../clock.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
+import { checkOptionNames } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import type { OutputFormat, ParseFunction } from './output-parsers.js'
 
@@ -90,5 +91,7 @@ const processOptionsSchema = lazily(() =>
  * @throws InvalidInputError with the name of the field
  */
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
-  return parseInput(processOptionsSchema(), options, 'options')
+  const schema = processOptionsSchema()
+  checkOptionNames(options, Object.keys(schema.shape))
+  return parseInput(schema, options, 'options')
 }

@@ -14,7 +14,7 @@ export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: numb
 }
 
 function cancelAll(tasks: TaskManager, status: 'queued' | 'running'): void {
-  for (const { id } of tasks.listTasks(undefined, status)) tasks.cancelTask(id)
+  for (const { id } of tasks.listTasks(undefined, status)) tasks.cancelTask(id, 'the server is shutting down')
 }
 
 function untilIdle(tasks: TaskManager, isIdle: () => boolean, clock: Clock, drainMs: number): Promise<void> {

@@ -15,7 +15,26 @@ import { createLog } from '../http/log.js'
 import type { Instance } from '../instances/instance.js'
 import { InstanceManager } from '../instances/instance-manager.js'
 import { registerWorker } from '../instances/worker-socket.js'
-import { resolveServerConfig, type ServerConfig, type ServerConfigInput } from '../protocol/server-config.js'
+import {
+  aClock,
+  aFunction,
+  anEngine,
+  anInspector,
+  anObject,
+  anything,
+  aString,
+  checkOptions,
+  listOf,
+  objectWith,
+  type OptionType,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import {
+  resolveServerConfig,
+  serverConfigSchema,
+  type ServerConfig,
+  type ServerConfigInput,
+} from '../protocol/server-config.js'
 import { readConfigFile, readTls } from './config-file.js'
 import { createEventLog } from './event-log.js'
 import { createFairEngine } from '../engine/fair-engine.js'
@@ -46,6 +65,21 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly inspect?: Inspect | undefined
   /** Called with each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
+}
+
+const optionTypes: OptionTypes<TaskServerOptions> = {
+  // `resolveServerConfig` checks the values of the settings.
+  ...(Object.fromEntries(Object.keys(serverConfigSchema.shape).map((name) => [name, anything])) as Record<
+    keyof ServerConfig,
+    OptionType
+  >),
+  instances: listOf(objectWith('an instance', 'listTools', 'callTool', 'onLost', 'close')),
+  env: anObject,
+  configFile: aString,
+  clock: aClock,
+  engine: anEngine,
+  inspect: anInspector,
+  writeLog: aFunction,
 }
 
 /** A listening server. */
@@ -80,9 +114,10 @@ const SPARE_CONNECTIONS = 1000
 
 /**
  * Starts a server for command tasks: REST, Server-Sent Events and WebSocket.
- * @throws InvalidSettingError for an invalid setting, or a port that is in use
+ * @throws InvalidSettingError for an invalid setting, or a port that is in use; InvalidInputError for an unknown or wrong option
  */
 export async function startTaskServer(options: TaskServerOptions = {}): Promise<TaskServer> {
+  checkOptions(options, optionTypes)
   const {
     instances: given = [],
     env = process.env,

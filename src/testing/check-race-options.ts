@@ -1,5 +1,6 @@
 /** Checks the options of a race; an error names the field, what came and what was expected. */
 import { InvalidInputError } from '../errors.js'
+import { checkOptionNames } from '../protocol/option-checks.js'
 import { CLOCK, type RaceActors, type RaceOptions } from './race-options.js'
 
 /** The options that are numbers, with the least value of each. */
@@ -21,12 +22,8 @@ const known: readonly string[] = [
 
 /** @throws InvalidInputError for the first invalid field */
 export function checkRaceOptions<World, Input>(options: RaceOptions<World, Input>): void {
-  const given: unknown = options
-  if (typeof given !== 'object' || given === null) throw new InvalidInputError('options', given, 'an object')
-  const fields = given as Record<string, unknown>
-  for (const name of Object.keys(fields)) {
-    if (!known.includes(name)) throw new InvalidInputError(`options.${name}`, fields[name], 'no such field')
-  }
+  const fields: unknown = options
+  checkOptionNames(fields, known)
   const expect = (name: string, isValid: boolean, expected: string): void => {
     if (!isValid) throw new InvalidInputError(`options.${name}`, fields[name], expected)
   }

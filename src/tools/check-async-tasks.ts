@@ -1,13 +1,14 @@
 /** The tool check_async_tasks: lists tasks, shows one, reads its output, cancels it, and answers its questions. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
+import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
 import { isCertain } from '../async-tasks/task-lookup.js'
-import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
 
@@ -61,11 +62,13 @@ export interface CheckAsyncTasksOptions extends AsyncTaskToolOptions {
   readonly owner?: string
 }
 
+const optionTypes: OptionTypes<CheckAsyncTasksOptions> = { ...toolOptionTypes, owner: aName }
+
 const NAME = 'check_async_tasks'
 
 /**
  * Creates the tool `check_async_tasks`.
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown or wrong option
  */
 export function createCheckAsyncTasksTool(
   options: CheckAsyncTasksOptions,
@@ -84,6 +87,7 @@ export function createCheckAsyncTasksTool(
 
 /** The function that the tool runs, for tools that take a part of its input and validate it themselves. */
 export function createTaskCheck(options: CheckAsyncTasksOptions): (input: CheckAsyncTasksParams) => ToolResult {
+  checkOptions(options, optionTypes)
   const { getAsyncTaskManager, owner } = options
   const shared = readToolOptions(options)
   return (input) => check({ manager: getAsyncTaskManager(), owner, ...shared }, input)
@@ -120,8 +124,9 @@ function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   const { task } = found
   // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
-  if (action === 'cancel')
-    {return isCertain(view.manager, task_id, task) ? cancel(view, task.id) : notListed(task_id, task.id)}
+  if (action === 'cancel') {
+    return isCertain(view.manager, task_id, task) ? cancel(view, task.id) : notListed(task_id, task.id)
+  }
   if (action === 'answer') return answerTask(view, task, input)
   if (action === 'peek') return peekTask(view, task, cursor === undefined ? undefined : { cursor, maxBytes })
   return input.part === 'result'
@@ -150,9 +155,12 @@ export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof c
   override readonly displayName = 'Check Async Tasks'
   override readonly kind = 'think'
 
-  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200 */
+  /**
+   * @param deps may have more than the options: what it does not know is ignored
+   * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+   */
   constructor(deps: CheckAsyncTasksOptions) {
-    super(createCheckAsyncTasksTool(deps))
+    super(createCheckAsyncTasksTool(pickOptions(deps, optionTypes)))
   }
 
   override build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {

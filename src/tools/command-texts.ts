@@ -1,12 +1,13 @@
 /** The texts for a model about a command task: its progress, and its end. */
 import type { OutputObject } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
-import type {
-  CommandError,
-  CommandStatus,
-  Task,
-  TaskCompleteMessage,
-  TaskProgressMessage,
+import {
+  statusText,
+  type CommandError,
+  type CommandStatus,
+  type Task,
+  type TaskCompleteMessage,
+  type TaskProgressMessage,
 } from '../protocol/command-tasks.js'
 
 /** The maximum length of a result in a progress line, in characters; the text of the end has all of it. */
@@ -70,6 +71,8 @@ function stepLines(task: Task, results: TaskCompleteMessage['results']): string[
 }
 
 function outcomeText(status: CommandStatus, result: unknown, error: CommandError | undefined): string {
+  const shown = statusText(status, error)
+  if (shown === 'cancelled') return shown
   if (error !== undefined) return `${status}: ${error.code}: ${error.message}`
   const text = resultText(result)
   return text === '' ? status : `${status}: ${text}`

@@ -18,7 +18,14 @@ export { BaseDeclarativeTool, buildInvocation } from './declarative-tool.js'
 export type { ToolInvocation } from './declarative-tool.js'
 
 // Subagents
-export type { ResolveSubagent, Subagent, SubagentDefinition, SubagentRequest, SubagentRunner } from './subagents.js'
+export type {
+  ResolveSubagent,
+  Subagent,
+  SubagentDefinition,
+  SubagentEntry,
+  SubagentRequest,
+  SubagentRunner,
+} from './subagents.js'
 export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
 export type { AsyncTaskToolOptions, FollowUps } from './task-tool-options.js'

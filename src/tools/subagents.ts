@@ -1,6 +1,8 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
+import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import type { RunContext, Runner, RunInput } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
+import type { OptionType } from '../protocol/option-checks.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 
 /** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
@@ -38,8 +40,40 @@ export interface SubagentDefinition {
 /** A subagent: a definition, or only its function. */
 export type Subagent = SubagentDefinition | SubagentRunner
 
-/** Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails; if it
- * has not answered at the deadline of that task, the call fails. */
+/** A subagent that the tool `task` lists: its name, or its name and what it is good at. */
+export type SubagentEntry = string | { readonly name: string; readonly description?: string | undefined }
+
+/** The longest description of one subagent in the description of the tool, in characters. */
+const DESCRIPTION_CHARS = 300
+
+/** The longest list, in characters: a model reads it in every turn. */
+const LIST_CHARS = 4000
+
+/** The subagents as lines of the tool's description; none without subagents. */
+export function subagentLines(entries: readonly SubagentEntry[]): string[] {
+  if (entries.length === 0) return []
+  const lines = entries.map((entry) => {
+    const { name, description = '' } = typeof entry === 'string' ? { name: entry } : entry
+    const about = previewText(description.trim().replace(/\s+/g, ' '), DESCRIPTION_CHARS)
+    return about === '' ? `- ${name}` : `- ${name}: ${about}`
+  })
+  return ['Subagents:', boundLines(lines, LIST_CHARS)]
+}
+
+export const aDefinition: OptionType = {
+  expected: '{ run }, with a function run',
+  accepts: (value) => typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function',
+}
+
+export const aSubagent: OptionType = {
+  expected: 'a function, or { run }',
+  accepts: (value) => typeof value === 'function' || aDefinition.accepts(value),
+}
+
+/**
+ * Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails; if it has not answered at
+ * the deadline of that task, the call fails.
+ */
 export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<Subagent | undefined>
 
 /**
@@ -59,8 +93,8 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     // A host without types may resolve to anything.
     const found: unknown = await resolve(params.subagent_name)
     if (found === undefined || found === null) return undefined
-    if (typeof found !== 'function' && !isDefinition(found)) {
-      throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, 'a function, or { run }')
+    if (!aSubagent.accepts(found)) {
+      throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, aSubagent.expected)
     }
     const copied = toWholePlainData(params)
     if (copied === undefined) {
@@ -79,10 +113,6 @@ function bind(subagent: Subagent, params: SubagentParams): Runner {
     const request: SubagentRequest = Object.freeze({ ...params, ...input })
     return typeof subagent === 'function' ? subagent(request, context) : subagent.run(request, context)
   }
-}
-
-function isDefinition(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function'
 }
 
 /** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */

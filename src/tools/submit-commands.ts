@@ -6,11 +6,19 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
+import { aName, checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
-import { timeoutPolicy, timeoutSecondsSchema, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
-import { readToolOptions, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
+import {
+  timeoutOptionTypes,
+  timeoutPolicy,
+  withTimeoutText,
+  timeoutSecondsSchema,
+  type EffectiveTimeout,
+  type TimeoutSettings,
+} from './task-timeout.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 export const submitCommandsSchema = lazily(() => {
@@ -54,26 +62,38 @@ export interface SubmitCommandsOptions extends AsyncTaskToolOptions, TimeoutSett
   readonly owner?: string
 }
 
+export const aTaskManager = objectWith('a TaskManager', 'submitTask', 'cancelTask', 'getTask')
+
+const optionTypes: OptionTypes<SubmitCommandsOptions> = {
+  ...toolOptionTypes,
+  ...timeoutOptionTypes,
+  taskManager: required(aTaskManager),
+  owner: aName,
+}
+
 const NAME = 'submit_commands'
 
 /**
  * Creates the tool `submit_commands`. Cancelling the async task cancels the command task. If the command task is cancelled
  * elsewhere, the async task fails with an error that says so.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
  */
 export function createSubmitCommandsTool(
   options: SubmitCommandsOptions,
 ): Tool<ReturnType<typeof submitCommandsSchema>> {
+  checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const { taskManager } = options
+  const description =
+    'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
+    'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
+    'progress, and their result is delivered automatically. With async: false the call returns the result.'
   return defineTool({
     name: NAME,
-    description:
-      'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
-      'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
-      'progress, and their result is delivered automatically. With async: false the call returns the result.',
+    description,
     inputSchema: submitCommandsSchema(),
+    listed: () => ({ description, inputSchema: withTimeoutText(submitCommandsSchema(), options) }),
     describe: (input) => {
       const count = input.commands.length
       return `Run ${count} command${count === 1 ? '' : 's'}${input.async ? ' in the background' : ''}: ${previewText(input.task_name, 100)}`

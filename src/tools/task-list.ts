@@ -2,7 +2,7 @@
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { howToAnswer } from './task-answer.js'
-import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
+import { durationOf, goalOf, LIST_ICONS, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
 /** Counts, and one line per task. It contains no result, so it acknowledges nothing. */
@@ -20,8 +20,8 @@ export function listTasks(view: TaskView): ToolResult {
   const shortOf = shortTaskIds(view.manager)
   const details = tasks.map((task) => {
     const icon = LIST_ICONS[task.status]
-    const line = `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})`
-    return task.questions === undefined ? line : `${line}, waits for an answer`
+    const asking = task.questions === undefined ? '' : ', waits for an answer'
+    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking} - ${goalOf(task)}`
   })
   const display = tasks.map((task) => {
     return `${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`

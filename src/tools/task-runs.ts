@@ -83,6 +83,9 @@ export function launchedResult(
 /** The result of a call that found every slot taken. */
 export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolResult {
   const { reason = 'No slot is free' } = manager.canLaunchAsync()
+  if (manager.registry.isDisposed) {
+    return errorResult('execution_failed', reason, { llmContent: `${reason}. It takes no new tasks.` })
+  }
   const max = manager.getMaxAsyncTasks()
   const advice =
     max === 0
@@ -141,14 +144,21 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string): ToolResu
   const more: unknown = task.output?.final_message ?? task.error
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${more}` : ''}`
   const result = {
-    llmContent: withNote(text, call.timeout),
+    // Nobody has asked for this cancellation.
+    llmContent: withNote(call.manager.registry.isDisposed ? `${text}\n${cancellation(call, id)}` : text, call.timeout),
     returnDisplay: cutText(display, call.maxChars),
     metadata: taskMetadata(task, call.timeout, false),
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'
-    ? { ...result, error: { message: `Task ${id} was cancelled.`, type: 'cancelled' } }
+    ? { ...result, error: { message: cancellation(call, id), type: 'cancelled' } }
     : result
+}
+
+function cancellation({ manager }: TaskCall, id: string): string {
+  return manager.registry.isDisposed
+    ? `Task ${id} was cancelled, because the task manager was disposed.`
+    : `Task ${id} was cancelled.`
 }
 
 function taskMetadata(

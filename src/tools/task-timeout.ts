@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
+import { anything, type OptionTypes } from '../protocol/option-checks.js'
 
 /** The parameter of every tool that starts a task. */
 export const timeoutSecondsSchema = lazily(() =>
@@ -10,8 +11,28 @@ export const timeoutSecondsSchema = lazily(() =>
     .max(2 ** 31)
     .refine((seconds) => seconds > 0 || seconds === -1, 'a number of seconds > 0, or -1 for no deadline')
     .optional()
-    .describe('The task is stopped after this many seconds; -1 for no deadline.'),
+    .describe('The task is stopped after this many seconds.'),
 )
+
+/** The schema of an object with the parameter, with the default and the limit that apply now in its description. */
+export function withTimeoutText<Shape extends z.core.$ZodLooseShape>(
+  schema: z.ZodObject<Shape, z.core.$strict>,
+  settings: TimeoutSettings,
+): z.ZodObject<Shape, z.core.$strict> {
+  const timeout_seconds = timeoutSecondsSchema().describe(timeoutText(settings))
+  return schema.extend({ timeout_seconds }) as unknown as z.ZodObject<Shape, z.core.$strict>
+}
+
+/** What the parameter means, for the model. */
+export function timeoutText(settings: TimeoutSettings): string {
+  const { standard, limit } = readSettings(settings)
+  const without = `Default ${effectiveTimeout(undefined, standard, limit).seconds}`.replace(
+    'Default -1',
+    'Default: no deadline',
+  )
+  const most = limit === -1 ? '-1 for no deadline.' : `At most ${limit}.`
+  return `The task is stopped after this many seconds. ${without}. ${most}`
+}
 
 /** A number, or a function that returns it and is called at every call of the tool. */
 export type TimeoutSetting = number | (() => number)
@@ -22,6 +43,12 @@ export interface TimeoutSettings {
   readonly defaultTimeoutSeconds?: TimeoutSetting
   /** The longest deadline; longer ones are reduced to it. Default 1800. */
   readonly maxTimeoutSeconds?: TimeoutSetting
+}
+
+/** `timeoutPolicy` checks the values. */
+export const timeoutOptionTypes: OptionTypes<TimeoutSettings> = {
+  defaultTimeoutSeconds: anything,
+  maxTimeoutSeconds: anything,
 }
 
 /** A deadline, and a note for the model if it is not the requested one. */
@@ -37,9 +64,11 @@ export interface EffectiveTimeout {
  * @throws InvalidSettingError for a number out of its range; for a function's number when the returned function is called
  */
 export function timeoutPolicy(settings: TimeoutSettings): (asked: number | undefined) => EffectiveTimeout {
-  const standard = reader('task-default-timeout-seconds', settings.defaultTimeoutSeconds)
-  const limit = reader('task-max-timeout-seconds', settings.maxTimeoutSeconds)
-  return (asked) => effectiveTimeout(asked, standard(), limit())
+  for (const [name, setting] of settingsOf(settings)) if (typeof setting !== 'function') parseSetting(name, setting)
+  return (asked) => {
+    const { standard, limit } = readSettings(settings)
+    return effectiveTimeout(asked, standard, limit)
+  }
 }
 
 function effectiveTimeout(asked: number | undefined, standard: number, limit: number): EffectiveTimeout {
@@ -49,11 +78,19 @@ function effectiveTimeout(asked: number | undefined, standard: number, limit: nu
   return { seconds: limit, note: `The timeout was cut to the limit of ${limit} seconds (${wish}).` }
 }
 
-function reader(
-  name: 'task-default-timeout-seconds' | 'task-max-timeout-seconds',
-  setting?: TimeoutSetting,
-): () => number {
-  if (typeof setting === 'function') return () => parseSetting(name, setting())
-  const value = parseSetting(name, setting ?? settingDefinitions[name].default)
-  return () => value
+function settingsOf({ defaultTimeoutSeconds, maxTimeoutSeconds }: TimeoutSettings) {
+  const standard = 'task-default-timeout-seconds'
+  const limit = 'task-max-timeout-seconds'
+  return [
+    [standard, defaultTimeoutSeconds ?? settingDefinitions[standard].default],
+    [limit, maxTimeoutSeconds ?? settingDefinitions[limit].default],
+  ] as const
+}
+
+/** @throws InvalidSettingError for a number out of its range */
+function readSettings(settings: TimeoutSettings): { readonly standard: number; readonly limit: number } {
+  const [standard, limit] = settingsOf(settings).map(([name, setting]) =>
+    parseSetting(name, typeof setting === 'function' ? setting() : setting),
+  )
+  return { standard: standard ?? -1, limit: limit ?? -1 }
 }

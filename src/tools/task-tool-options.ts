@@ -1,6 +1,7 @@
 /** The options that the tools for async tasks share. */
-import { checkMaxMessageChars } from '../async-tasks/bounded-text.js'
+import { checkMaxMessageChars, messageLength } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { aFunction, anObject, required, type OptionTypes } from '../protocol/option-checks.js'
 
 /** Which tools a result tells the model to call next. Needed by hosts that offer them under other names. */
 export interface FollowUps {
@@ -24,6 +25,12 @@ export interface AsyncTaskToolOptions {
   readonly maxMessageChars?: number
   /** Which tools a result tells the model to call next. Default: check_async_tasks. */
   readonly followUps?: FollowUps
+}
+
+export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
+  getAsyncTaskManager: required(aFunction),
+  maxMessageChars: messageLength,
+  followUps: anObject,
 }
 
 /** The shared options with their defaults. Throws `InvalidSettingError` for a `maxMessageChars` that is not an integer >= 200. */

@@ -2,13 +2,26 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { previewText } from '../async-tasks/bounded-text.js'
+import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
 import { preview } from '../preview.js'
 import { BaseDeclarativeTool } from './declarative-tool.js'
 import { withLookupLimits } from './lookup-limits.js'
-import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
+import {
+  bindSubagent,
+  subagentLines,
+  type ResolveSubagent,
+  type SubagentEntry,
+  type SubagentParams,
+} from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
-import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import {
+  timeoutOptionTypes,
+  timeoutPolicy,
+  withTimeoutText,
+  timeoutSecondsSchema,
+  type TimeoutSettings,
+} from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
@@ -46,28 +59,42 @@ export type TaskParams = z.input<ReturnType<typeof taskSchema>>
 export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings {
   /** Finds a subagent by its name. */
   readonly resolveSubagent: ResolveSubagent
-  /** Returns the known names, which the error for an unknown subagent lists. */
-  readonly listSubagents?: () => readonly string[]
+  /** Returns the known subagents, which the description of the tool and the error for an unknown one list. */
+  readonly listSubagents?: () => readonly SubagentEntry[]
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
+}
+
+const optionTypes: OptionTypes<TaskToolOptions> = {
+  ...toolOptionTypes,
+  ...timeoutOptionTypes,
+  resolveSubagent: required(aFunction),
+  listSubagents: aFunction,
+  owner: aName,
 }
 
 const NAME = 'task'
 
 /**
  * Creates the tool `task`.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
  */
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
+  checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const { owner } = options
+  const description =
+    'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
+    'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.'
   return defineTool({
     name: NAME,
-    description:
-      'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
-      'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.',
+    description,
     inputSchema: taskSchema(),
+    listed: () => ({
+      description: [description, ...subagentLines(options.listSubagents?.() ?? [])].join('\n'),
+      inputSchema: withTimeoutText(taskSchema(), options),
+    }),
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
@@ -101,7 +128,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
 }
 
 function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentParams): ToolResult {
-  const names = options.listSubagents?.()
+  const names = options.listSubagents?.().map((entry) => (typeof entry === 'string' ? entry : entry.name))
   const known = names === undefined ? '' : names.length === 0 ? ' There are none.' : ` Known: ${names.join(', ')}.`
   const message = `params.subagent_name: got ${preview(subagent_name)}, expected the name of a subagent.${known}`
   return errorResult('parameter_validation', message)
@@ -115,8 +142,11 @@ export class TaskTool extends BaseDeclarativeTool<ReturnType<typeof taskSchema>>
   override readonly displayName = 'Task'
   override readonly kind = 'execute'
 
-  /** @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range */
+  /**
+   * @param deps may have more than the options: what it does not know is ignored
+   * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+   */
   constructor(deps: TaskToolOptions) {
-    super(createTaskTool(deps))
+    super(createTaskTool(pickOptions(deps, optionTypes)))
   }
 }

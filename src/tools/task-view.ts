@@ -1,6 +1,6 @@
 /** What the tools that read tasks share: which tasks they show, how much text, and the results for an id that matches no task. */
 import type { AsyncTaskInfo, AsyncTaskStatus } from '../../machines/records.js'
-import { boundLines } from '../async-tasks/bounded-text.js'
+import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
@@ -24,6 +24,13 @@ export const LIST_ICONS = {
   failed: '[ERROR]',
   cancelled: '',
 } as const satisfies Record<AsyncTaskStatus, string>
+
+/** The goal of a task in one line, for lists. */
+export function goalOf({ goalPrompt }: AsyncTaskInfo): string {
+  return previewText(goalPrompt.trim().replace(/\s+/g, ' '), GOAL_CHARS)
+}
+
+const GOAL_CHARS = 60
 
 /** How long a task ran, or has been running. */
 export function durationOf(view: TaskView, task: AsyncTaskInfo): string {

@@ -66,6 +66,8 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly description: string
   /** The schema of the input. Its checks must be synchronous: a call takes effect when it is made. */
   readonly inputSchema: Schema
+  /** The description and the schema that the model reads now; called at each read. Calls are checked with `inputSchema`. */
+  readonly listed?: () => { readonly description: string; readonly inputSchema: Schema }
   /** What a call would do, in a few words. Default: the name. */
   readonly describe?: (input: z.output<Schema>) => string
   /** Runs the tool. An exception becomes a result with an `error`. */
@@ -74,11 +76,15 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
 
 /** Creates a tool that checks its input with its schema and turns exceptions into results. */
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool<Schema> {
-  const { name, description, inputSchema, describe, run } = definition
+  const { name, description, inputSchema, listed = () => ({ description, inputSchema }), describe, run } = definition
   return {
     name,
-    description,
-    inputSchema,
+    get description() {
+      return listed().description
+    },
+    get inputSchema() {
+      return listed().inputSchema
+    },
     describe: (input) => {
       try {
         const parsed = inputSchema.safeParse(input ?? {})

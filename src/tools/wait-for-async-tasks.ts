@@ -1,16 +1,16 @@
 /** The tool wait_for_async_tasks: waits until tasks have ended, and returns their results. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
+import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
-import { InvalidSettingError } from '../errors.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
-import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { ambiguityText, candidateLines, durationOf, notFoundText, type TaskView } from './task-view.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { ambiguityText, candidateLines, durationOf, goalOf, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 /** The default maximum of a wait, in seconds. */
@@ -53,20 +53,29 @@ export interface WaitForAsyncTasksOptions extends AsyncTaskToolOptions {
   readonly maxWaitSeconds?: number
 }
 
+const optionTypes: OptionTypes<WaitForAsyncTasksOptions> = {
+  ...toolOptionTypes,
+  owner: aName,
+  maxWaitSeconds: {
+    expected: 'a number of seconds > 0',
+    accepts: (value) => Number.isFinite(value) && (value as number) > 0,
+    isNumber: true,
+  },
+}
+
 const NAME = 'wait_for_async_tasks'
 
 /**
  * Creates the tool `wait_for_async_tasks`. The results that a call returns are delivered; an aborted call leaves them owed.
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0;
+ *   InvalidInputError for an unknown or wrong option
  */
 export function createWaitForAsyncTasksTool(
   options: WaitForAsyncTasksOptions,
 ): Tool<ReturnType<typeof waitForAsyncTasksSchema>> {
+  checkOptions(options, optionTypes)
   const { getAsyncTaskManager, owner, maxWaitSeconds = MAX_WAIT_SECONDS } = options
   const shared = readToolOptions(options)
-  if (!Number.isFinite(maxWaitSeconds) || maxWaitSeconds <= 0) {
-    throw new InvalidSettingError('maxWaitSeconds', maxWaitSeconds, 'a number of seconds > 0')
-  }
   return defineTool({
     name: NAME,
     description:
@@ -166,7 +175,9 @@ function outstandingTasks({ manager, owner }: TaskView): string[] {
 function pendingText(view: TaskView, pending: readonly AsyncTaskInfo[]): string[] {
   if (pending.length === 0) return []
   const shortOf = shortTaskIds(view.manager)
-  const lines = pending.map((task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(view, task)})`)
+  const lines = pending.map(
+    (task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(view, task)}) - ${goalOf(task)}`,
+  )
   return [
     `${pending.length} async task(s) still running:\n${boundLines(lines, view.maxChars)}`,
     `Wait again with ${NAME}, look at one with check_async_tasks, or continue with other work.`,
@@ -181,9 +192,12 @@ export class WaitForAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof
   override readonly displayName = 'Wait For Async Tasks'
   override readonly kind = 'think'
 
-  /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0 */
+  /**
+   * @param deps may have more than the options: what it does not know is ignored
+   * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
+   */
   constructor(deps: WaitForAsyncTasksOptions) {
-    super(createWaitForAsyncTasksTool(deps))
+    super(createWaitForAsyncTasksTool(pickOptions(deps, optionTypes)))
   }
 
   override build(params: WaitForAsyncTasksParams = {}): ToolInvocation<WaitForAsyncTasksParams> {

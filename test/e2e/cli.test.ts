@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { startRelay } from '../support/inspector-relay.js'
 
 const everything = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'
+const pidServer = 'test/support/programs/pid-server.mjs'
 const program = ['--import', 'tsx', 'src/cli/main.ts']
 
 interface Started {
@@ -32,15 +33,23 @@ function start(args: readonly string[], env: Record<string, string> = {}, stdin?
   }
 }
 
-async function serve(...args: string[]): Promise<{ url: string; child: ChildProcess; exited: Promise<unknown> }> {
+interface Serving {
+  readonly url: string
+  readonly child: ChildProcess
+  readonly exited: Promise<unknown>
+  readonly stderr: Promise<string>
+}
+
+async function serve(...args: string[]): Promise<Serving> {
   const child = spawn(process.execPath, [...program, 'serve', '--port', '0', '--ws-port', '0', '--json', ...args], {
-    env: { PATH: process.env['PATH'], LOG_LEVEL: 'silent' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'] },
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as unknown)
+  const stderr = text(child.stderr)
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  return { url: (JSON.parse(line) as { httpUrl: string }).httpUrl, child, exited }
+  return { url: (JSON.parse(line) as { httpUrl: string }).httpUrl, child, exited, stderr }
 }
 
 it('runs tools of the MCP servers that it starts, and stops them', async () => {
@@ -52,6 +61,23 @@ it('runs tools of the MCP servers that it starts, and stops them', async () => {
   expect(await stderr).not.toContain('\u001b')
   child.kill('SIGTERM')
   expect(await exited).toBe(0)
+})
+
+it('starts an MCP server again whose process has died, and logs it', async () => {
+  const { url, child, exited, stderr } = await serve('--instance', `pid=${process.execPath} ${pidServer}`)
+  const task = { task_name: 'Pid', commands: [{ tool_name: 'pid' }] }
+  const submit = () => start(['submit', '-'], { AGENT_TASKS_URL: url }, JSON.stringify(task)).stdout
+  const first = Number(await submit())
+  process.kill(first, 'SIGKILL')
+  await expect.poll(async () => Number(await submit()), { timeout: 30_000 }).toBeGreaterThan(0)
+  expect(Number(await submit())).not.toBe(first)
+  child.kill('SIGTERM')
+  expect(await exited).toBe(0)
+  const lines = (await stderr).split('\n').filter((line) => line.includes('instance pid'))
+  expect(lines).toEqual([
+    expect.stringMatching(/^agent-tasks warn: instance pid was lost: .*; it is started again in 1 s$/),
+    'agent-tasks info: instance pid is connected again',
+  ])
 })
 
 it('cancels its task at Ctrl-C', async () => {

@@ -8,12 +8,21 @@ export type ModelOutcome =
   | { readonly type: 'skipped' }
   | { readonly type: 'abandoned' }
 
-/** The reminder of seed 003. */
+/** The reminder of seed 003; its heading counts the ends when not all tasks completed. */
 export function reminderText(tasks: readonly ModelTask[], running: number): string {
-  const parts = tasks.length > 0 ? [`${tasks.length} async task(s) completed:`] : []
+  const parts = tasks.length > 0 ? [headingText(tasks)] : []
   for (const { record } of tasks) parts.push(JSON.stringify(notification(record), null, 2))
   if (running > 0) parts.push(`${running} async task(s) still running.`)
   return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
+}
+
+function headingText(tasks: readonly ModelTask[]): string {
+  const ends = (['completed', 'failed', 'cancelled'] as const).flatMap((status) => {
+    const count = tasks.filter(({ record }) => record.status === status).length
+    return count === 0 ? [] : [{ status, count }]
+  })
+  const how = ends.map(({ status, count }) => `${count} ${status}`).join(', ')
+  return `${tasks.length} async task(s) ${ends.length === 1 ? ends[0]!.status : `ended (${how})`}:`
 }
 
 function notification({ id, status, output, error }: ModelRecord): object {

@@ -204,6 +204,17 @@ export const laneFaults: readonly LaneFault[] = [
     })),
   },
   {
+    name: 'hides-which-command-was-stopped',
+    invariant: 'S2',
+    description: 'The command that was running looks as if it had never started.',
+    create: withCompletes((message) => ({
+      ...message,
+      results: message.results.map(({ error, ...one }) =>
+        one.status === 'skipped' || error === undefined ? one : { ...one, error },
+      ),
+    })),
+  },
+  {
     name: 'times-from-the-submit',
     invariant: 'S2',
     description: 'The duration includes the time in the queue.',

@@ -305,6 +305,12 @@ function checkComplete(
     'S2',
     `${status} with ${successes} successes`,
   )
+  const last = progress.at(-1)
+  const stopped = last?.status === 'running' ? last.commandIndex : undefined
+  results.forEach(({ status: step, error }, index) => {
+    const isTold = step === 'error' || index === stopped
+    check((error !== undefined) === isTold, 'S2', `command ${index} is ${step} ${error ? 'with' : 'without'} an error`)
+  })
   const failed = results.findIndex((result) => result.status === 'error')
   check(summary.failedCommandIndex === (failed === -1 ? undefined : failed), 'S2', 'failedCommandIndex does not match')
 }

@@ -57,8 +57,8 @@ export function aWorkerToolKnowsItsInputFromItsSchema(): void {
     },
   })
   expectTypeOf(
-    connectInstance('http://127.0.0.1:3300', { name: 'x', tools: [tool] }),
+    connectInstance('http://127.0.0.1:3300', { id: 'x', tools: [tool] }),
   ).resolves.toExtend<ConnectedInstance>()
   // @ts-expect-error a worker has tools
-  void connectInstance('http://127.0.0.1:3300', { name: 'x' })
+  void connectInstance('http://127.0.0.1:3300', { id: 'x' })
 }

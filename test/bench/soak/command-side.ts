@@ -194,7 +194,7 @@ export async function createCommandSide(random: Random, findings: Findings): Pro
       } else {
         running.set(WORKER, 0)
         worker = await connectInstance(server.httpUrl, {
-          name: WORKER,
+          id: WORKER,
           tools: toolsOf(WORKER),
           WebSocket: WebSocket,
         })

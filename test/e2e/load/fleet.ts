@@ -40,7 +40,7 @@ export function addLocal(server: TaskServer, diary: Diary, id: string, graceMs: 
 export async function addWorker(server: TaskServer, diary: Diary, id: string): Promise<Member> {
   const sockets = cuttableSockets()
   const worker = await connectInstance(server.httpUrl, {
-    name: id,
+    id,
     // An abort reaches it over the socket, before the next call does: once heard, the call is over for the server.
     tools: diary.toolsOf(id, 0),
     WebSocket: sockets.WebSocket,

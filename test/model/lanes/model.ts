@@ -208,7 +208,7 @@ export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
       if (isDisposed) return
       isDisposed = true
       outbox.batch(() => {
-        for (const task of [...tasks.values()]) lanes.cancel(task)
+        for (const task of [...tasks.values()]) lanes.cancel(task, 'the task manager was disposed')
         outbox.push(finish)
       })
     },

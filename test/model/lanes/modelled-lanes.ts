@@ -216,10 +216,11 @@ export function createModelledLanes(options: ModelledLanesOptions) {
       })
       return task
     },
-    cancel: (task: ModelledTask): boolean =>
+    cancel: (task: ModelledTask, why?: string): boolean =>
       outbox.batch(() => {
         if (!isLive(task.record.status)) return false
-        end(task, { status: 'cancelled', error: { code: 'CANCELLED', message: 'Task cancelled' } })
+        const message = why === undefined ? 'Task cancelled' : `Task cancelled: ${why}`
+        end(task, { status: 'cancelled', error: { code: 'CANCELLED', message } })
         const { call } = task.lane
         if (call?.task === task) abandon(call)
         closeIfIdle(task.lane)

@@ -41,7 +41,10 @@ export type TaskEnd =
 
 type EndedTask = Extract<Task, { status: EndStatus }>
 
-/** The record of an ended task. The first failure ends a task, so commands without an end were skipped. */
+/**
+ * The record of an ended task. The first failure ends a task, so commands without an end were skipped; the one that was running has the
+ * task's error.
+ */
 export function endTask(task: Task, end: TaskEnd, now: number, duration: number): EndedTask {
   const culprit = task.commands.find((command) => command.status === 'error')
   const { error: _, ...fields } = task
@@ -51,7 +54,9 @@ export function endTask(task: Task, end: TaskEnd, now: number, duration: number)
     duration,
     commands: task.commands.map((command): TaskCommand => {
       if (command.status === 'pending') return { ...command, status: 'skipped' }
-      return command.status === 'running' ? { ...command, status: 'skipped', completedAt: now } : command
+      if (command.status !== 'running') return command
+      const { code, message } = end.status === 'completed' ? { code: '', message: '' } : end.error
+      return { ...command, status: 'skipped', completedAt: now, ...(code !== '' && { error: { code, message } }) }
     }),
   }
   if (end.status === 'completed') return { ...ended, status: end.status }

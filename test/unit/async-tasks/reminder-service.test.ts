@@ -61,6 +61,18 @@ describe('the reminder', () => {
     expect(reminders.generateReminder()).toBe('')
   })
 
+  it('is headed by how the tasks ended', () => {
+    const { manager, reminders, register, complete } = setUp()
+    const heading = () => reminders.generateReminder().split('\n')[3]
+    register('a')
+    manager.failTask('a', 'no')
+    expect(heading()).toBe('1 async task(s) failed:')
+    complete('b', {})
+    expect(heading()).toBe('2 async task(s) ended (1 completed, 1 failed):')
+    manager.markNotified('a')
+    expect(heading()).toBe('1 async task(s) completed:')
+  })
+
   it('has the text of each owed result in the order of the ends, and the number of running tasks', () => {
     const { manager, reminders, register, complete } = setUp()
     register('a')
@@ -72,7 +84,7 @@ describe('the reminder', () => {
         '---',
         'System Note: Async Task Status',
         '',
-        '2 async task(s) completed:',
+        '2 async task(s) ended (1 completed, 1 failed):',
         '',
         '{',
         '  "agent_id": "b",',

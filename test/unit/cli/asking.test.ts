@@ -41,7 +41,7 @@ describe('submit', () => {
     const { submit } = await startCommandLine()
     const { exitCode, stdout, stderr } = await submit(bad)
     expect([exitCode, stdout]).toEqual([1, ''])
-    expect(stderr).toContain('[1/2] nope error: -32602: Unknown tool: nope')
+    expect(stderr).toContain('[1/2] nope error: UNKNOWN_TOOL: Unknown tool: nope')
     expect(stderr).toContain('failed (0 of 2 commands')
   })
 
@@ -63,7 +63,7 @@ describe('submit', () => {
     expect(stdout).toBe('5\n')
     expect(stderr).toContain('Add two numbers \u001b[32m[====================] success\u001b[39m')
     const plain = await submit(bad, [], { isTTY: true, env: { NO_COLOR: '1' } })
-    expect(plain.stderr).toContain('nope [====================] error -32602: Unknown tool: nope')
+    expect(plain.stderr).toContain('nope [====================] error UNKNOWN_TOOL: Unknown tool: nope')
     expect(plain.stderr).toContain('add  [....................] skipped')
     // eslint-disable-next-line no-control-regex
     expect(plain.stderr).not.toMatch(/\u001b\[\d\dm/)
@@ -131,9 +131,10 @@ describe('tasks, task and instances', () => {
     ])
     const failed = await ask(['tasks', 'list', '--status', 'failed', '--json'])
     expect(jsonLines(failed.stdout)).toMatchObject([{ name: 'Bad', status: 'failed' }])
+    expect((await (await startCommandLine()).run(['tasks', 'list'])).stderr).toBe('The server has no tasks.\n')
     expect(await ask(['tasks', 'list', '--instance', 'x'])).toMatchObject({
       stdout: '',
-      stderr: 'There are no such tasks.\n',
+      stderr: 'The server has no task that matches.\n',
     })
     expect(await ask(['tasks', 'list', '--limit', '1', '--json'])).toMatchObject({
       stdout: matching(/^.+\n$/),

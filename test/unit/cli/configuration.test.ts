@@ -114,6 +114,14 @@ describe('doctor', () => {
     expect(of(`port ${port}`)).toMatchObject({ state: 'note', detail: containing('in use') })
   })
 
+  it('knows both ports of a task server', async () => {
+    const { server } = await startCommandLine()
+    const [http, socket] = [server.httpUrl, server.wsUrl].map((url) => new URL(url).port)
+    const { of } = await findings({}, { PORT: http!, TASKS_WS_PORT: socket! })
+    expect(of(`port ${http!}`)).toMatchObject({ state: 'ok', detail: containing('used by a task server ') })
+    expect(of(`port ${socket!}`)).toMatchObject({ state: 'ok', detail: 'used by a task server' })
+  })
+
   it('reports an address that this machine does not have', async () => {
     const { exitCode, of } = await findings({}, { ...freePorts, HOST: '203.0.113.1', AUTH_TOKENS: 'token' })
     expect(exitCode).toBe(6)

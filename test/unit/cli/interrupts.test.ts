@@ -72,6 +72,17 @@ describe('Ctrl-C', () => {
     expect(statusOf()).toBe('cancelled')
   })
 
+  it.each([
+    [false, /task_\S+ \[1\/1\] slow cancelled\n/],
+    [true, /slow \[\.*=*\.*\] cancelled\n/],
+  ])('shows the running command as cancelled (terminal: %s)', async (isTTY, shown) => {
+    const host = await startCommandLine()
+    const ended = host.submit(slow, [], { isTTY, env: { NO_COLOR: '1' } })
+    await vi.waitFor(() => expect(host.server.taskManager.listTasks()[0]?.status).toBe('running'))
+    host.server.taskManager.cancelTask(host.server.taskManager.listTasks()[0]!.id)
+    expect(await ended).toMatchObject({ exitCode: 5, stderr: matching(shown) })
+  })
+
   it('prints how to end a task that could not be cancelled', async () => {
     const { ended, server } = await submitting()
     const refuse = vi.spyOn(server.taskManager, 'cancelTask').mockReturnValue(false)
@@ -118,6 +129,18 @@ describe('serve', () => {
       stderr: containing(problem),
     })
     expect(process.listenerCount('SIGTERM')).toBe(before)
+  })
+
+  it.each([
+    ['--port', 'many'],
+    ['--instance', 'x'],
+    ['--host', '0.0.0.0'],
+    ['--prot', '1'],
+  ])('prints the error of %s %s once', async (...args) => {
+    const { stderr } = await run(['serve', ...free, ...args])
+    const [first = ''] = stderr.split('\n')
+    expect(first).toMatch(/^(agent-tasks|error): /)
+    expect(stderr.split(first)).toHaveLength(2)
   })
 
   it.each([

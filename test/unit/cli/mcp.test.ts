@@ -1,5 +1,5 @@
 /** `agent-tasks mcp` with invalid arguments, files and ports. test/e2e/mcp-server.test.ts tests the process. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -7,7 +7,10 @@ import { run } from './command-line.js'
 
 describe('agent-tasks mcp', () => {
   it.each([
-    [['--config', '/no/such/file'], 'agent-tasks: /no/such/file: cannot be read (ENOENT).\n'],
+    [
+      ['--config', '/no/such/file'],
+      'agent-tasks: /no/such/file: cannot be read (ENOENT). Write {"subagents":[{"name":"shout"',
+    ],
     [['--http', '--port', 'x'], '--port'],
     [['--http', '--host', '0.0.0.0'], 'agent-tasks: Setting http.host: got "0.0.0.0", expected a loopback address'],
     [['--https'], "unknown option '--https'"],
@@ -16,7 +19,30 @@ describe('agent-tasks mcp', () => {
     onTestFinished(() => said.mockRestore())
     const { exitCode, stdout, stderr } = await run(['mcp', ...args])
     expect([exitCode, stdout]).toEqual([2, ''])
-    expect(stderr).toContain(problem)
+    expect(stderr.split(problem)).toHaveLength(2)
+  })
+
+  it('--init writes an example that is valid, and never changes a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'config.json')
+    expect(await run(['mcp', '--init', '--config', file])).toEqual({
+      exitCode: 0,
+      stdout: `Wrote ${file}. \`agent-tasks doctor\` checks it.\n`,
+      stderr: '',
+    })
+    expect((await run(['config', 'check', file])).stdout).toContain('Subagents: shout.')
+    const before = readFileSync(file, 'utf8')
+    expect(await run(['mcp', '--init', '--config', file])).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: `agent-tasks: ${file}: exists already, and was not changed.\n`,
+    })
+    expect(readFileSync(file, 'utf8')).toBe(before)
+    const lost = join(folder, 'none', 'config.json')
+    expect((await run(['mcp', '--init', '--config', lost])).stderr).toBe(
+      `agent-tasks: ${lost}: cannot be written (ENOENT).\n`,
+    )
   })
 
   it('names the invalid field of the file', async () => {

@@ -217,7 +217,7 @@ describe('the worker with a real server', () => {
   async function connectWorker(server: TaskServer, options: Partial<Parameters<typeof connectInstance>[1]> = {}) {
     const worker = await connectInstance(server.httpUrl, {
       tools: [double],
-      name: 'worker-1',
+      id: 'worker-1',
       reconnect: { initialMs: 1, maxMs: 5 },
       ...options,
     })
@@ -264,7 +264,7 @@ describe('the worker with a real server', () => {
   it.each([
     [command('double', { n: 'x' }), 'INVALID_ARGUMENTS'],
     [command('double', { n: 1, m: 2 }), 'INVALID_ARGUMENTS'],
-    [command('nothing'), '-32602'],
+    [command('nothing'), 'UNKNOWN_TOOL'],
     [command('broken'), 'NOT_FOUND'],
     [command('big'), 'RESULT_TOO_LARGE'],
   ])('fails the command %j with the code %s, and stays connected', async (failing, code) => {
@@ -300,7 +300,7 @@ describe('the worker with a real server', () => {
     const server = await startServer({ auth: { tokens: ['right-token'] } })
     const worker = await connectWorker(server, { token: 'right-token' })
     expect(worker.isConnected).toBe(true)
-    await expect(connectWorker(server, { token: 'wrong-token', name: 'other' })).rejects.toMatchObject({
+    await expect(connectWorker(server, { token: 'wrong-token', id: 'other' })).rejects.toMatchObject({
       code: 'UNAUTHORIZED',
     })
   })

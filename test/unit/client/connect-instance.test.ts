@@ -89,7 +89,7 @@ const toolCall = (callId: string, name: string, args: Record<string, unknown> = 
 
 describe('a worker', () => {
   it('registers, sends hello with its secret and tools, and is connected after the welcome', async () => {
-    const { connecting, posts, sockets } = setUp({ name: 'browser-1', token: 'server-token' })
+    const { connecting, posts, sockets } = setUp({ id: 'browser-1', token: 'server-token' })
     let isThere = false
     void connecting.then(() => (isThere = true))
     await settle()
@@ -171,7 +171,7 @@ describe('a worker', () => {
     socket.receive(toolCall('c2', 'big'))
     await settle()
     expect(socket.sentOf('tool_error')).toMatchObject([
-      { callId: 'c1', code: -32602, message: 'Unknown tool: nothing' },
+      { callId: 'c1', code: 'UNKNOWN_TOOL', message: 'Unknown tool: nothing' },
       { callId: 'c2', code: 'RESULT_TOO_LARGE' },
     ])
     expect(socket.sentOf('tool_result')).toEqual([])

@@ -361,7 +361,9 @@ describe('a cancel', () => {
     await host.settle()
     expect(host.tasks.cancelTask(id)).toBe(true)
     expect(host.story(id)).toEqual(['cmd_1 running', 'cancelled'])
-    expect(host.completes()[0]).toMatchObject({ results: [{ status: 'skipped' }, { status: 'skipped' }] })
+    const error = { code: 'CANCELLED', message: 'Task cancelled' }
+    expect(host.completes()[0]).toMatchObject({ results: [{ status: 'skipped', error }, { status: 'skipped' }] })
+    expect(host.completes()[0]!.results[1]).not.toHaveProperty('error')
     expect(host.completes()[0]!.summary.failedCommandIndex).toBeUndefined()
     expect(host.call('a').signal.aborted).toBe(true)
     host.call('a').progress(1)

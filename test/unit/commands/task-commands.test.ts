@@ -6,7 +6,10 @@ import { setUpHost } from '../tools/tool-host.js'
 
 function setUp(owner?: string) {
   const host = setUpHost()
-  const commands = createTaskCommands({ ...host, ...(owner !== undefined && { owner }) })
+  const commands = createTaskCommands({
+    getAsyncTaskManager: host.getAsyncTaskManager,
+    ...(owner !== undefined && { owner }),
+  })
   return {
     ...host,
     commands,

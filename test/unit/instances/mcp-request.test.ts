@@ -61,7 +61,7 @@ describe('a request', () => {
     expect(await handleMCPRequest(request('other'), { instances })).toEqual({
       jsonrpc: '2.0',
       id: 7,
-      error: { code: -32602, message: 'Unknown tool: other' },
+      error: { code: -32602, message: 'Unknown tool: other', data: { code: 'UNKNOWN_TOOL' } },
     })
   })
 
@@ -216,7 +216,7 @@ describe('a command that fails', () => {
 
   it('keeps the code and message of a JSON-RPC error', async () => {
     connectLocal(() => 'done')
-    expect(await failure('other')).toMatchObject({ code: '-32602', message: 'Unknown tool: other' })
+    expect(await failure('other')).toMatchObject({ code: 'UNKNOWN_TOOL', message: 'Unknown tool: other' })
   })
 
   it('keeps a code of a remote worker that is not a number', async () => {

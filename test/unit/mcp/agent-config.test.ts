@@ -64,7 +64,12 @@ describe('the configuration file', () => {
 
   it('is read from the given path, from the working directory, or not at all', () => {
     const cwd = folder()
-    expect(loadAgentConfig(undefined, cwd)).toMatchObject({ file: undefined, folder: cwd, config: { subagents: [] } })
+    expect(loadAgentConfig(undefined, cwd)).toMatchObject({
+      file: undefined,
+      path: join(cwd, 'agent-tasks.config.json'),
+      folder: cwd,
+      config: { subagents: [] },
+    })
     writeFileSync(join(cwd, 'agent-tasks.config.json'), `\uFEFF${JSON.stringify({ maxAsyncTasks: 2 })}`)
     expect(loadAgentConfig(undefined, cwd).config.maxAsyncTasks).toBe(2)
     writeFileSync(join(cwd, 'other.json'), '{}')
@@ -73,7 +78,9 @@ describe('the configuration file', () => {
 
   it('must exist when a path is given, and must be JSON', () => {
     const cwd = folder()
-    expect(() => loadAgentConfig('none.json', cwd)).toThrow(`${join(cwd, 'none.json')}: cannot be read (ENOENT).`)
+    expect(() => loadAgentConfig('none.json', cwd)).toThrow(
+      `${join(cwd, 'none.json')}: cannot be read (ENOENT). Write {"subagents":[{"name":"shout"`,
+    )
     writeFileSync(join(cwd, 'bad.json'), '{')
     expect(() => loadAgentConfig('bad.json', cwd)).toThrow(`${join(cwd, 'bad.json')}: is not JSON`)
   })

@@ -123,9 +123,11 @@ describe('resolveServerConfig', () => {
 
   it('refuses a misspelt name', () => {
     expect(() => resolveServerConfig({ file: { tasks: { wsprot: 1 } } })).toThrow(
-      /Setting file\.tasks\.wsprot: .*expected one of the names enabled, wsPort/,
+      /Setting file\.tasks\.wsprot: .*expected no such name; the nearest is wsPort/,
     )
-    expect(() => resolveServerConfig({ options: { prot: 1 } as never })).toThrow(/Setting options\.prot: .*host, port/)
+    expect(() => resolveServerConfig({ options: { prot: 1 } as never })).toThrow(
+      /Setting options\.prot: .*the nearest is port/,
+    )
     expect(() => resolveServerConfig({ file: [] })).toThrow('Setting file: got an empty array, expected an object.')
     expect(() => resolveServerConfig({ file: { tasks: 5 } })).toThrow('Setting file.tasks: got 5, expected an object.')
   })

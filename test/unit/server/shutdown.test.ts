@@ -45,7 +45,10 @@ describe('close', () => {
     clock.advance(4999)
     expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [{ status: 'running' }] })
     clock.advance(1)
-    expect(await client.skipTo('task_complete')).toMatchObject({ status: 'cancelled', error: { code: 'CANCELLED' } })
+    expect(await client.skipTo('task_complete')).toMatchObject({
+      status: 'cancelled',
+      error: { code: 'CANCELLED', message: 'Task cancelled: the server is shutting down' },
+    })
     expect(held.signal.aborted).toBe(true)
     held.finish()
     expect(await client.closed).toMatchObject({ code: 1001 })

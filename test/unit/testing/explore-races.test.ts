@@ -331,7 +331,10 @@ describe('invalid options', () => {
     [{ ...fine, numRuns: 0 }, 'options.numRuns: got 0, expected a number >= 1.'],
     [{ ...fine, seed: 1.5 }, 'options.seed: got 1.5, expected an integer.'],
     [{ ...fine, mode: 'all' }, 'options.mode: got "all", expected one of random, exhaustive.'],
-    [{ ...fine, invariant: {} }, 'options.invariant: got {}, expected no such field.'],
+    [
+      { ...fine, invariant: {} },
+      'options.invariant: got "(not shown)", expected no such name; the nearest is invariants.',
+    ],
     [{ ...fine, invariants: { a: 1 } }, 'options.invariants.a: got 1, expected a function.'],
     [{ ...fine, mode: 'exhaustive', seed: 1 }, 'options.seed: got 1, expected none in exhaustive mode'],
     [undefined, 'options: got undefined, expected an object.'],

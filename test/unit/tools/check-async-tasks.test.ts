@@ -47,10 +47,10 @@ describe('listing', () => {
         '- Cancelled: 1',
         '',
         'Details:',
-        ' [researcher-a] researcher - running (1m 10s)',
-        '[OK] [researcher-b] researcher - completed (1m 5s)',
-        '[ERROR] [coder-00] coder - failed (1m 5s)',
-        ' [tester-0] tester - cancelled (1m 5s)',
+        ' [researcher-a] researcher - running (1m 10s) - do it',
+        '[OK] [researcher-b] researcher - completed (1m 5s) - do it',
+        '[ERROR] [coder-00] coder - failed (1m 5s) - do it',
+        ' [tester-0] tester - cancelled (1m 5s) - do it',
       ].join('\n'),
       returnDisplay: [
         ' **researcher** (`researcher-a`) - running',
@@ -437,12 +437,13 @@ describe('the class', () => {
 })
 
 it('has a JSON schema without required or additional properties', () => {
-  const { inputSchema } = createCheckAsyncTasksTool(setUpHost())
+  const { inputSchema } = new CheckAsyncTasksTool(setUpHost()).tool
   const schema = z.toJSONSchema(inputSchema)
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
   expect(schema.required).toBeUndefined()
 })
 
 it('refuses a maxMessageChars that is too small', () => {
-  expect(() => createCheckAsyncTasksTool({ ...setUpHost(), maxMessageChars: 10 })).toThrow(InvalidSettingError)
+  const { getAsyncTaskManager } = setUpHost()
+  expect(() => createCheckAsyncTasksTool({ getAsyncTaskManager, maxMessageChars: 10 })).toThrow(InvalidSettingError)
 })

@@ -244,6 +244,7 @@ describe('a command task that ends for another reason', () => {
     const task = manager.getTask('do-it-2')
     expect(task).toMatchObject({ status: 'failed', delivery: 'owed', owner: 'sub' })
     expect(task?.error).toContain('was cancelled elsewhere')
+    expect(task?.error).toMatch(/\n1\. hold: cancelled$/)
     expect(reminders.leaseReminder({ owner: 'sub' })?.text).toContain('was cancelled elsewhere')
   })
 

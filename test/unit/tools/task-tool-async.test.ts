@@ -222,7 +222,10 @@ describe.each([true, false])('a lookup that hangs (async: %s)', (isAsync) => {
 it('A9: nothing is launched once the manager is disposed', async () => {
   const { call, manager } = setUp(controlledRun<SubagentRequest>().run)
   await manager.dispose()
-  expect((await call()).error?.message).toBe('The task manager was disposed')
+  const refused = await call()
+  expect(refused.error).toEqual({ message: 'The task manager was disposed', type: 'execution_failed' })
+  // Nothing that is waited for or cancelled would make room.
+  expect(refused.llmContent).toBe('The task manager was disposed. It takes no new tasks.')
 })
 
 it('A4: an id that repeats is refused before anything starts', async () => {

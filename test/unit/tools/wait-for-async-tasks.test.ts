@@ -58,7 +58,7 @@ describe('waiting', () => {
     expect(llmContent.split('\n\n')).toEqual([
       '1 of 2 async task(s) ended:',
       JSON.stringify({ agent_id: 'coder-b2', status: 'cancelled' }, null, 2),
-      '1 async task(s) still running:\n- [research] researcher (2s)',
+      '1 async task(s) still running:\n- [research] researcher (2s) - do it',
       'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or continue with other work.',
     ])
     expect(metadata).toEqual({ settled: ['coder-b2'], pending: ['researcher-a1'] })
@@ -299,7 +299,7 @@ describe('the class', () => {
 })
 
 it('has a JSON schema without required or additional properties', () => {
-  const schema = z.toJSONSchema(createWaitForAsyncTasksTool(setUpHost()).inputSchema)
+  const schema = z.toJSONSchema(new WaitForAsyncTasksTool(setUpHost()).tool.inputSchema)
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
   expect(schema.required).toBeUndefined()
 })
@@ -307,6 +307,7 @@ it('has a JSON schema without required or additional properties', () => {
 it.each([{ maxWaitSeconds: 0 }, { maxWaitSeconds: Infinity }, { maxMessageChars: 1 }])(
   'refuses the option %j',
   (option) => {
-    expect(() => createWaitForAsyncTasksTool({ ...setUpHost(), ...option })).toThrow(InvalidSettingError)
+    const { getAsyncTaskManager } = setUpHost()
+    expect(() => createWaitForAsyncTasksTool({ getAsyncTaskManager, ...option })).toThrow(InvalidSettingError)
   },
 )

@@ -1,0 +1,38 @@
+/** Which known name an unknown one was probably meant to be. */
+
+/** The name that takes the fewest edits; undefined when none is near: a third of its length, and at least 2 edits. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  let nearest: string | undefined
+  let fewest = Infinity
+  for (const candidate of known) {
+    const most = Math.max(2, Math.floor(candidate.length / 3))
+    // A name of another length takes at least as many edits as the lengths differ: a very long one costs nothing.
+    if (Math.abs(candidate.length - name.length) > most) continue
+    const edits = editsBetween(name.toLowerCase(), candidate.toLowerCase())
+    if (edits <= most && edits < fewest) [nearest, fewest] = [candidate, edits]
+  }
+  return nearest
+}
+
+/** What to expect in place of an unknown name: the nearest known one, or else all of them. */
+export function expectedName(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known)
+  if (nearest !== undefined) return `no such name; the nearest is ${nearest}`
+  return known.length === 0 ? 'no such name; there are none' : `one of the names ${known.join(', ')}`
+}
+
+/** The Levenshtein distance: how many letters to insert, remove or replace. */
+function editsBetween(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let line = 1; line <= from.length; line += 1) {
+    const above = row
+    row = [line]
+    for (let column = 1; column <= to.length; column += 1) {
+      const replaced = at(above, column - 1) + (from[line - 1] === to[column - 1] ? 0 : 1)
+      row.push(Math.min(replaced, at(above, column) + 1, at(row, column - 1) + 1))
+    }
+  }
+  return at(row, to.length)
+}
+
+const at = (row: readonly number[], column: number): number => row[column] ?? Infinity
