@@ -179,6 +179,10 @@ export const deliveryMachine = setup({
           description: 'The agent is busy, or another delivery to this owner is in flight; it is asked again later.',
           after: { poll: { target: 'looking', description: 'The polling interval has passed.' } },
           on: {
+            'delivery.requested': {
+              target: 'gathering',
+              description: 'Another end is owed: the agent is asked at once.',
+            },
             'agent.idle': { target: 'gathering', description: 'The agent has become idle.' },
             'lease.ended': { target: 'gathering', description: 'Another delivery to this owner has ended.' },
           },

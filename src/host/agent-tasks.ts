@@ -72,7 +72,7 @@ export interface AgentTasks {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Returns the reminder service; always the same. */
   readonly getAsyncTaskReminderService: () => AsyncTaskReminderService
-  /** Delivers owed results to the agent when it is idle. A further call replaces both callbacks. Returns an unsubscribe function. */
+  /** Delivers owed results to the agent when it is idle. A further call replaces both callbacks. Returns a function that ends this subscription, and no later one. */
   readonly setupAsyncTaskAutoTrigger: (isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn) => () => void
   /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. */
   readonly notifyIdle: () => void
@@ -150,10 +150,10 @@ function wire(options: AgentTasksOptions): AgentTasks {
     if (trigger === undefined) {
       trigger = new AsyncTaskAutoTrigger(manager, reminders, busy, turn, { ...options.autoTrigger, owner })
     } else trigger.updateCallbacks(busy, turn)
-    unsubscribe ??= trigger.subscribe()
+    const current = (unsubscribe ??= trigger.subscribe())
     return () => {
-      unsubscribe?.()
-      unsubscribe = undefined
+      current()
+      if (unsubscribe === current) unsubscribe = undefined
     }
   }
   if (isAgentBusy !== undefined && triggerAgentTurn !== undefined) {

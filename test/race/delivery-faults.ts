@@ -176,6 +176,13 @@ export const deliveryFaults: readonly PlantedFault[] = [
     ...machineThat((machine) => remove(stateAt(machine, 'holding', 'polling').after, 'poll')),
   },
   {
+    name: 'd2-asks-a-polled-agent-late',
+    invariant: 'A6',
+    description: 'A result that becomes owed between two polls waits for the next one, although the agent is idle.',
+    property: deliveryTiming,
+    ...machineThat((machine) => remove(stateAt(machine, 'holding', 'polling').on, 'delivery.requested')),
+  },
+  {
     name: 'd2-ignores-an-idle-edge',
     invariant: 'A6',
     description: 'An agent that becomes idle does not get what is owed.',

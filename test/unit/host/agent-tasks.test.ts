@@ -152,6 +152,46 @@ describe('hosts that report when they are busy', () => {
     expect(delivered).toEqual(['second'])
   })
 
+  it('A6: an unsubscribe function ends its own subscription, and no later one', async () => {
+    const delivered: string[] = []
+    const { tasks, manager, clock } = setUp()
+    const subscribe = () =>
+      tasks.setupAsyncTaskAutoTrigger(
+        () => false,
+        (_text, { taskIds }) => void delivered.push(...taskIds),
+      )
+    const stale = subscribe()
+    stale()
+    subscribe()
+    stale()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(0)
+    await settle()
+    expect(delivered).toEqual(['a'])
+    await tasks.dispose()
+  })
+
+  it('A6: an agent that turned idle between two polls receives the next result at once', async () => {
+    let isBusy = true
+    const delivered: string[][] = []
+    const { tasks, manager, clock } = setUp({
+      isAgentBusy: () => isBusy,
+      triggerAgentTurn: (_text, { taskIds }) => void delivered.push([...taskIds]),
+      autoTrigger: { pollMs: 60_000 },
+    })
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(10)
+    isBusy = false
+    manager.registerTask(input('b'))
+    manager.completeTask('b', {})
+    clock.advance(0)
+    await settle()
+    expect(delivered).toEqual([['a', 'b']])
+    await tasks.dispose()
+  })
+
   it('A6: delivers at once when notifyIdle reports that the agent is idle', async () => {
     let isBusy = true
     const delivered: string[] = []
