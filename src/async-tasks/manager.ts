@@ -51,6 +51,7 @@ import { parseInput } from '../protocol/parse.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
 import { takeLease, type TaskLease } from './leases.js'
+import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
@@ -325,14 +326,22 @@ export class AsyncTaskManager {
 
   /**
    * Leases what is owed: until the lease ends, no other message carries it.
-   * @param request `owner`: whose (default: every owner's); `exclusive`: refuse while another exclusive lease of the owner is open
+   * @param request `owner`: whose (default: every owner's); `exclusive`: refuse while another exclusive lease of the owner is open;
+   * `taskIds`: of what is owed, these tasks alone
    * @returns undefined when nothing is owed, or an exclusive lease of the owner is open
    * @throws InvalidInputError
    */
-  lease(request: { readonly owner?: string; readonly exclusive?: boolean } = {}): TaskLease | undefined {
-    const { owner, exclusive = false } = parseInput(leaseRequestSchema(), request, 'request')
+  lease(
+    request: { readonly owner?: string; readonly exclusive?: boolean; readonly taskIds?: readonly string[] } = {},
+  ): TaskLease | undefined {
+    const { owner, exclusive = false, taskIds } = parseInput(leaseRequestSchema(), request, 'request')
     const deliveryId = this.#freshId('delivery', (id) => this.registry.ledger.lease(id) !== undefined)
-    return takeLease(this.registry, { deliveryId, isExclusive: exclusive, ...(owner !== undefined && { owner }) })
+    return takeLease(this.registry, {
+      deliveryId,
+      isExclusive: exclusive,
+      ...(owner !== undefined && { owner }),
+      ...(taskIds !== undefined && { taskIds: [...new Set(taskIds)] }),
+    })
   }
 
   /**
@@ -444,6 +453,7 @@ export class AsyncTaskManager {
     const event = toEvent()
     if (hasEnded(entry)) return false
     this.registry.batch(() => entry.ref?.send(event))
+    reportMisnamedFields(this.registry, entry)
     return entry.record.status === status
   }
 

@@ -20,10 +20,14 @@ export interface WaitOptions {
 /** Options of a wait whose result becomes a text for a model. */
 export interface WordedWaitOptions extends WaitOptions {
   /**
-   * Called with the tasks that have ended, just before they are acknowledged and while their records cannot be pruned. If it throws,
-   * the wait rejects and nothing is acknowledged.
+   * Called with the tasks that have ended and those that run, just before the former are acknowledged and while their records cannot be
+   * pruned. Returns the tasks whose text the result has: the others are owed again. If it throws, the wait rejects and nothing is
+   * acknowledged.
    */
-  readonly onSettled?: (settled: readonly SettledTaskInfo[]) => void
+  readonly onSettled?: (
+    settled: readonly SettledTaskInfo[],
+    pending: readonly AsyncTaskInfo[],
+  ) => readonly SettledTaskInfo[]
   /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
   readonly endsOnQuestion?: boolean
 }
@@ -82,10 +86,12 @@ export async function waitForTasks(
     return registry.batch(() => {
       const ended = found.filter(hasEnded)
       const pending = found.filter((entry) => !hasEnded(entry)).map((entry) => entry.record)
-      onSettled?.(ended.map((entry) => entry.record as SettledTaskInfo))
-      registry.send({ type: 'lease.acknowledge', deliveryId })
+      const settled = ended.map((entry) => entry.record as SettledTaskInfo)
+      const shown = new Set((onSettled?.(settled, pending) ?? settled).map(({ id }) => id))
+      const carried = ended.filter(({ record }) => shown.has(record.id))
+      registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
       // The result has them also where another message holds the lease: if that one is refused, they are not owed again.
-      registry.send({ type: 'lease.acknowledge', deliveryId, late: ended })
+      registry.send({ type: 'lease.acknowledge', deliveryId, late: carried })
       return { settled: ended.map((entry) => entry.record as SettledTaskInfo), pending, unknown }
     })
   } catch (error) {

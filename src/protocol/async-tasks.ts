@@ -63,7 +63,11 @@ export type LaunchTaskInput = z.input<ReturnType<typeof launchInputSchema>>
 export const reserveOptionsSchema = lazily(() => z.object({ ttlMs: milliseconds().optional() }))
 
 export const leaseRequestSchema = lazily(() =>
-  z.object({ owner: name().optional(), exclusive: z.boolean().optional() }),
+  z.object({
+    owner: name().optional(),
+    exclusive: z.boolean().optional(),
+    taskIds: z.array(z.string()).optional(),
+  }),
 )
 
 /** An owner that ends, and the owner that gets its results. */

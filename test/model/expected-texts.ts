@@ -19,9 +19,9 @@ export function reminderText(tasks: readonly ModelTask[], running: number): stri
 function notification({ id, status, output, error }: ModelRecord): object {
   if (status === 'failed') return { agent_id: id, status, error }
   if (status === 'cancelled') return { agent_id: id, status }
-  const { terminate_reason, emitted_vars = {}, ...rest } = output as Record<string, unknown>
-  const payload = { agent_id: id, terminate_reason, emitted_vars }
-  return 'final_message' in rest ? { ...payload, final_message: rest['final_message'] } : payload
+  const { terminate_reason, emitted_vars = {}, final_message, ...others } = output as Record<string, unknown>
+  const known = { agent_id: id, terminate_reason, emitted_vars, final_message }
+  return Object.keys(others).length > 0 ? { ...known, other_fields: others } : known
 }
 
 export const limitText = (max: number): string => `Max async tasks (${max}) reached`

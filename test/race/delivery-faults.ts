@@ -115,6 +115,15 @@ export const deliveryFaults: readonly PlantedFault[] = [
     }),
   },
   {
+    name: 'leases-what-has-no-room',
+    invariant: 'A5',
+    description: 'A message leases everything that is owed, also the results that do not fit into it.',
+    property: delivery,
+    ...ledgerThat('take', (take, [{ taskIds, ...request }]) =>
+      take(request.isClaim === true && taskIds !== undefined ? { ...request, taskIds } : request),
+    ),
+  },
+  {
     name: 'reminds-without-a-lease',
     invariant: 'A5',
     description: 'The reminder leases nothing, and marks everything that is owed when it is accepted.',

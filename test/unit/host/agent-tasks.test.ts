@@ -3,6 +3,7 @@ import { BehaviorSubject } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import {
   createAgentTasks,
+  functionRunner,
   InvalidInputError,
   InvalidSettingError,
   runCommandLine,
@@ -232,6 +233,51 @@ describe('tools, commands and settings', () => {
     expect(manager.getPendingNotifications()).toEqual([])
     expect((await tasks.tools.check_async_tasks.execute({})).llmContent).toContain('- Completed: 2')
     expect(runCommandLine(tasks.commands, '/tasks')?.text).toContain('[DONE]')
+  })
+
+  it('A5: delivers results that JSON cannot hold, and those that follow', async () => {
+    const huge = () => Array.from({ length: 600 }, () => 'x'.repeat(1_000_000))
+    const texts: string[] = []
+    const { tasks, manager, clock } = setUp({
+      subagents: {
+        list: functionRunner(() => huge() as never),
+        fields: () => ({ items: huge() }),
+        small: functionRunner(() => 'done'),
+      },
+      isAgentBusy: () => false,
+      triggerAgentTurn: (text) => void texts.push(text),
+    })
+    for (const subagent_name of ['list', 'fields', 'small']) {
+      await tasks.tools.task.execute({ subagent_name, goal_prompt: 'go', async: true })
+    }
+    for (let n = 0; n < 10; n += 1) {
+      await settle()
+      clock.advance(0)
+    }
+    expect(manager.getAllTasks().map((task) => [task.status, task.delivery])).toEqual([
+      ['completed', 'delivered'],
+      ['completed', 'delivered'],
+      ['completed', 'delivered'],
+    ])
+    expect(texts.filter((text) => text.length > 20_000)).toEqual([])
+    const peek = await tasks.tools.check_async_tasks.execute({ task_id: 'fields' })
+    expect(peek.llmContent).toContain('[Cut after')
+    expect((await tasks.tools.task.execute({ subagent_name: 'list', goal_prompt: 'go' })).error).toBeUndefined()
+    await tasks.dispose()
+  })
+
+  it('shows the model every field of an output, and reports a misnamed one to the host, once', async () => {
+    const onError = vi.fn()
+    const { tasks } = setUp({ onError, subagents: { s: () => ({ finalMessage: 'done', answer: 42 }) } })
+    for (let n = 0; n < 2; n += 1) {
+      const { llmContent } = await tasks.tools.task.execute({ subagent_name: 's', goal_prompt: 'go' })
+      expect(llmContent).toContain('"finalMessage": "done"')
+      expect(llmContent).toContain('"answer": 42')
+    }
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error('The output of subagent "s" has a field "finalMessage": did you mean final_message?'),
+      { source: 'output', taskId: expect.stringMatching(/^s-/) as string },
+    )
   })
 
   it('does not find a subagent on the prototype', async () => {
