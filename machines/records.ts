@@ -123,6 +123,8 @@ export interface FailedTaskInfo extends TaskFields {
   readonly output?: never
   /** The error, in words. */
   readonly error: string
+  /** What its run returned after the deadline, within the grace period; absent when that was nothing. */
+  readonly lateOutput?: OutputObject
 }
 
 /** A task that was cancelled. */
@@ -148,7 +150,7 @@ export type AsyncTaskInfo = RunningTaskInfo | SettledTaskInfo
 /** The output of a task's machine. */
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
-  | { readonly status: 'failed'; readonly error: string }
+  | { readonly status: 'failed'; readonly error: string; readonly lateOutput?: OutputObject }
   | { readonly status: 'cancelled' }
 
 /** The data of a task that is to be registered. */

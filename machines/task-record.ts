@@ -57,8 +57,9 @@ export function endedRecord(
         return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, output }
       }
       case 'failed': {
-        const { status, error } = end
-        return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, error }
+        const { status, error, lateOutput } = end
+        const failed = { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, error }
+        return lateOutput === undefined ? failed : Object.assign(failed, { lateOutput })
       }
       case 'cancelled': {
         const { status } = end

@@ -17,7 +17,12 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
     case 'completed':
       return { agent_id: task.id, ...shownOutput(task.output) }
     case 'failed':
-      return { agent_id: task.id, status: 'failed', error: task.error }
+      return {
+        agent_id: task.id,
+        status: 'failed',
+        error: task.error,
+        ...(task.lateOutput !== undefined && { late_output: shownOutput(task.lateOutput) }),
+      }
     case 'cancelled':
       return { agent_id: task.id, status: 'cancelled' }
     case 'running':

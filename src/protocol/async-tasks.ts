@@ -117,6 +117,8 @@ export const restorableRecordSchema = lazily(() =>
       output: z.record(z.string(), z.unknown()).optional(),
       /** Why it failed. */
       error: z.string().optional(),
+      /** What its run returned after its deadline. */
+      lateOutput: z.record(z.string(), z.unknown()).optional(),
       /** Its last progress. */
       progress: progressSchema().optional(),
     })

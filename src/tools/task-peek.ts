@@ -55,6 +55,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     }),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
+    ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
   }
 }
 

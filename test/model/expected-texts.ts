@@ -16,11 +16,17 @@ export function reminderText(tasks: readonly ModelTask[], running: number): stri
   return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
 }
 
-function notification({ id, status, output, error }: ModelRecord): object {
-  if (status === 'failed') return { agent_id: id, status, error }
+function notification({ id, status, output, error, lateOutput }: ModelRecord): object {
+  if (status === 'failed') {
+    return { agent_id: id, status, error, ...(lateOutput && { late_output: outputFields(lateOutput) }) }
+  }
   if (status === 'cancelled') return { agent_id: id, status }
+  return { agent_id: id, ...outputFields(output) }
+}
+
+function outputFields(output: object | undefined): object {
   const { terminate_reason, emitted_vars = {}, final_message, ...others } = output as Record<string, unknown>
-  const known = { agent_id: id, terminate_reason, emitted_vars, final_message }
+  const known = { terminate_reason, emitted_vars, final_message }
   return Object.keys(others).length > 0 ? { ...known, other_fields: others } : known
 }
 
