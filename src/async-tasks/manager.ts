@@ -50,6 +50,7 @@ import { checkLeast } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
+import { waitUntilIdle } from './idle-wait.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
@@ -64,7 +65,7 @@ import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { checkMaxAsyncTasks } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
-import { waitForTasks, waitUntilIdle, type WaitOptions, type WaitResult } from './waiting.js'
+import { waitForTasks, type WaitOptions, type WaitResult } from './waiting.js'
 
 /** The default owner of a task. */
 export const DEFAULT_OWNER = 'main'
@@ -367,7 +368,10 @@ export class AsyncTaskManager {
     return waitForTasks(this.registry, ids, options, deliveryId)
   }
 
-  /** Resolves when no task of the owner (of any owner) runs, is owed or is leased. */
+  /**
+   * Resolves when no task of the owner (of any owner) runs, is owed or is leased. When that may never be, because a result is owed to an
+   * owner to whom nothing delivers it, `onError` is called, once.
+   */
   onIdle(owner?: string): Promise<void> {
     return waitUntilIdle(this.registry, owner)
   }

@@ -1,4 +1,4 @@
-/** Waits for tasks to end, and for an owner to have no task that runs or is owed. */
+/** Waits for tasks to end. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
@@ -135,23 +135,5 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
       signal?.removeEventListener('abort', end)
     }
     signal?.addEventListener('abort', end, { once: true })
-  })
-}
-
-/** Resolves when no task of the owner (of any owner) runs, is owed or is leased, or the registry is disposed. */
-export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
-  const isIdle = (): boolean =>
-    registry.isDisposed ||
-    (['running', 'owed', 'leased'] as const).every((kind) => registry.ledger.countOf(kind, owner) === 0)
-  if (isIdle()) return Promise.resolve()
-  return new Promise((resolve) => {
-    const subscription = registry.drained$.subscribe({
-      next: () => {
-        if (!isIdle()) return
-        subscription.unsubscribe()
-        resolve()
-      },
-      complete: resolve,
-    })
   })
 }

@@ -15,6 +15,8 @@ export interface ErrorSource {
     | 'busy'
     | 'delivery'
     | 'delivery-timeout'
+    | 'turn-timeout'
+    | 'idle'
     | 'progress'
     | 'output'
   /** The task that it concerns, if any. */

@@ -13,7 +13,8 @@ import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import type { ResolveSubagent, Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
-import { Turns, type AfterTurn, type Turn, type TurnOutcome } from './turns.js'
+import { checkLeast } from '../protocol/option-checks.js'
+import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
 /** Settings by name, as numbers or as text; see `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
@@ -37,6 +38,11 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
   readonly settings?: AgentTasksSettings
   /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
   readonly maxMessageChars?: number
+  /**
+   * How long a turn may hold the results of its reminder, in ms; then they are owed again, and `onError` is called. Default 1800000 (30
+   * minutes).
+   */
+  readonly turnTimeoutMs?: number
   /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
   readonly isAgentBusy?: BusySource
   /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
@@ -84,6 +90,8 @@ export interface AgentTasks {
   readonly beforeTurn: (owner?: string) => Turn
   /** Ends the lease of `beforeTurn`: the results are delivered, or owed again. */
   readonly afterTurn: AfterTurn
+  /** `beforeTurn` and `afterTurn` around a function: its promise says whether the model received the reminder. */
+  readonly withTurn: WithTurn
   /** Cancels every task and stops all callbacks. Resolves when every run has ended or its grace has passed. */
   readonly dispose: () => Promise<void>
   /** `dispose`, for `await using`. */
@@ -115,6 +123,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     throw new InvalidInputError(`options.${missing}`, undefined, `a value, because ${given} has one`)
   }
   const current = readSettings(settings)
+  const timeoutMs = checkLeast('turnTimeoutMs', options.turnTimeoutMs ?? DEFAULT_TURN_TIMEOUT_MS, 1)
   const manager = new AsyncTaskManager({
     ...options,
     maxAsyncTasks: options.maxAsyncTasks ?? current['task-max-async'],
@@ -122,7 +131,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const { maxMessageChars } = options
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }
   const reminders = new AsyncTaskReminderService(manager, limits)
-  const turns = new Turns(manager, reminders, owner)
+  const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
   const deps = { getAsyncTaskManager, owner, ...limits }
   const timeouts = {
@@ -176,6 +185,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     },
     beforeTurn: (turnOwner) => turns.before(turnOwner),
     afterTurn: (ownerOrOutcome?: string | TurnOutcome, outcome?: TurnOutcome) => turns.after(ownerOrOutcome, outcome),
+    withTurn: (run, turnOwner) => turns.with(run, turnOwner),
     dispose,
     [Symbol.asyncDispose]: dispose,
   }

@@ -78,6 +78,76 @@ describe('turns of the host', () => {
     expect(manager.getPendingNotifications().map((task) => task.id)).toEqual(['mine'])
   })
 
+  it('A5: a turn that never ends holds its results for turnTimeoutMs, and an acceptance after that counts', async () => {
+    const onError = vi.fn()
+    const { tasks, manager, clock } = setUp({ turnTimeoutMs: 60_000, onError })
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    const { reminder } = tasks.beforeTurn()
+    clock.advance(59_999)
+    expect(manager.getPendingNotifications()).toEqual([])
+    clock.advance(1)
+    expect(manager.getPendingNotifications()).toHaveLength(1)
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error(
+        'A turn of main has not ended within 60000 ms: its results are owed again. Call afterTurn, or use withTurn.',
+      ),
+      { source: 'turn-timeout', owner: 'main', deliveryId: reminder?.deliveryId },
+    )
+    tasks.afterTurn({ accepted: true })
+    expect(manager.getPendingNotifications()).toEqual([])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A9: a turn that has ended, or is disposed, leaves no timer', async () => {
+    const { tasks, manager, clock } = setUp()
+    for (const accepted of [true, false]) {
+      manager.registerTask(input(`a-${accepted}`))
+      manager.completeTask(`a-${accepted}`, {})
+      tasks.beforeTurn()
+      expect(clock.pending).toBe(1)
+      tasks.afterTurn({ accepted })
+      expect(clock.pending).toBe(0)
+    }
+    tasks.beforeTurn()
+    await tasks.dispose()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A5: withTurn delivers what its turn accepted, and returns its result', async () => {
+    const { tasks, manager, clock } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    const answer = await tasks.withTurn(async ({ systemInstruction, reminder }) => {
+      expect(systemInstruction).toContain('[DONE]')
+      expect(manager.getTask('a')?.delivery).toBe('leased')
+      await settle()
+      return reminder?.taskIds
+    })
+    expect(answer).toEqual(['a'])
+    expect(manager.getTask('a')?.delivery).toBe('delivered')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A5: withTurn releases what a failed turn had, and a turn beside it leaves it alone', async () => {
+    const { tasks, manager } = setUp()
+    manager.registerTask(input('a', 'sub'))
+    manager.completeTask('a', {})
+    const failed = tasks.withTurn((turn) => {
+      expect(turn.reminder?.taskIds).toEqual(['a'])
+      expect(tasks.beforeTurn('sub').reminder).toBeUndefined()
+      throw new Error('no model')
+    }, 'sub')
+    await expect(failed).rejects.toThrow('no model')
+    expect(manager.getPendingNotifications()).toHaveLength(1)
+    await expect(tasks.withTurn(undefined as never)).rejects.toThrow('run: got undefined, expected a function.')
+  })
+
+  it('refuses a turnTimeoutMs that is no duration', () => {
+    expect(() => setUp({ turnTimeoutMs: 0 })).toThrow(InvalidSettingError)
+    expect(() => setUp({ turnTimeoutMs: Number.NaN })).toThrow(InvalidSettingError)
+  })
+
   it('returns an empty instruction and no reminder when there are no tasks', () => {
     expect(setUp().tasks.beforeTurn()).toEqual({ systemInstruction: '' })
   })
@@ -151,6 +221,34 @@ describe('hosts that report when they are busy', () => {
     manager.completeTask('b', {})
     clock.advance(60_000)
     expect(delivered).toEqual(['second'])
+  })
+
+  it('A6: an isAgentBusy that returns a promise is awaited', async () => {
+    let isBusy = true
+    const delivered: string[] = []
+    const isAgentBusy = vi.fn(async () => {
+      await settle()
+      return isBusy
+    })
+    const { tasks, manager, clock } = setUp({
+      isAgentBusy,
+      triggerAgentTurn: (_text, { taskIds }) => void delivered.push(...taskIds),
+    })
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(0)
+    clock.advance(10_000)
+    expect(isAgentBusy).toHaveBeenCalledTimes(1)
+    await settle()
+    await settle()
+    expect(delivered).toEqual([])
+    isBusy = false
+    clock.advance(1_000)
+    await settle()
+    await settle()
+    expect(delivered).toEqual(['a'])
+    await tasks.dispose()
+    expect(clock.pending).toBe(0)
   })
 
   it('A6: an unsubscribe function ends its own subscription, and no later one', async () => {

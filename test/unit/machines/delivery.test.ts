@@ -96,6 +96,15 @@ describe('deliveries', () => {
     expect(host.deliveries).toBe(1)
   })
 
+  it('D2: delivers at once when a polled agent answers late that it is idle', () => {
+    const { actor, clock, host } = start({ pollMs: 250 })
+    host.isIdle = false
+    clock.advance(10)
+    host.isIdle = true
+    actor.send({ type: 'agent.answered' })
+    expect(host.deliveries).toBe(1)
+  })
+
   it('D3: looks again after every end of a delivery', () => {
     for (const end of ['delivery.accepted', 'delivery.emptied', 'delivery.refused'] as const) {
       const { clock, host, report } = start()
