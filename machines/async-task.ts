@@ -4,7 +4,8 @@
  * T1  A task ends in exactly one of completed, failed, cancelled; later events change nothing.
  * T2  The event that ends a task fixes its status, output and error.
  * T3  After its deadline a task can only fail, unless it is cancelled first.
- * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace has passed.
+ * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace has passed. What the run
+ *     returned is kept as its late output.
  * T5  A task that waits for an answer is still running: any end ends it, and its deadline keeps counting.
  * T6  A question is open until it is answered, once. Question ids are never reused, and an overdue task has no open question.
  *
@@ -63,6 +64,18 @@ export function timeoutMessage(timeoutMs: number, reported?: string): string {
   return `Task timed out: it did not end within its limit of ${limit}.${reported === undefined ? '' : ` It then reported: ${reported}`}`
 }
 
+/** The end of an overdue task; `event` is the report of its run, or the end of its grace period. */
+function timeoutOf(timeoutMs: number, event: AsyncTaskEvent): Settlement {
+  if (event.type === 'task.fail') {
+    const { cause } = event
+    return { status: 'failed', error: timeoutMessage(timeoutMs, event.error), ...(cause !== undefined && { cause }) }
+  }
+  const error = timeoutMessage(timeoutMs)
+  // A run that stops when it is asked to returns nothing.
+  if (event.type !== 'task.complete' || Object.keys(event.output).length === 0) return { status: 'failed', error }
+  return { status: 'failed', error: `${error} It then returned a result, too late.`, lateOutput: event.output }
+}
+
 /** The machine of one background task. */
 export const asyncTaskMachine = setup({
   types: {
@@ -93,11 +106,7 @@ export const asyncTaskMachine = setup({
     }),
     keepCancellation: assign({ settlement: CANCELLED }),
     keepTimeout: assign({
-      settlement: ({ context, event }): Settlement => ({
-        status: 'failed',
-        error: timeoutMessage(context.timeoutMs ?? 0, event.type === 'task.fail' ? event.error : undefined),
-        ...(event.type === 'task.fail' && event.cause !== undefined && { cause: event.cause }),
-      }),
+      settlement: ({ context, event }) => timeoutOf(context.timeoutMs ?? 0, event),
     }),
     addQuestion: assign(({ context: { questions, asked }, event }) => {
       if (event.type !== 'task.ask') return {}
@@ -166,7 +175,7 @@ export const asyncTaskMachine = setup({
         'task.complete': {
           target: 'failed',
           actions: 'keepTimeout',
-          description: 'The run returned too late: its output is dropped.',
+          description: 'The run returned too late: its output is kept as late output.',
         },
         'task.fail': {
           target: 'failed',

@@ -56,6 +56,8 @@ export type DeliveryEvent =
   /** Another delivery of the same owner ended. */
   | { readonly type: 'lease.ended' }
   | { readonly type: 'agent.idle' }
+  /** The agent has answered late that it is idle; it counts as idle until this event was handled. */
+  | { readonly type: 'agent.answered' }
   | { readonly type: 'timing.set'; readonly timing: DeliveryTiming }
   | { readonly type: 'trigger.attach' }
   | { readonly type: 'trigger.detach' }
@@ -179,7 +181,12 @@ export const deliveryMachine = setup({
           description: 'The agent is busy, or another delivery to this owner is in flight; it is asked again later.',
           after: { poll: { target: 'looking', description: 'The polling interval has passed.' } },
           on: {
+            'delivery.requested': {
+              target: 'gathering',
+              description: 'Another end is owed: the agent is asked at once.',
+            },
             'agent.idle': { target: 'gathering', description: 'The agent has become idle.' },
+            'agent.answered': { target: 'looking', description: 'The agent has answered that it is idle.' },
             'lease.ended': { target: 'gathering', description: 'Another delivery to this owner has ended.' },
           },
         },

@@ -111,7 +111,8 @@ export class Ledger {
     const { deliveryId, owner, taskIds, isExclusive = false, isClaim = false } = request
     const exclusiveOwner = isExclusive ? owner : undefined
     if (exclusiveOwner !== undefined && this.isDelivering(exclusiveOwner)) return undefined
-    const named = taskIds?.flatMap((id) => this.#options.find(id) ?? [])
+    const isOfOwner = ({ record }: TaskEntry): boolean => owner === undefined || record.owner === owner
+    const named = taskIds?.flatMap((id) => this.#options.find(id) ?? []).filter(isOfOwner)
     const entries = named?.filter(({ record }) => record.delivery === 'owed').sort(byEnd) ?? this.owed(owner)
     const claimed = isClaim ? (named ?? []).filter(isClaimable) : []
     if (entries.length === 0 && claimed.length === 0) return undefined
@@ -127,11 +128,14 @@ export class Ledger {
     return lease
   }
 
-  /** The message was accepted: its entries are delivered. */
-  acknowledge(deliveryId: string): void {
+  /** The message was accepted: its entries are delivered. Those that it did not carry are owed again. */
+  acknowledge(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
-    for (const entry of [...lease.entries]) this.#deliver(entry, deliveryId)
+    for (const entry of [...lease.entries]) {
+      if (carried?.has(entry) === false) this.#return(entry, lease)
+      else this.#deliver(entry, deliveryId)
+    }
     this.#close(lease)
   }
 

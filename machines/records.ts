@@ -132,6 +132,8 @@ export interface FailedTaskInfo extends TaskFields {
    * records, do not have it.
    */
   readonly cause?: unknown
+  /** What its run returned after the deadline, within the grace period; absent when that was nothing. */
+  readonly lateOutput?: OutputObject
 }
 
 /** A task that was cancelled. */
@@ -160,7 +162,7 @@ export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCod
 /** The output of a task's machine. */
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
-  | ({ readonly status: 'failed' } & TaskFailure)
+  | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
   | { readonly status: 'cancelled' }
 
 /** The data of a task that is to be registered. */

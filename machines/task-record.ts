@@ -58,11 +58,12 @@ export function endedRecord(
         return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, output }
       }
       case 'failed': {
-        const { status, error, errorName, errorCode } = end
+        const { status, error, errorName, errorCode, lateOutput } = end
         return {
           ...{ id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, error },
           ...(errorName !== undefined && { errorName }),
           ...(errorCode !== undefined && { errorCode }),
+          ...(lateOutput !== undefined && { lateOutput }),
         }
       }
       case 'cancelled': {

@@ -53,7 +53,14 @@ export type RegistryEvent =
   | Command<'reservation.take', { readonly reservationId: string; readonly ttlMs: number }, boolean>
   | Command<'reservation.cancel', { readonly reservationId: string }, boolean>
   | Command<'lease.take', { readonly request: LeaseRequest }, Lease | undefined>
-  | { readonly type: 'lease.acknowledge'; readonly deliveryId: string; readonly late?: readonly TaskEntry[] }
+  | {
+      readonly type: 'lease.acknowledge'
+      readonly deliveryId: string
+      /** The entries that the message carried; all of the lease when absent. */
+      readonly carried?: ReadonlySet<TaskEntry>
+      /** Accepted after its lease had ended, or while another message holds them. */
+      readonly late?: readonly TaskEntry[]
+    }
   | { readonly type: 'lease.release'; readonly deliveryId: string }
   | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
@@ -239,7 +246,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           event.reply(ledger.take(event.request))
           break
         case 'lease.acknowledge':
-          if (event.late === undefined) ledger.acknowledge(event.deliveryId)
+          if (event.late === undefined) ledger.acknowledge(event.deliveryId, event.carried)
           else ledger.acceptLate(event.deliveryId, event.late)
           prune()
           break

@@ -103,4 +103,4 @@ export type {
   AgentTools,
   AgentToolsWithCommands,
 } from './host/agent-tasks.js'
-export type { AfterTurn, Turn, TurnOutcome } from './host/turns.js'
+export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'

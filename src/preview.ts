@@ -1,7 +1,12 @@
 /** A short text for any value, for error messages. Never throws; at most 80 characters. */
 export function preview(value: unknown): string {
   const text = describe(value)
-  return text.length > 80 ? `${text.slice(0, 77).replace(/[\uD800-\uDBFF]$/, '')}...` : text
+  return text.length > 80 ? `${cutText(text, 77)}...` : text
+}
+
+/** The first `maxChars` UTF-16 units of a text, or one less where that would split a surrogate pair. */
+export function cutText(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : text.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '')
 }
 
 function describe(value: unknown): string {

@@ -102,7 +102,7 @@ export class AsyncTaskAutoTrigger {
   #delivery: DeliveryRef | undefined
 
   /**
-   * @param isAgentBusy called before each delivery, or an Observable
+   * @param isAgentBusy called before each delivery (its promise is awaited), or an Observable
    * @param triggerAgentTurn starts a turn with the message; its promise says whether the message was accepted
    * @throws InvalidSettingError for a duration out of its range; InvalidInputError for an unknown or wrong option or argument
    */
@@ -196,6 +196,7 @@ export class AsyncTaskAutoTrigger {
     this.#pipeline = merge(
       this.#wakeUps(),
       this.#busy.idle$.pipe(map((): DeliveryEvent => ({ type: 'agent.idle' }))),
+      this.#busy.answered$.pipe(map((): DeliveryEvent => ({ type: 'agent.answered' }))),
       this.#nudges$,
     ).subscribe((event) => this.#send(event))
   }

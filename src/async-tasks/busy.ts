@@ -8,6 +8,7 @@ import {
   map,
   NEVER,
   of,
+  Subject,
   switchMap,
   tap,
   type Observable,
@@ -15,8 +16,8 @@ import {
 import type { OnError } from '../callbacks/error-report.js'
 import { aFunction, objectWith, type OptionType } from '../protocol/option-checks.js'
 
-/** Whether the agent is busy: a function that returns it, or an Observable that emits each change. */
-export type BusySource = (() => boolean) | Observable<boolean>
+/** Whether the agent is busy: a function that returns it or a promise of it, or an Observable that emits each change. */
+export type BusySource = (() => boolean | PromiseLike<boolean>) | Observable<boolean>
 
 export const aBusySource: OptionType = {
   expected: 'a function, or an Observable',
@@ -30,6 +31,11 @@ export class BusyWatch {
   #latest = true
   /** The source has completed: its last value stays, also for later subscriptions. */
   #isFinal = false
+  /** The promise of the function, while it is pending: the function is not called meanwhile. */
+  #asked: PromiseLike<boolean> | undefined
+  /** True while `answered$` emits. */
+  #isAnsweredIdle = false
+  readonly #answered$ = new Subject<void>()
 
   constructor(source: BusySource, report: OnError, owner: string) {
     this.#source$ = new BehaviorSubject(source)
@@ -39,6 +45,7 @@ export class BusyWatch {
 
   set source(source: BusySource) {
     this.#isFinal = false
+    this.#asked = undefined
     this.#source$.next(source)
   }
 
@@ -47,15 +54,47 @@ export class BusyWatch {
     return typeof this.#source$.value === 'function'
   }
 
-  /** True also for a function that throws and for an Observable that has not emitted yet. */
+  /** True also for a function that throws, for a promise that is pending, and for an Observable that has not emitted yet. */
   isBusy(): boolean {
     const source = this.#source$.value
     if (typeof source !== 'function') return this.#latest
+    if (this.#isAnsweredIdle) return false
+    if (this.#asked !== undefined) return true
     try {
-      return source()
+      const answer = source()
+      if (!isPromise(answer)) return answer
+      this.#await(answer)
     } catch (error) {
       this.#report(error, { source: 'busy', owner: this.#owner })
-      return true
+    }
+    return true
+  }
+
+  /** Emits when a promise of the function says that the agent is idle: `isBusy` returns false then, until all were notified. */
+  get answered$(): Observable<void> {
+    return this.#answered$
+  }
+
+  #await(asked: PromiseLike<boolean>): void {
+    this.#asked = asked
+    // An answer that comes after the source was replaced is not used.
+    const settle = (use: () => void): void => {
+      if (this.#asked !== asked) return
+      this.#asked = undefined
+      use()
+    }
+    asked.then(
+      (isBusy) => settle(() => (isBusy ? undefined : this.#answerIdle())),
+      (error: unknown) => settle(() => this.#report(error, { source: 'busy', owner: this.#owner })),
+    )
+  }
+
+  #answerIdle(): void {
+    this.#isAnsweredIdle = true
+    try {
+      this.#answered$.next()
+    } finally {
+      this.#isAnsweredIdle = false
     }
   }
 
@@ -85,4 +124,8 @@ export class BusyWatch {
       }),
     )
   }
+}
+
+function isPromise(value: boolean | PromiseLike<boolean>): value is PromiseLike<boolean> {
+  return typeof value === 'object' && typeof value.then === 'function'
 }

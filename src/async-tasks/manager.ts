@@ -61,7 +61,9 @@ import {
 import { parseInput } from '../protocol/parse.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
+import { waitUntilIdle } from './idle-wait.js'
 import { takeLease, type TaskLease } from './leases.js'
+import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
@@ -74,7 +76,7 @@ import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
-import { waitForTasks, waitUntilIdle, type WaitOptions, type WaitResult } from './waiting.js'
+import { waitForTasks, type WaitOptions, type WaitResult } from './waiting.js'
 
 /** The default owner of a task. */
 export const DEFAULT_OWNER = 'main'
@@ -350,14 +352,22 @@ export class AsyncTaskManager {
 
   /**
    * Leases what is owed: until the lease ends, no other message carries it.
-   * @param request `owner`: whose (default: every owner's); `exclusive`: refuse while another exclusive lease of the owner is open
+   * @param request `owner`: whose (default: every owner's); `exclusive`: refuse while another exclusive lease of the owner is open;
+   * `taskIds`: of what is owed, these tasks alone
    * @returns undefined when nothing is owed, or an exclusive lease of the owner is open
    * @throws InvalidInputError
    */
-  lease(request: { readonly owner?: string; readonly exclusive?: boolean } = {}): TaskLease | undefined {
-    const { owner, exclusive = false } = parseInput(leaseRequestSchema(), request, 'request')
+  lease(
+    request: { readonly owner?: string; readonly exclusive?: boolean; readonly taskIds?: readonly string[] } = {},
+  ): TaskLease | undefined {
+    const { owner, exclusive = false, taskIds } = parseInput(leaseRequestSchema(), request, 'request')
     const deliveryId = this.#freshId('delivery', (id) => this.registry.ledger.lease(id) !== undefined)
-    return takeLease(this.registry, { deliveryId, isExclusive: exclusive, ...(owner !== undefined && { owner }) })
+    return takeLease(this.registry, {
+      deliveryId,
+      isExclusive: exclusive,
+      ...(owner !== undefined && { owner }),
+      ...(taskIds !== undefined && { taskIds: [...new Set(taskIds)] }),
+    })
   }
 
   /**
@@ -383,7 +393,10 @@ export class AsyncTaskManager {
     return waitForTasks(this.registry, ids, options, deliveryId)
   }
 
-  /** Resolves when no task of the owner (of any owner) runs, is owed or is leased. */
+  /**
+   * Resolves when no task of the owner (of any owner) runs, is owed or is leased. When that may never be, because a result is owed to an
+   * owner to whom nothing delivers it, `onError` is called, once.
+   */
   onIdle(owner?: string): Promise<void> {
     return waitUntilIdle(this.registry, owner)
   }
@@ -469,6 +482,7 @@ export class AsyncTaskManager {
     const event = toEvent()
     if (hasEnded(entry)) return false
     this.registry.batch(() => entry.ref?.send(event))
+    reportMisnamedFields(this.registry, entry)
     return entry.record.status === status
   }
 

@@ -93,6 +93,8 @@ export class TaskRegistry {
   readonly listed = new ListedIds()
   /** The runs that have not settled: the run of a cancelled task outlives it. */
   readonly runs = new Set<Run>()
+  /** The known fields of an output that were reported as misnamed. */
+  readonly misnamedFields = new Set<string>()
   readonly #options: TaskRegistryOptions
   readonly #journal: Journal
   /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */

@@ -1,15 +1,18 @@
 /** The texts that the model reads about its background tasks: status summary and reminders. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { checkMaxMessageChars, messageLength } from './bounded-text.js'
+import { boundLines, checkMaxMessageChars, maxWholeChars, messageLength } from './bounded-text.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
-import { boundNotification, formatCompletionNotification } from './notifications.js'
+import { fittingNotifications, formatCompletionNotification, type FittingNotification } from './notifications.js'
 import { shortTaskIds } from './task-lookup.js'
 
 /** Options of `AsyncTaskReminderService`. */
 export interface ReminderServiceOptions {
-  /** The maximum length of the text about one task, in characters. Default 20000. The rest can be read with a cursor. */
+  /**
+   * The maximum length of the text about one task, in characters. Default 20000. The rest can be read with a cursor. A whole message has
+   * at most 20000 characters too (more if one task may have more): what does not fit goes into the next one.
+   */
   readonly maxMessageChars?: number
 }
 
@@ -35,11 +38,16 @@ export const STATUS_ICONS = {
   cancelled: '[CANCELLED]',
 } as const satisfies Record<AsyncTaskInfo['status'], string>
 
+/** The room for what a message has besides notifications, in characters. */
+const FRAME_CHARS = 300
+
 /** Creates the texts about an owner's tasks, and leases the results that they carry. */
 export class AsyncTaskReminderService {
   readonly #manager: AsyncTaskManager
   readonly #registry: TaskRegistry
   readonly #maxChars: number
+  /** The owed tasks that `generateReminder` had no room for. */
+  #leftOut: ReadonlySet<string> = new Set()
 
   /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown option */
   constructor(manager: AsyncTaskManager, options: ReminderServiceOptions = {}) {
@@ -58,32 +66,44 @@ export class AsyncTaskReminderService {
     const lines = tasks.map((task, index) => {
       return `[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${shortOf(task)}...)`
     })
-    return [`[ASYNC TASKS: ${tasks.length} total]`, ...lines].join('\n')
-  }
-
-  /** The results that are owed and the number of running tasks; `''` when there are neither. Takes no lease. */
-  generateReminder(owner?: string): string {
-    const pending = this.#manager.getPendingNotifications(owner)
-    return this.#reminder(pending, this.#registry.ledger.countOf('running', owner))
+    const shown = boundLines(lines, maxWholeChars(this.#maxChars) - FRAME_CHARS, () => ': see check_async_tasks')
+    return `[ASYNC TASKS: ${tasks.length} total]\n${shown}`
   }
 
   /**
-   * Leases what is owed to an owner, and returns the lease with the text that carries it.
+   * The results that are owed, as many as fit, the oldest first, and the number of running tasks; `''` when there are neither. Takes no
+   * lease.
+   */
+  generateReminder(owner?: string): string {
+    const pending = this.#manager.getPendingNotifications(owner)
+    const notifications = this.#fitting(pending)
+    const shown = new Set(notifications.map(({ task }) => task.id))
+    const isOfOwner = (task: SettledTaskInfo): boolean => owner === undefined || task.owner === owner
+    const leftOut = this.#manager
+      .getPendingNotifications()
+      .filter((task) => !shown.has(task.id) && (isOfOwner(task) || this.#leftOut.has(task.id)))
+    this.#leftOut = new Set(leftOut.map((task) => task.id))
+    return this.#message(notifications, pending.length, owner)
+  }
+
+  /**
+   * Leases what is owed to an owner, the oldest results first and as many as fit into a message, and returns the lease with the text that
+   * carries them.
    * @param request `owner` (default `main`); `exclusive`: refuse while another exclusive lease of the owner is open
    * @returns undefined when nothing is owed
    */
   leaseReminder(request: { readonly owner?: string; readonly exclusive?: boolean } = {}): LeasedReminder | undefined {
     const { owner = DEFAULT_OWNER, exclusive = false } = request
-    const lease = this.#manager.lease({ owner, exclusive })
+    // The texts come before the lease: what throws here leaves no lease behind.
+    const pending = this.#manager.getPendingNotifications(owner)
+    const notifications = this.#fitting(pending)
+    const lease = this.#manager.lease({ owner, exclusive, taskIds: notifications.map(({ task }) => task.id) })
     if (lease === undefined) return undefined
-    const cut: string[] = []
-    const text = this.#reminder(lease.tasks, this.#registry.ledger.countOf('running', owner), (task) =>
-      cut.push(task.id),
-    )
+    const cut = notifications.filter(({ isCut }) => isCut).map(({ task }) => task.id)
     if (cut.length > 0) this.#registry.send({ type: 'text.cut', taskIds: cut })
     return Object.freeze({
       deliveryId: lease.deliveryId,
-      text,
+      text: this.#message(notifications, pending.length, owner),
       taskIds: Object.freeze(lease.tasks.map((task) => task.id)),
       acknowledge: lease.acknowledge,
       release: lease.release,
@@ -101,11 +121,12 @@ export class AsyncTaskReminderService {
   }
 
   /**
-   * Marks everything that is owed as delivered, whether or not a text carried it: for a host that knows that no task has ended since
-   * its `generateReminder`. Use `leaseReminder` otherwise.
+   * Marks everything that is owed as delivered, except what the latest `generateReminder` had no room for: for a host that knows that no
+   * task has ended since. Use `leaseReminder` otherwise.
    */
   markAllNotified(): void {
-    this.markNotified(this.#manager.getPendingNotifications().map((task) => task.id))
+    const pending = this.#manager.getPendingNotifications().map((task) => task.id)
+    this.markNotified(pending.filter((id) => !this.#leftOut.has(id)))
   }
 
   /** Marks the ends of these tasks as delivered. */
@@ -113,19 +134,21 @@ export class AsyncTaskReminderService {
     for (const id of ids) this.#manager.markNotified(id)
   }
 
-  #reminder(pending: readonly SettledTaskInfo[], running: number, onCut?: (task: SettledTaskInfo) => void): string {
-    const parts: string[] = []
-    if (pending.length > 0) {
-      parts.push(heading(pending), ...pending.map((task) => this.#boundedNotification(task, onCut)))
-    }
-    if (running > 0) parts.push(`${running} async task(s) still running.`)
-    return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
+  #fitting(pending: readonly SettledTaskInfo[]): FittingNotification[] {
+    return fittingNotifications(pending, this.#maxChars, maxWholeChars(this.#maxChars) - FRAME_CHARS)
   }
 
-  #boundedNotification(task: SettledTaskInfo, onCut: ((task: SettledTaskInfo) => void) | undefined): string {
-    const { text, isCut } = boundNotification(task, this.#maxChars)
-    if (isCut) onCut?.(task)
-    return text
+  /** @param pending how many results are owed, those of the notifications included */
+  #message(notifications: readonly FittingNotification[], pending: number, owner: string | undefined): string {
+    const left = pending - notifications.length
+    const running = this.#registry.ledger.countOf('running', owner)
+    const parts = [
+      ...(notifications.length > 0 ? [heading(notifications.map(({ task }) => task))] : []),
+      ...notifications.map(({ text }) => text),
+      ...(left > 0 ? [`${left} more async task(s) ended. Their results follow in the next message.`] : []),
+      ...(running > 0 ? [`${running} async task(s) still running.`] : []),
+    ]
+    return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
   }
 }
 

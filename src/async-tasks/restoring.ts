@@ -27,7 +27,18 @@ export function toRestoredRecords(records: readonly RestorableRecord[], now: num
   const lost = checked.filter((record) => record.status === 'running')
   const order = (record: (typeof checked)[number]): number => record.seq ?? record.completedAt ?? record.launchedAt
   return [...ended.sort((a, b) => order(a) - order(b)), ...lost].map((record) => {
-    const { status, output, error, completedAt = now, delivery, notifiedAt, progress, seq: known, ...fields } = record
+    const {
+      status,
+      output,
+      error,
+      lateOutput,
+      completedAt = now,
+      delivery,
+      notifiedAt,
+      progress,
+      seq: known,
+      ...fields
+    } = record
     const isLost = status === 'running'
     const common = {
       ...fields,
@@ -43,6 +54,7 @@ export function toRestoredRecords(records: readonly RestorableRecord[], now: num
       ...common,
       status: 'failed' as const,
       error: isLost ? LOST_RUN_MESSAGE : (error ?? 'The task failed.'),
+      ...(lateOutput !== undefined && { lateOutput: toOutput(lateOutput) }),
     })
   }) as AsyncTaskInfo[]
 }

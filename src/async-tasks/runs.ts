@@ -6,6 +6,7 @@ import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
+import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
 
@@ -64,6 +65,7 @@ function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): voi
     else ref.send(event)
     registry.send({ type: 'slot.release', entry })
   })
+  reportMisnamedFields(registry, entry)
 }
 
 function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>): TaskFailure {

@@ -1,4 +1,4 @@
-/** Waits for tasks to end, and for an owner to have no task that runs or is owed. */
+/** Waits for tasks to end. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
@@ -20,10 +20,14 @@ export interface WaitOptions {
 /** Options of a wait whose result becomes a text for a model. */
 export interface WordedWaitOptions extends WaitOptions {
   /**
-   * Called with the tasks that have ended, just before they are acknowledged and while their records cannot be pruned. If it throws,
-   * the wait rejects and nothing is acknowledged.
+   * Called with the tasks that have ended and those that run, just before the former are acknowledged and while their records cannot be
+   * pruned. Returns the tasks whose text the result has: the others are owed again. If it throws, the wait rejects and nothing is
+   * acknowledged.
    */
-  readonly onSettled?: (settled: readonly SettledTaskInfo[]) => void
+  readonly onSettled?: (
+    settled: readonly SettledTaskInfo[],
+    pending: readonly AsyncTaskInfo[],
+  ) => readonly SettledTaskInfo[]
   /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
   readonly endsOnQuestion?: boolean
 }
@@ -80,10 +84,12 @@ export async function waitForTasks(
     return registry.batch(() => {
       const ended = found.filter(hasEnded)
       const pending = found.filter((entry) => !hasEnded(entry)).map((entry) => entry.record)
-      onSettled?.(ended.map((entry) => entry.record as SettledTaskInfo))
-      registry.send({ type: 'lease.acknowledge', deliveryId })
+      const settled = ended.map((entry) => entry.record as SettledTaskInfo)
+      const shown = new Set((onSettled?.(settled, pending) ?? settled).map(({ id }) => id))
+      const carried = ended.filter(({ record }) => shown.has(record.id))
+      registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
       // The result has them also where another message holds the lease: if that one is refused, they are not owed again.
-      registry.send({ type: 'lease.acknowledge', deliveryId, late: ended })
+      registry.send({ type: 'lease.acknowledge', deliveryId, late: carried })
       return { settled: ended.map((entry) => entry.record as SettledTaskInfo), pending, unknown }
     })
   } catch (error) {
@@ -142,23 +148,5 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
     const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs)
     for (const [entry, watcher] of watchers) registry.watchers.add(entry, watcher)
     signal?.addEventListener('abort', end, { once: true })
-  })
-}
-
-/** Resolves when no task of the owner (of any owner) runs, is owed or is leased, or the registry is disposed. */
-export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
-  const isIdle = (): boolean =>
-    registry.isDisposed ||
-    (['running', 'owed', 'leased'] as const).every((kind) => registry.ledger.countOf(kind, owner) === 0)
-  if (isIdle()) return Promise.resolve()
-  return new Promise((resolve) => {
-    const subscription = registry.drained$.subscribe({
-      next: () => {
-        if (!isIdle()) return
-        subscription.unsubscribe()
-        resolve()
-      },
-      complete: resolve,
-    })
   })
 }

@@ -3,7 +3,7 @@ import { callIsolated } from './isolated-call.js'
 
 /** The origin of a reported error. */
 export interface ErrorSource {
-  /** The kind of callback that threw, or the kind of event that was dropped. */
+  /** The kind of callback that threw, or the kind of event that was dropped or looks wrong. */
   readonly source:
     | 'handler'
     | 'stream'
@@ -15,7 +15,10 @@ export interface ErrorSource {
     | 'busy'
     | 'delivery'
     | 'delivery-timeout'
+    | 'turn-timeout'
+    | 'idle'
     | 'progress'
+    | 'output'
   /** The task that it concerns, if any. */
   readonly taskId?: string
   /** The owner that it concerns, if any. */

@@ -1,5 +1,5 @@
 /** The slash commands /tasks and /task, which list and end background tasks. */
-import { previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
@@ -16,6 +16,10 @@ export interface TaskCommandsOptions {
 }
 
 const GOAL_PREVIEW_CHARS = 40
+
+/** The maximum length of a list, in characters. */
+const LIST_CHARS = 18_000
+
 const END_USAGE = 'Usage: /task end <task_id>'
 
 /**
@@ -63,7 +67,7 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
     return `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`
   })
-  return { type: 'info', text: lines.join('\n') }
+  return { type: 'info', text: boundLines(lines, LIST_CHARS) }
 }
 
 function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix: string): CommandResult {
@@ -74,7 +78,7 @@ function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix
   if (found.type === 'ambiguous') {
     const shortOf = shortTaskIds(manager)
     const candidates = found.candidates.map((task) => `- ${shortOf(task)} (${task.subagentName})`)
-    return { type: 'error', text: ['Ambiguous task ID. Did you mean:', ...candidates].join('\n') }
+    return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}` }
   }
   const { id, status } = found.task
   return manager.cancelTask(id)

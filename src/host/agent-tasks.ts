@@ -28,13 +28,14 @@ import {
   pickOptions,
   recordOf,
   type OptionTypes,
+  numberFrom,
 } from '../protocol/option-checks.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { aSubagent, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
-import { Turns, type AfterTurn, type Turn, type TurnOutcome } from './turns.js'
+import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
 /** Settings by name, as numbers or as text; see `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
@@ -58,6 +59,11 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
   readonly settings?: AgentTasksSettings
   /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
   readonly maxMessageChars?: number
+  /**
+   * How long a turn may hold the results of its reminder, in ms; then they are owed again, and `onError` is called. Default 1800000 (30
+   * minutes).
+   */
+  readonly turnTimeoutMs?: number
   /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
   readonly isAgentBusy?: BusySource
   /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
@@ -78,6 +84,7 @@ const optionTypes: OptionTypes<AgentTasksOptions> = {
   maxMessageChars: messageLength,
   isAgentBusy: aBusySource,
   triggerAgentTurn: aFunction,
+  turnTimeoutMs: numberFrom(1),
   autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
 }
 
@@ -108,7 +115,7 @@ export interface AgentTasks {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Returns the reminder service; always the same. */
   readonly getAsyncTaskReminderService: () => AsyncTaskReminderService
-  /** Delivers owed results to the agent when it is idle. A further call replaces both callbacks. Returns an unsubscribe function. */
+  /** Delivers owed results to the agent when it is idle. A further call replaces both callbacks. Returns a function that ends this subscription, and no later one. */
   readonly setupAsyncTaskAutoTrigger: (isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn) => () => void
   /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. */
   readonly notifyIdle: () => void
@@ -120,6 +127,8 @@ export interface AgentTasks {
   readonly beforeTurn: (owner?: string) => Turn
   /** Ends the lease of `beforeTurn`: the results are delivered, or owed again. */
   readonly afterTurn: AfterTurn
+  /** `beforeTurn` and `afterTurn` around a function: its promise says whether the model received the reminder. */
+  readonly withTurn: WithTurn
   /** Cancels every task and stops all callbacks. Resolves when every run has ended or its grace has passed. */
   readonly dispose: () => Promise<void>
   /** `dispose`, for `await using`. */
@@ -160,13 +169,14 @@ function wire(options: AgentTasksOptions): AgentTasks {
     throw new InvalidInputError(`options.${missing}`, undefined, `a value, because ${given} has one`)
   }
   const current = readSettings(settings)
+  const timeoutMs = options.turnTimeoutMs ?? DEFAULT_TURN_TIMEOUT_MS
   const manager = new AsyncTaskManager({
     ...pickOptions(options, managerOptionTypes),
     maxAsyncTasks: options.maxAsyncTasks ?? current['task-max-async'],
   })
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }
   const reminders = new AsyncTaskReminderService(manager, limits)
-  const turns = new Turns(manager, reminders, owner)
+  const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
   const deps = { getAsyncTaskManager, owner, ...limits }
   const timeouts = {
@@ -199,10 +209,10 @@ function wire(options: AgentTasksOptions): AgentTasks {
     if (trigger === undefined) {
       trigger = new AsyncTaskAutoTrigger(manager, reminders, busy, turn, { ...autoTrigger, owner })
     } else trigger.updateCallbacks(busy, turn)
-    unsubscribe ??= trigger.subscribe()
+    const current = (unsubscribe ??= trigger.subscribe())
     return () => {
-      unsubscribe?.()
-      unsubscribe = undefined
+      current()
+      if (unsubscribe === current) unsubscribe = undefined
     }
   }
   if (isAgentBusy !== undefined && triggerAgentTurn !== undefined) {
@@ -225,6 +235,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     },
     beforeTurn: (turnOwner) => turns.before(turnOwner),
     afterTurn: (ownerOrOutcome?: string | TurnOutcome, outcome?: TurnOutcome) => turns.after(ownerOrOutcome, outcome),
+    withTurn: (run, turnOwner) => turns.with(run, turnOwner),
     dispose,
     [Symbol.asyncDispose]: dispose,
   }

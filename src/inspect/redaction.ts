@@ -16,7 +16,18 @@ export type Redact = (key: string, value: unknown) => unknown
 const CONTENT = new Set(
   [
     ...['goalPrompt', 'goal_prompt', 'prompt', 'instructions', 'task_intention', 'intention', 'task_name'],
-    ...['output', 'outputs', 'result', 'results', 'final_message', 'emitted_vars', 'content', 'structuredContent'],
+    ...[
+      'output',
+      'outputs',
+      'lateOutput',
+      'late_output',
+      'result',
+      'results',
+      'final_message',
+      'emitted_vars',
+      'content',
+      'structuredContent',
+    ],
     ...['message', 'messages', 'text', 'reminder', 'body', 'data', 'reason', 'stack', 'cause', 'stdout', 'stderr'],
     ...['args', 'arguments', 'params', 'metadata', 'env', 'headers', 'schema'],
   ].map((name) => name.toLowerCase()),

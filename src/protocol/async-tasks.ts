@@ -63,7 +63,11 @@ export type LaunchTaskInput = z.input<ReturnType<typeof launchInputSchema>>
 export const reserveOptionsSchema = lazily(() => z.object({ ttlMs: milliseconds().optional() }))
 
 export const leaseRequestSchema = lazily(() =>
-  z.object({ owner: name().optional(), exclusive: z.boolean().optional() }),
+  z.object({
+    owner: name().optional(),
+    exclusive: z.boolean().optional(),
+    taskIds: z.array(z.string()).optional(),
+  }),
 )
 
 /** An owner that ends, and the owner that gets its results. */
@@ -120,6 +124,8 @@ export const restorableRecordSchema = lazily(() =>
       errorName: z.string().optional(),
       /** The code of the error. */
       errorCode: z.string().optional(),
+      /** What its run returned after its deadline. */
+      lateOutput: z.record(z.string(), z.unknown()).optional(),
       /** Its last progress. */
       progress: progressSchema().optional(),
     })

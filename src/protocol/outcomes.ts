@@ -1,5 +1,6 @@
 /** What a run returned or threw, as an output or as text. */
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
+import { toJsonText } from './json-text.js'
 import { toPlainData } from './plain-data.js'
 import { preview } from '../preview.js'
 
@@ -8,7 +9,7 @@ export function toOutput(value: unknown): OutputObject {
   if (value === undefined || value === null) return EMPTY
   const plain = toPlainData(value)
   if (typeof plain === 'object' && plain !== null && !Array.isArray(plain)) return plain as OutputObject
-  return Object.freeze({ final_message: typeof plain === 'string' ? plain : JSON.stringify(plain) })
+  return Object.freeze({ final_message: typeof plain === 'string' ? plain : toJsonText(plain) })
 }
 
 const EMPTY: OutputObject = Object.freeze({})

@@ -37,6 +37,8 @@ export interface ModelRecord {
   output?: object
   /** Why it failed. */
   error?: string
+  /** What its run returned after its deadline. */
+  lateOutput?: object
   /** Its deadline, in ms after the launch. */
   timeoutMs?: number
   /** The progress it last reported. */
@@ -241,7 +243,7 @@ export function releaseSlot(ledger: Ledger, task: ModelTask): void {
 export function settle(
   ledger: Ledger,
   task: ModelTask,
-  end: { status: Status; output?: object; error?: string },
+  end: { status: Status; output?: object; error?: string; lateOutput?: object },
 ): void {
   const owes = !task.isDisowned && (end.status !== 'cancelled' || ledger.notifyCancelled)
   const claim = owes ? task.claims.shift() : undefined

@@ -31,7 +31,14 @@ export const checkAsyncTasksSchema = lazily(() =>
       .describe(
         'For action output. output (default): what the task has written. result: the full text of its result, if it was cut.',
       ),
-    cursor: z.number().int().min(0).optional().describe('For action output and peek: the byte to start reading at.'),
+    cursor: z
+      .number()
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'For action output and peek: the byte to start reading at. For list: the number of tasks to pass over.',
+      ),
     max_bytes: z
       .number()
       .int()
@@ -114,7 +121,7 @@ function describeCall(input: CheckAsyncTasksParams): string {
 
 function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   const action = actionOf(input)
-  if (action === 'list') return listTasks(view)
+  if (action === 'list') return listTasks(view, input.cursor)
   const { task_id = '', cursor, max_bytes = DEFAULT_READ_BYTES } = input
   if (task_id.trim() === '') {
     return validationError(NAME, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)

@@ -1,6 +1,7 @@
 /** The texts for a model about a command task: its progress, and its end. */
 import type { OutputObject } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
+import { toJsonText } from '../protocol/json-text.js'
 import {
   statusText,
   type CommandError,
@@ -82,7 +83,7 @@ function outcomeText(status: CommandStatus, result: unknown, error: CommandError
 function resultText(result: unknown): string {
   if (result === undefined) return ''
   const { content } = Object(result) as { content?: unknown }
-  if (!Array.isArray(content)) return JSON.stringify(result)
+  if (!Array.isArray(content)) return toJsonText(result)
   return content.map(blockText).join('\n')
 }
 

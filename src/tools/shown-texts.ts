@@ -1,7 +1,7 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { boundNotification } from '../async-tasks/notifications.js'
+import { fittingNotifications } from '../async-tasks/notifications.js'
 
 /**
  * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, as no
@@ -18,15 +18,34 @@ export function markShown({ registry }: AsyncTaskManager, task: AsyncTaskInfo, i
   })
 }
 
-/** The notifications of tasks whose ends are being acknowledged, each of at most `maxChars` characters. */
+/** What a message about several ends may contain. */
+export interface WordLimits {
+  /** The maximum about one task, in characters. */
+  readonly maxChars: number
+  /** The maximum of them all, in characters. */
+  readonly room: number
+}
+
+/** The notifications that fit, and their tasks; both in the order of the given tasks. */
+export interface WordedEnds {
+  readonly texts: readonly string[]
+  readonly shown: readonly SettledTaskInfo[]
+}
+
+/** Puts ends into words that are about to be acknowledged: those that were not delivered first, and of those the oldest. */
 export function wordEnds(
   { registry }: AsyncTaskManager,
   tasks: readonly SettledTaskInfo[],
-  maxChars: number,
-): string[] {
-  return tasks.map((task) => {
-    const { text, isCut } = boundNotification(task, maxChars)
+  { maxChars, room }: WordLimits,
+): WordedEnds {
+  const byUrgency = [...tasks].sort((a, b) => Number(isDelivered(a)) - Number(isDelivered(b)) || a.seq - b.seq)
+  const fitting = fittingNotifications(byUrgency, maxChars, room)
+  for (const { task, isCut } of fitting) {
     registry.send(isCut ? { type: 'text.cut', taskIds: [task.id] } : { type: 'text.read', taskId: task.id })
-    return text
-  })
+  }
+  const textOf = new Map(fitting.map(({ task, text }) => [task, text]))
+  const shown = tasks.filter((task) => textOf.has(task))
+  return { shown, texts: shown.map((task) => textOf.get(task) ?? '') }
 }
+
+const isDelivered = ({ delivery }: SettledTaskInfo): boolean => delivery === 'delivered'

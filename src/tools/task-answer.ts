@@ -1,7 +1,8 @@
 /** Answers the questions of tasks, and tells the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
-import { previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
+import { toJsonText } from '../protocol/json-text.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'
 import { validationError, type ToolResult } from './tool.js'
@@ -16,17 +17,24 @@ interface AnswerParams {
 /** The maximum length of a question in a hint, in characters; a peek shows all of it. */
 const QUESTION_CHARS = 500
 
+/** The maximum length of all hints about one task, in characters. */
+const HINTS_CHARS = 5000
+
 /** The open questions of a task, and the calls that answer them, in words for a model. */
-export function howToAnswer(
+export function howToAnswer(task: AsyncTaskInfo, followUps?: FollowUps): string {
+  const peek = JSON.stringify({ task_id: task.id, action: 'peek' })
+  return boundLines(answerHints(task, followUps), HINTS_CHARS, () => `: see check_async_tasks ${peek}`)
+}
+
+/** The same, one text for each question. */
+export function answerHints(
   { id, questions = [] }: AsyncTaskInfo,
   { answer: { tool, params } }: FollowUps = CHECK_FOLLOW_UPS,
-): string {
-  return questions
-    .map((question) => {
-      const call = { task_id: id, ...params, question_id: question.id, answer: exampleOf(question) }
-      return `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} Answer with ${tool} ${JSON.stringify(call)}, or "decline": true instead of "answer".`
-    })
-    .join('\n')
+): string[] {
+  return questions.map((question) => {
+    const call = { task_id: id, ...params, question_id: question.id, answer: exampleOf(question) }
+    return `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} Answer with ${tool} ${toJsonText(call, { maxChars: QUESTION_CHARS })}, or "decline": true instead of "answer".`
+  })
 }
 
 /** Answers an open question of a task. */

@@ -1,12 +1,18 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
-import { howToAnswer } from './task-answer.js'
-import { durationOf, goalOf, LIST_ICONS, type TaskView } from './task-view.js'
+import { answerHints } from './task-answer.js'
+import { durationOf, goalOf, LIST_ICONS, maxListChars, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
-/** Counts, and one line per task. It contains no result, so it acknowledges nothing. */
-export function listTasks(view: TaskView): ToolResult {
+/** The maximum length of the hints on how to answer questions, in characters; one hint may be longer. */
+const HINTS_CHARS = 2000
+
+/**
+ * Counts, and one line per task. It contains no result, so it acknowledges nothing.
+ * @param first the number of tasks to pass over
+ */
+export function listTasks(view: TaskView, first = 0): ToolResult {
   const tasks = visibleTasks(view.manager, view.owner)
   if (tasks.length === 0) {
     return {
@@ -35,12 +41,14 @@ export function listTasks(view: TaskView): ToolResult {
     '',
     'Details:',
   ]
-  const asking = tasks
-    .filter(({ questions }) => questions !== undefined)
-    .map((task) => howToAnswer(task, view.followUps))
+  const lines = boundLines(details.slice(first), maxListChars(view), (shown) => {
+    return `. Read on with check_async_tasks ${JSON.stringify({ action: 'list', cursor: first + shown })}`
+  })
+  const hints = tasks.flatMap((task) => answerHints(task, view.followUps))
+  const asking = hints.length === 0 ? [] : [boundLines(hints, HINTS_CHARS, () => ': look at the task that asks')]
   return {
-    llmContent: [...summary, boundLines([...details, ...asking], view.maxChars)].join('\n'),
-    returnDisplay: boundLines(display, view.maxChars),
+    llmContent: [...summary, first < tasks.length ? lines : 'No more tasks.', ...asking].join('\n'),
+    returnDisplay: boundLines(display, maxListChars(view)),
     metadata: { count: tasks.length, ...counts },
   }
 }

@@ -2,6 +2,7 @@
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
+import { toJsonText } from '../protocol/json-text.js'
 import { markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
@@ -54,6 +55,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     }),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
+    ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
   }
 }
 
@@ -63,9 +65,9 @@ function shownQuestion({ id, message, schema }: TaskQuestion): Record<string, un
 
 /** The model knows the goal that it wrote: the goal is cut before the result is. */
 function detailsText(details: TaskDetails, maxChars: number): string {
-  const whole = JSON.stringify(details, null, 2)
+  const whole = toJsonText(details, { indent: 2 })
   if (whole.length <= maxChars) return whole
-  return JSON.stringify({ ...details, goalPrompt: previewText(details.goalPrompt, GOAL_PREVIEW_CHARS) }, null, 2)
+  return toJsonText({ ...details, goalPrompt: previewText(details.goalPrompt, GOAL_PREVIEW_CHARS) }, { indent: 2 })
 }
 
 function taskDisplay(view: TaskView, task: AsyncTaskInfo): string {
@@ -85,7 +87,9 @@ function taskDisplay(view: TaskView, task: AsyncTaskInfo): string {
 }
 
 function valueText(value: unknown): string {
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value)
+  return typeof value === 'object' && value !== null
+    ? toJsonText(value, { maxChars: 2 * VALUE_PREVIEW_CHARS })
+    : String(value)
 }
 
 /** A restored record may have a time outside the range of a date. */

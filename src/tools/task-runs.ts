@@ -1,10 +1,11 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
 import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { cutText } from '../async-tasks/bounded-text.js'
+import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Runner } from '../engine/runner.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { ReservationError, TaskLimitError } from '../errors.js'
+import { cutText } from '../preview.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
@@ -102,8 +103,14 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): 
 export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolResult> {
   const { manager, signal } = call
   let text = ''
+  const noteChars = withNote('', call.timeout).length
+  const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
   const waiting: WordedWaitOptions = {
-    onSettled: (ended) => ([text = ''] = wordEnds(manager, ended, call.maxChars)),
+    onSettled: (ended) => {
+      const { shown, texts } = wordEnds(manager, ended, limits)
+      text = texts.join('\n\n')
+      return shown
+    },
     endsOnQuestion: true,
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.

@@ -1,6 +1,6 @@
 /** What the tools that read tasks share: which tasks they show, how much text, and the results for an id that matches no task. */
 import type { AsyncTaskInfo, AsyncTaskStatus } from '../../machines/records.js'
-import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, maxWholeChars, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
@@ -32,6 +32,17 @@ export function goalOf({ goalPrompt }: AsyncTaskInfo): string {
 
 const GOAL_CHARS = 60
 
+/** The room for what a list has besides its lines, in characters. */
+const LIST_FRAME_CHARS = 4000
+
+/** The maximum length of the lines of a list, in characters. */
+export function maxListChars({ maxChars }: TaskView): number {
+  return Math.min(maxChars, maxWholeChars(maxChars) - LIST_FRAME_CHARS)
+}
+
+/** The maximum length of an id in an error, in characters. */
+const SHOWN_ID_CHARS = 512
+
 /** How long a task ran, or has been running. */
 export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
   return formatDuration(task.launchedAt, task.completedAt ?? view.manager.registry.clock.now())
@@ -53,7 +64,7 @@ export function findTask(view: TaskView, taskId: string): { task: AsyncTaskInfo 
   return {
     refusal: errorResult('parameter_validation', 'Task not found', {
       llmContent: notFoundText(taskId),
-      returnDisplay: `Task not found: ${taskId}`,
+      returnDisplay: `Task not found: ${previewText(taskId, SHOWN_ID_CHARS)}`,
     }),
   }
 }
@@ -63,14 +74,15 @@ export function candidateLines(view: TaskView, candidates: readonly AsyncTaskInf
   const shortOf = shortTaskIds(view.manager)
   return boundLines(
     candidates.map((task) => `- ${shortOf(task)}... (${task.subagentName})`),
-    view.maxChars,
+    maxListChars(view),
+    () => ': use a longer prefix',
   )
 }
 
 export function ambiguityText(taskId: string, candidates: string): string {
-  return `Ambiguous task ID prefix '${taskId}'. Candidates:\n${candidates}`
+  return `Ambiguous task ID prefix '${previewText(taskId, SHOWN_ID_CHARS)}'. Candidates:\n${candidates}`
 }
 
 export function notFoundText(taskId: string): string {
-  return `No async task found with ID or prefix '${taskId}'.`
+  return `No async task found with ID or prefix '${previewText(taskId, SHOWN_ID_CHARS)}'.`
 }

@@ -2,16 +2,13 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
-import type { AsyncTaskInfo } from '../../machines/records.js'
-import { boundLines } from '../async-tasks/bounded-text.js'
-import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
+import { lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
-import { wordEnds } from './shown-texts.js'
-import { howToAnswer } from './task-answer.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { ambiguityText, candidateLines, durationOf, goalOf, notFoundText, type TaskView } from './task-view.js'
+import { ambiguityText, candidateLines, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+import { boundParts, WaitText } from './wait-texts.js'
 
 /** The default maximum of a wait, in seconds. */
 const DEFAULT_WAIT_SECONDS = 60
@@ -102,10 +99,8 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   const { mode = 'all', timeout_seconds: asked = Math.min(DEFAULT_WAIT_SECONDS, limits.maxWaitSeconds) } = input
   const { ids, problems } = namedTasks(view, input.task_ids ?? [])
   if (ids.length === 0 && problems.length > 0) {
-    return errorResult('parameter_validation', 'No such task', {
-      llmContent: problems.join('\n'),
-      returnDisplay: problems.join('\n'),
-    })
+    const text = boundParts(problems).join('\n')
+    return errorResult('parameter_validation', 'No such task', { llmContent: text, returnDisplay: text })
   }
   if (ids.length === 0) ids.push(...outstandingTasks(view))
   if (ids.length === 0) {
@@ -113,12 +108,13 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     return { llmContent: nothing, returnDisplay: nothing, metadata: { settled: [], pending: [] } }
   }
   const seconds = Math.min(asked, limits.maxWaitSeconds)
-  let results: string[] = []
+  const cut = seconds < asked ? [`timeout_seconds was cut to the limit of ${seconds} (asked: ${asked}).`] : []
+  const text = new WaitText(view, NAME)
   const options: WordedWaitOptions = {
     mode,
     timeoutMs: seconds * 1000,
     endsOnQuestion: true,
-    onSettled: (ended) => (results = wordEnds(view.manager, ended, view.maxChars)),
+    onSettled: (settled, pending) => text.word(settled, pending, [...problems, ...cut]),
     ...(limits.signal && { signal: limits.signal }),
   }
   let ended
@@ -132,7 +128,6 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     )
   }
   const { settled, pending } = ended
-  const cut = seconds < asked ? [`timeout_seconds was cut to the limit of ${seconds} (asked: ${asked}).`] : []
   const asking = pending.filter(({ questions }) => questions !== undefined)
   const header =
     settled.length > 0
@@ -141,14 +136,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
         ? `None of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer.`
         : `None of ${ids.length} async task(s) ended within ${seconds} s.`
   return {
-    llmContent: [
-      header,
-      ...results,
-      ...asking.map((task) => howToAnswer(task, view.followUps)),
-      ...pendingText(view, pending),
-      ...problems,
-      ...cut,
-    ].join('\n\n'),
+    llmContent: text.toString(header),
     returnDisplay: `${settled.length} of ${ids.length} async task(s) ended, ${pending.length} still running`,
     metadata: { settled: settled.map((task) => task.id), pending: pending.map((task) => task.id) },
   }
@@ -170,18 +158,6 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
 /** The running tasks, and those that have ended and are owed: a call may wait for a task that has just ended. */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
   return [...manager.getPendingNotifications(owner), ...manager.getRunningTasks(owner)].map((task) => task.id)
-}
-
-function pendingText(view: TaskView, pending: readonly AsyncTaskInfo[]): string[] {
-  if (pending.length === 0) return []
-  const shortOf = shortTaskIds(view.manager)
-  const lines = pending.map(
-    (task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(view, task)}) - ${goalOf(task)}`,
-  )
-  return [
-    `${pending.length} async task(s) still running:\n${boundLines(lines, view.maxChars)}`,
-    `Wait again with ${NAME}, look at one with check_async_tasks, or continue with other work.`,
-  ]
 }
 
 /** The tool `wait_for_async_tasks` as a class. */

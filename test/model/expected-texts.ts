@@ -25,12 +25,22 @@ function headingText(tasks: readonly ModelTask[]): string {
   return `${tasks.length} async task(s) ${ends.length === 1 ? ends[0]!.status : `ended (${how})`}:`
 }
 
-function notification({ id, status, output, error }: ModelRecord): object {
-  if (status === 'failed') return { agent_id: id, status, error }
+function notification({ id, status, output, error, errorName, lateOutput }: ModelRecord): object {
+  if (status === 'failed') {
+    return {
+      ...{ agent_id: id, status, error },
+      ...(errorName !== undefined && { error_name: errorName }),
+      ...(lateOutput && { late_output: outputFields(lateOutput) }),
+    }
+  }
   if (status === 'cancelled') return { agent_id: id, status }
-  const { terminate_reason, emitted_vars = {}, ...rest } = output as Record<string, unknown>
-  const payload = { agent_id: id, terminate_reason, emitted_vars }
-  return 'final_message' in rest ? { ...payload, final_message: rest['final_message'] } : payload
+  return { agent_id: id, ...outputFields(output) }
+}
+
+function outputFields(output: object | undefined): object {
+  const { terminate_reason, emitted_vars = {}, final_message, ...others } = output as Record<string, unknown>
+  const known = { terminate_reason, emitted_vars, final_message }
+  return Object.keys(others).length > 0 ? { ...known, other_fields: others } : known
 }
 
 export const limitText = (max: number): string => `Max async tasks (${max}) reached`

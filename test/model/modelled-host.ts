@@ -274,18 +274,19 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     })
   }
 
-  function end(task: ModelTask, how: { status: model.Status; output?: object; error?: string }): void {
+  function end(task: ModelTask, how: Parameters<typeof model.settle>[2]): void {
     model.settle(ledger, task, how)
     deadlines = deadlines.filter((deadline) => deadline.task !== task)
   }
 
   function complete(task: ModelTask, index: number): void {
-    if (of(task).isOverdue) {
-      end(task, { status: 'failed', error: timeoutText(task) })
-      return
-    }
     const { kept } = outputs[index]!
-    end(task, { status: 'completed', output: kept })
+    if (!of(task).isOverdue) end(task, { status: 'completed', output: kept })
+    else if (Object.keys(kept).length === 0) end(task, { status: 'failed', error: timeoutText(task) })
+    else {
+      const error = `${timeoutText(task)} It then returned a result, too late.`
+      end(task, { status: 'failed', error, lateOutput: kept })
+    }
     of(task).isLong = index === LONG_OUTPUT
   }
 

@@ -115,6 +115,15 @@ export const deliveryFaults: readonly PlantedFault[] = [
     }),
   },
   {
+    name: 'leases-what-has-no-room',
+    invariant: 'A5',
+    description: 'A message leases everything that is owed, also the results that do not fit into it.',
+    property: delivery,
+    ...ledgerThat('take', (take, [{ taskIds, ...request }]) =>
+      take(request.isClaim === true && taskIds !== undefined ? { ...request, taskIds } : request),
+    ),
+  },
+  {
     name: 'reminds-without-a-lease',
     invariant: 'A5',
     description: 'The reminder leases nothing, and marks everything that is owed when it is accepted.',
@@ -174,6 +183,13 @@ export const deliveryFaults: readonly PlantedFault[] = [
     description: 'A busy agent with a function isAgentBusy is asked only once.',
     property: delivery,
     ...machineThat((machine) => remove(stateAt(machine, 'holding', 'polling').after, 'poll')),
+  },
+  {
+    name: 'd2-asks-a-polled-agent-late',
+    invariant: 'A6',
+    description: 'A result that becomes owed between two polls waits for the next one, although the agent is idle.',
+    property: deliveryTiming,
+    ...machineThat((machine) => remove(stateAt(machine, 'holding', 'polling').on, 'delivery.requested')),
   },
   {
     name: 'd2-ignores-an-idle-edge',

@@ -110,6 +110,7 @@ interface Example extends Partial<Omit<RaceScript, 'triggers' | 'hooks' | 'actor
 async function race({ triggers = [{}], hooks, steps, ...rest }: Example): Promise<void> {
   const script: RaceScript = {
     notifyCancelled: false,
+    isLong: false,
     tasks: [0],
     turns: [],
     ...rest,

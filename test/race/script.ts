@@ -64,6 +64,8 @@ export interface Hooks {
 export interface RaceScript {
   /** Whether the result of a cancelled task is owed. */
   readonly notifyCancelled: boolean
+  /** The results of completed tasks are so long that only two fit into a message. */
+  readonly isLong: boolean
   readonly triggers: readonly TriggerScript[]
   /** The owners of the tasks that are registered at the start. */
   readonly tasks: readonly number[]
@@ -187,6 +189,7 @@ const hook = fc.array(innerStep, { maxLength: 2 })
 /** Any race. One actor ends tasks and one advances the clock, so that most races have a few deliveries. */
 export const raceScript: fc.Arbitrary<RaceScript> = fc.record({
   notifyCancelled: fc.constantFrom(false, false, true),
+  isLong: fc.constantFrom(false, false, true),
   triggers: fc.array(triggerScript, { minLength: 1, maxLength: 3 }),
   tasks: fc.array(owner, { minLength: 1, maxLength: 5 }),
   actors: fc

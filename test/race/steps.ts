@@ -149,12 +149,15 @@ function register({ ledger, manager }: Stage, owner: string): void {
   manager.registerTask({ id, owner, subagentName: 'racer', goalPrompt: 'race' })
 }
 
+/** Two fit into a message, three do not. */
+const LONG_RESULT = 'x'.repeat(9_000)
+
 function end({ ledger, manager }: Stage, id: string | undefined, state: Exclude<TaskState, 'running'>): void {
   if (id === undefined) return
   const isGranted = ledger.end(id, state)
   const isDone =
     state === 'completed'
-      ? manager.completeTask(id, { final_message: 'done' })
+      ? manager.completeTask(id, { final_message: ledger.isLong ? LONG_RESULT : 'done' })
       : state === 'failed'
         ? manager.failTask(id, 'no luck')
         : manager.cancelTask(id)

@@ -1,4 +1,4 @@
-/** A model of when the trigger of an idle agent must start its next delivery. */
+/** A model of when a trigger must start its next delivery. */
 
 /** All in ms. */
 export interface Timing {
@@ -7,18 +7,22 @@ export interface Timing {
   readonly retryInitialMs: number
   readonly retryMaxMs: number
   readonly timeoutMs: number | undefined
+  /** How often a busy agent is asked again. */
+  readonly pollMs: number
 }
 
 type State =
   | { readonly name: 'dormant' | 'delivering' }
   /** Waiting for more tasks to end. */
   | { readonly name: 'gathering'; readonly since: number; readonly due: number }
-  | { readonly name: 'backing off'; readonly due: number }
+  | { readonly name: 'polling' | 'backing off'; readonly due: number }
 
 export class TimingModel {
   readonly #timing: Timing
   readonly #countOwed: () => number
   #state: State = { name: 'dormant' }
+  /** Set by the host without an event. */
+  isBusy = false
   #failures = 0
   #violation: string | undefined
 
@@ -33,20 +37,20 @@ export class TimingModel {
 
   /** A task has ended. */
   request(now: number): void {
-    if (this.#state.name === 'dormant') this.#gather(now, now)
+    if (this.#state.name === 'dormant' || this.#state.name === 'polling') this.#gather(now, now)
     else if (this.#state.name === 'gathering') this.#gather(this.#state.since, now)
   }
 
-  /** An idle edge: a retry that waits starts now. */
+  /** An idle edge: a retry that waits starts now, and a busy agent is asked now. */
   becomeIdle(now: number): void {
-    if (this.#state.name === 'backing off') this.#gather(now, now)
+    if (this.#state.name === 'backing off' || this.#state.name === 'polling') this.#gather(now, now)
   }
 
   /** A delivery starts. */
   start(now: number, size: number): void {
     this.#moveTo(now, false)
     const { name } = this.#state
-    const isDue = this.#state.name === 'gathering' && this.#state.due === now
+    const isDue = (this.#state.name === 'gathering' || this.#state.name === 'polling') && this.#state.due === now
     if (!isDue) {
       this.#fail(now, `a delivery starts while ${name}${'due' in this.#state ? ` until ${this.#state.due}` : ''}`)
     }
@@ -87,6 +91,8 @@ export class TimingModel {
       else if (this.#countOwed() === 0 && (isOver || state.due < now)) {
         this.#failures = 0
         this.#state = { name: 'dormant' }
+      } else if (this.isBusy) {
+        this.#state = { name: 'polling', due: state.due + this.#timing.pollMs }
       } else {
         if (isOver || state.due < now) this.#fail(now, `no delivery started at ${state.due}`)
         return

@@ -1,6 +1,7 @@
 /**
  * When deliveries start, to the millisecond. Tasks that end together share a message; a refused or expired message is retried with
- * exponential back-off; an idle edge starts the retry; a success or an empty ledger resets it (A6; D2 to D4 of the machine).
+ * exponential back-off; an idle edge starts the retry; a success or an empty ledger resets it. A busy agent is asked again at a poll,
+ * an idle edge or the next end (A6; D2 to D4 of the machine).
  */
 import fc from 'fast-check'
 import { BehaviorSubject } from 'rxjs'
@@ -11,7 +12,8 @@ import type { Subject } from '../support/subject.js'
 import { createPacedClock } from '../support/paced-clock.js'
 import { TimingModel, type Timing } from './timing-model.js'
 
-type Step = { readonly do: 'end' | 'idle edge' | 'mark all' } | { readonly do: 'advance'; readonly ms: number }
+type Verb = 'end' | 'idle edge' | 'mark all' | 'be busy' | 'be idle'
+type Step = { readonly do: Verb } | { readonly do: 'advance'; readonly ms: number }
 type TurnEnd = 'accept' | 'refuse' | 'throw' | 'hang'
 
 interface TimingScript {
@@ -23,8 +25,7 @@ interface TimingScript {
   readonly turns: readonly TurnEnd[]
 }
 
-const event = (...verbs: ('end' | 'idle edge' | 'mark all')[]): fc.Arbitrary<Step> =>
-  fc.record({ do: fc.constantFrom(...verbs) })
+const event = (...verbs: Verb[]): fc.Arbitrary<Step> => fc.record({ do: fc.constantFrom(...verbs) })
 
 const timingScript: fc.Arbitrary<TimingScript> = fc.record({
   timing: fc.record({
@@ -33,12 +34,13 @@ const timingScript: fc.Arbitrary<TimingScript> = fc.record({
     retryInitialMs: fc.constantFrom(100, 1000),
     retryMaxMs: fc.constantFrom(1000, 4000, 60_000),
     timeoutMs: fc.constantFrom(undefined, 700),
+    pollMs: fc.constantFrom(200, 3000),
   }),
   isObservable: fc.boolean(),
   actors: fc
     .tuple(
       fc.array(event('end'), { minLength: 1, maxLength: 8 }),
-      fc.array(event('idle edge', 'idle edge', 'mark all'), { maxLength: 3 }),
+      fc.array(event('idle edge', 'idle edge', 'mark all', 'be busy', 'be idle'), { maxLength: 5 }),
       fc.array(fc.record({ do: fc.constant('advance' as const), ms: fc.constantFrom(0, 10, 50, 300, 1000, 5000) }), {
         minLength: 2,
         maxLength: 10,
@@ -82,10 +84,12 @@ async function run(subject: Subject, script: TimingScript, order: RaceOrder): Pr
     model.end(clock.now(), false)
     throw new Error('thrown')
   }
-  const { coalesceMs, maxWaitMs, retryInitialMs, retryMaxMs, timeoutMs } = script.timing
-  const trigger = subject.createTrigger(manager, reminders, script.isObservable ? busy$ : () => false, turn, {
+  const { coalesceMs, maxWaitMs, retryInitialMs, retryMaxMs, timeoutMs, pollMs } = script.timing
+  const isAgentBusy = script.isObservable ? busy$ : () => model.isBusy
+  const trigger = subject.createTrigger(manager, reminders, isAgentBusy, turn, {
     coalesceMs,
     maxWaitMs,
+    pollMs,
     retry: { initialMs: retryInitialMs, maxMs: retryMaxMs },
     ...(timeoutMs !== undefined && { deliveryTimeoutMs: timeoutMs }),
     onError: () => undefined,
@@ -106,6 +110,11 @@ async function run(subject: Subject, script: TimingScript, order: RaceOrder): Pr
       case 'mark all':
         reminders.markAllNotified()
         return
+      case 'be busy':
+      case 'be idle':
+        // A host with a function says nothing when it changes: a poll or the next end finds it out.
+        if (!script.isObservable) model.isBusy = step.do === 'be busy'
+        return
       case 'advance':
         await clock.advance(step.ms)
         model.look(clock.now())
@@ -125,6 +134,7 @@ async function run(subject: Subject, script: TimingScript, order: RaceOrder): Pr
   }
   await scheduler.waitIdle()
   isOver = true
+  model.isBusy = false
   await clock.advance(200_000)
   model.look(clock.now())
   const left = manager.getPendingNotifications().length

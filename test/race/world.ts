@@ -46,7 +46,7 @@ export class World implements Stage {
     this.#script = script
     this.#scheduler = scheduler
     this.#onRest = onRest
-    this.ledger = new Ledger(script.notifyCancelled)
+    this.ledger = new Ledger(script)
     const { busy, error, abort, handler } = script.hooks
     this.#hookSteps = { busy: [...busy], error: [...error], abort: [...abort], handler: [...handler] }
     this.manager = subject.createManager({

@@ -208,3 +208,11 @@ export function whatASignatureMentionsHasAName(): void {
   // @ts-expect-error no such code
   new InstanceError('INSTANCE_TIRED', 'a', 'it is tired')
 }
+
+export async function aTurnHasAnOwnerAndAResult(): Promise<void> {
+  const tasks = createAgentTasks({ isAgentBusy: async () => Promise.resolve(false), triggerAgentTurn: () => undefined })
+  expectTypeOf(await tasks.withTurn((turn) => turn.reminder?.taskIds.length, 'sub')).toEqualTypeOf<number | undefined>()
+  expectTypeOf(await tasks.withTurn(async () => Promise.resolve('text'))).toEqualTypeOf<string>()
+  // @ts-expect-error whether the agent is busy is a boolean
+  createAgentTasks({ isAgentBusy: async () => Promise.resolve('no'), triggerAgentTurn: () => undefined })
+}

@@ -1,15 +1,10 @@
 /** Texts stay within their limit, say how much was cut, and are never cut inside a character. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
-import {
-  boundLines,
-  boundText,
-  checkMaxMessageChars,
-  cutText,
-  previewText,
-} from '../../../src/async-tasks/bounded-text.js'
+import { boundLines, boundText, checkMaxMessageChars, previewText } from '../../../src/async-tasks/bounded-text.js'
 import { readChunk } from '../../../src/async-tasks/output-log.js'
 import { InvalidSettingError } from '../../../src/errors.js'
+import { cutText } from '../../../src/preview.js'
 import { checkProperty } from '../../support/property.js'
 
 const reading = { task_id: 'a', action: 'output' }
@@ -24,6 +19,13 @@ describe('a bounded text', () => {
       text: 'ä23\n[Cut after 3 of 5 characters. Read the rest with check_async_tasks {"task_id":"a","action":"output","cursor":4}]',
       isCut: true,
     })
+  })
+
+  it('stays within the room that it has, with its notice', () => {
+    const { text } = boundText('😀'.repeat(500), 800, reading, 300)
+    expect(text.length).toBeLessThanOrEqual(300)
+    expect(text).toMatch(/^(😀)+\n\[Cut after \d+ of 1000 characters/)
+    expect(boundText('x'.repeat(300), 800, reading, 300)).toEqual({ text: 'x'.repeat(300), isCut: false })
   })
 
   it('names the byte from which the rest is read, whatever the characters', async () => {
@@ -66,6 +68,11 @@ describe('bounded lines', () => {
 
   it('say how many more there are', () => {
     expect(boundLines(['one', 'two', 'three', 'four'], 8)).toBe('one\ntwo\n... and 2 more')
+  })
+
+  it('say how to read the rest', () => {
+    const rest = boundLines(['one', 'two', 'three'], 8, (shown) => `: skip ${shown}`)
+    expect(rest).toBe('one\ntwo\n... and 1 more: skip 2')
   })
 
   it('show at least one line', () => {

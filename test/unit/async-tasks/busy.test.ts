@@ -4,6 +4,12 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'
 import type { OnError } from '../../../src/callbacks/error-report.js'
 
+function withResolvers<T>() {
+  let resolve: (value: T) => void = () => undefined
+  const promise = new Promise<T>((onResolve) => (resolve = onResolve))
+  return { promise, resolve }
+}
+
 function watch(source: BusySource) {
   const report = vi.fn<OnError>()
   const busy = new BusyWatch(source, report, 'main')
@@ -32,6 +38,48 @@ describe('a function', () => {
     })
     expect(busy.isBusy()).toBe(true)
     expect(report).toHaveBeenCalledExactlyOnceWith(new Error('cannot tell'), { source: 'busy', owner: 'main' })
+  })
+})
+
+describe('a function that returns a promise', () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('means busy until it has answered, and idle while its answer is emitted', async () => {
+    const { promise, resolve } = withResolvers<boolean>()
+    const isAgentBusy = vi.fn(() => promise)
+    const { busy } = watch(isAgentBusy)
+    const seen: boolean[] = []
+    busy.answered$.subscribe(() => seen.push(busy.isBusy()))
+    expect([busy.isBusy(), busy.isBusy()]).toEqual([true, true])
+    expect(isAgentBusy).toHaveBeenCalledTimes(1)
+    resolve(false)
+    await turn()
+    expect(seen).toEqual([false])
+    expect(busy.isBusy()).toBe(true)
+    expect(isAgentBusy).toHaveBeenCalledTimes(2)
+  })
+
+  it('counts as busy when it rejects, and is reported and asked again', async () => {
+    const isAgentBusy = vi.fn(() => Promise.reject(new Error('cannot say')))
+    const { busy, report } = watch(isAgentBusy)
+    busy.isBusy()
+    await turn()
+    expect(report).toHaveBeenCalledExactlyOnceWith(new Error('cannot say'), { source: 'busy', owner: 'main' })
+    expect(busy.isBusy()).toBe(true)
+    expect(isAgentBusy).toHaveBeenCalledTimes(2)
+    await turn()
+  })
+
+  it('is not used any more once it was replaced', async () => {
+    const { promise, resolve } = withResolvers<boolean>()
+    const { busy } = watch(() => promise)
+    const onAnswer = vi.fn()
+    busy.answered$.subscribe(onAnswer)
+    busy.isBusy()
+    busy.source = () => true
+    resolve(false)
+    await turn()
+    expect(onAnswer).not.toHaveBeenCalled()
   })
 })
 

@@ -2,6 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import {
   AsyncTaskManager,
+  AsyncTaskReminderService,
   DisposedError,
   InvalidInputError,
   InvalidSettingError,
@@ -596,6 +597,30 @@ describe('deadlines', () => {
       ['failed', 'Task timed out: it did not end within its limit of 10 ms. It then reported: disk full'],
       ['cancelled', undefined],
     ])
+  })
+
+  it('T4: what a run returns after its deadline is kept, and shown to the model', async () => {
+    const { manager, clock } = setUp({ graceMs: 50 })
+    manager.launch({ id: 'a', subagentName: 's', goalPrompt: 'g', timeoutMs: 10 }, async ({ id }, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return { final_message: `half of ${id}` }
+    })
+    await Promise.resolve()
+    clock.advance(10)
+    await new Promise((resolve) => setImmediate(resolve))
+    const late = { status: 'failed', lateOutput: { final_message: 'half of a' } }
+    expect(manager.getTask('a')).toMatchObject(late)
+    expect(Object.isFrozen(manager.getTask('a'))).toBe(true)
+    expect(
+      JSON.parse(new AsyncTaskReminderService(manager).formatCompletionNotification(manager.getTask('a')!)),
+    ).toEqual({
+      agent_id: 'a',
+      status: 'failed',
+      error: 'Task timed out: it did not end within its limit of 10 ms. It then returned a result, too late.',
+      late_output: { emitted_vars: {}, final_message: 'half of a' },
+    })
+    const restored = AsyncTaskManager.restore(JSON.parse(JSON.stringify(manager.getAllTasks())) as never)
+    expect(restored.getTask('a')).toMatchObject(late)
   })
 
   it('accepts a deadline that is longer than a timer of the platform can be', () => {

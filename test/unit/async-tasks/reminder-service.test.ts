@@ -92,7 +92,10 @@ describe('the reminder', () => {
         '  "emitted_vars": {',
         '    "found": 3',
         '  },',
-        '  "final_message": "three"',
+        '  "final_message": "three",',
+        '  "other_fields": {',
+        '    "extra": true',
+        '  }',
         '}',
         '',
         '{',
@@ -139,6 +142,16 @@ describe('a notification', () => {
     expect(JSON.parse(reminders.formatCompletionNotification(manager.getTask('a')!))).toEqual({
       agent_id: 'a',
       emitted_vars: {},
+    })
+  })
+
+  it('shows what else a run returned, where it cannot pass for the status', () => {
+    const { manager, reminders, complete } = setUp()
+    complete('a', { note: 'done', answer: 42, status: 'failed', agent_id: 'b' })
+    expect(JSON.parse(reminders.formatCompletionNotification(manager.getTask('a')!))).toEqual({
+      agent_id: 'a',
+      emitted_vars: {},
+      other_fields: { note: 'done', answer: 42, status: 'failed', agent_id: 'b' },
     })
   })
 
@@ -207,8 +220,90 @@ describe('a leased reminder', () => {
     const { reminders, complete } = setUp()
     complete('a', { final_message: 'x'.repeat(19_000) })
     expect(reminders.generateReminder()).not.toContain('[Cut after')
+    reminders.markAllNotified()
     complete('b', { final_message: 'x'.repeat(20_000) })
-    expect(reminders.generateReminder()).toContain('[Cut after 20000 of ')
+    expect(reminders.generateReminder()).toContain('[Cut after ')
+  })
+})
+
+describe('a message as a whole', () => {
+  it('A5: has at most 20000 characters, and carries the oldest results; the others get the next messages', () => {
+    const { manager, reminders, register, complete } = setUp()
+    register('running')
+    const ids = ['a', 'b', 'c', 'd', 'e']
+    for (const id of ids) complete(id, { final_message: id.repeat(6_500) })
+    const carried: string[][] = []
+    const lengths: number[] = []
+    for (let lease = reminders.leaseReminder(); lease !== undefined; lease = reminders.leaseReminder()) {
+      carried.push([...lease.taskIds])
+      lengths.push(lease.text.length)
+      for (const id of ids) expect(lease.text.includes(id.repeat(6_500))).toBe(lease.taskIds.includes(id))
+      const left = ids.length - carried.flat().length
+      expect(lease.text.includes(`${left} more async task(s) ended. Their results follow`)).toBe(left > 0)
+      lease.acknowledge()
+      expect(manager.getPendingNotifications()).toHaveLength(left)
+    }
+    expect(carried).toEqual([['a', 'b'], ['c', 'd'], ['e']])
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(20_000)
+  })
+
+  it('A5: one result that is too long for it is cut to fit, with its notice, inside no surrogate pair', () => {
+    const { reminders, complete } = setUp()
+    complete('x'.repeat(512), { final_message: '😀'.repeat(20_000) })
+    const text = reminders.leaseReminder()?.text ?? ''
+    expect(text.length).toBeLessThanOrEqual(20_000)
+    expect(text.length).toBeGreaterThan(18_000)
+    expect(text).toMatch(/😀\n\[Cut after \d+ of \d+ characters\. Read the rest with check_async_tasks \{.*\}\]/)
+  })
+
+  it('is larger for a host that wants more about one task', () => {
+    const { reminders, complete } = setUp({ maxMessageChars: 50_000 })
+    complete('a', { final_message: 'x'.repeat(45_000) })
+    complete('b', { final_message: 'x'.repeat(45_000) })
+    const lease = reminders.leaseReminder()
+    expect(lease?.taskIds).toEqual(['a'])
+    expect(lease?.text).not.toContain('[Cut')
+  })
+
+  it('A5: what a reminder without a lease has no room for is not marked by markAllNotified', () => {
+    const { manager, reminders, complete } = setUp()
+    for (const id of ['a', 'b', 'c']) complete(id, { final_message: id.repeat(9_000) })
+    complete('s', { final_message: 's'.repeat(9_000) }, 'sub')
+    const owed = () => manager.getPendingNotifications().map((task) => task.id)
+    expect(reminders.generateReminder('main')).toContain('1 more async task(s) ended.')
+    reminders.generateReminder('sub')
+    reminders.markAllNotified()
+    expect(owed()).toEqual(['c'])
+    reminders.markAllNotified()
+    expect(owed()).toEqual(['c'])
+    expect(reminders.generateReminder('main')).toContain('c'.repeat(9_000))
+    reminders.markAllNotified()
+    expect(owed()).toEqual([])
+  })
+
+  it('bounds the status summary too', () => {
+    const { reminders, register } = setUp()
+    for (let n = 0; n < 1_000; n += 1) register(`task-${n}`)
+    const summary = reminders.generateStatusSummary()
+    expect(summary.length).toBeLessThanOrEqual(20_000)
+    expect(summary).toMatch(/^\[ASYNC TASKS: 1000 total\]\n[^]*\n\.\.\. and \d+ more: see check_async_tasks$/)
+  })
+})
+
+describe('a result that JSON cannot hold', () => {
+  it('A5: is delivered as far as it can be shown, and later results are not held up', () => {
+    const { manager, reminders, complete } = setUp()
+    complete('huge', { items: Array.from({ length: 600 }, () => 'x'.repeat(1_000_000)) })
+    complete('small', { final_message: 'done' })
+    const first = reminders.leaseReminder()
+    expect(first?.taskIds).toEqual(['huge'])
+    expect(first?.text.length).toBeLessThanOrEqual(20_000)
+    first?.acknowledge()
+    reminders.leaseReminder()?.acknowledge()
+    expect(manager.getPendingNotifications()).toEqual([])
+    const whole = reminders.formatCompletionNotification(manager.getTask('huge')!)
+    expect(whole).toContain('items left out]')
+    expect(whole.length).toBeLessThan(11_000_000)
   })
 })
 

@@ -12,6 +12,7 @@ describe('a wait with a text', () => {
       onSettled: (ended) => {
         seen.push(...ended.map(({ id }) => [id, manager.getTask(id)?.delivery]))
         manager.registry.send({ type: 'text.cut', taskIds: ['a'] })
+        return ended
       },
     }
     const waiting = manager.waitFor(['a'], options)
@@ -19,6 +20,22 @@ describe('a wait with a text', () => {
     expect((await waiting).settled).toMatchObject([{ id: 'a', delivery: 'delivered' }])
     expect(seen).toEqual([['a', 'leased']])
     expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered' })
+  })
+
+  it('A5: delivers only the tasks that onSettled returns', async () => {
+    const { manager, register } = setUpHost()
+    for (const id of ['a', 'b', 'c']) register(id)
+    const options: WordedWaitOptions = {
+      mode: 'any',
+      onSettled: (ended, pending) => {
+        expect(pending.map(({ id }) => id)).toEqual(['c'])
+        return ended.filter(({ id }) => id === 'b')
+      },
+    }
+    for (const id of ['a', 'b']) manager.completeTask(id, {})
+    const { settled } = await manager.waitFor(['a', 'b', 'c'], options)
+    expect(settled.map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(manager.getAllTasks().map((task) => task.delivery)).toEqual(['owed', 'delivered', 'none'])
   })
 
   it('A5: releases what it has when onSettled throws', async () => {

@@ -3,6 +3,7 @@ import { BehaviorSubject } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import {
   createAgentTasks,
+  functionRunner,
   InvalidInputError,
   InvalidSettingError,
   runCommandLine,
@@ -75,6 +76,76 @@ describe('turns of the host', () => {
     tasks.afterTurn('sub', { accepted: true })
     tasks.afterTurn({ accepted: false })
     expect(manager.getPendingNotifications().map((task) => task.id)).toEqual(['mine'])
+  })
+
+  it('A5: a turn that never ends holds its results for turnTimeoutMs, and an acceptance after that counts', async () => {
+    const onError = vi.fn()
+    const { tasks, manager, clock } = setUp({ turnTimeoutMs: 60_000, onError })
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    const { reminder } = tasks.beforeTurn()
+    clock.advance(59_999)
+    expect(manager.getPendingNotifications()).toEqual([])
+    clock.advance(1)
+    expect(manager.getPendingNotifications()).toHaveLength(1)
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error(
+        'A turn of main has not ended within 60000 ms: its results are owed again. Call afterTurn, or use withTurn.',
+      ),
+      { source: 'turn-timeout', owner: 'main', deliveryId: reminder?.deliveryId },
+    )
+    tasks.afterTurn({ accepted: true })
+    expect(manager.getPendingNotifications()).toEqual([])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A9: a turn that has ended, or is disposed, leaves no timer', async () => {
+    const { tasks, manager, clock } = setUp()
+    for (const accepted of [true, false]) {
+      manager.registerTask(input(`a-${accepted}`))
+      manager.completeTask(`a-${accepted}`, {})
+      tasks.beforeTurn()
+      expect(clock.pending).toBe(1)
+      tasks.afterTurn({ accepted })
+      expect(clock.pending).toBe(0)
+    }
+    tasks.beforeTurn()
+    await tasks.dispose()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A5: withTurn delivers what its turn accepted, and returns its result', async () => {
+    const { tasks, manager, clock } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    const answer = await tasks.withTurn(async ({ systemInstruction, reminder }) => {
+      expect(systemInstruction).toContain('[DONE]')
+      expect(manager.getTask('a')?.delivery).toBe('leased')
+      await settle()
+      return reminder?.taskIds
+    })
+    expect(answer).toEqual(['a'])
+    expect(manager.getTask('a')?.delivery).toBe('delivered')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A5: withTurn releases what a failed turn had, and a turn beside it leaves it alone', async () => {
+    const { tasks, manager } = setUp()
+    manager.registerTask(input('a', 'sub'))
+    manager.completeTask('a', {})
+    const failed = tasks.withTurn((turn) => {
+      expect(turn.reminder?.taskIds).toEqual(['a'])
+      expect(tasks.beforeTurn('sub').reminder).toBeUndefined()
+      throw new Error('no model')
+    }, 'sub')
+    await expect(failed).rejects.toThrow('no model')
+    expect(manager.getPendingNotifications()).toHaveLength(1)
+    await expect(tasks.withTurn(undefined as never)).rejects.toThrow('run: got undefined, expected a function.')
+  })
+
+  it('refuses a turnTimeoutMs that is no duration', () => {
+    expect(() => setUp({ turnTimeoutMs: 0 })).toThrow(InvalidSettingError)
+    expect(() => setUp({ turnTimeoutMs: Number.NaN })).toThrow(InvalidSettingError)
   })
 
   it('returns an empty instruction and no reminder when there are no tasks', () => {
@@ -152,6 +223,74 @@ describe('hosts that report when they are busy', () => {
     expect(delivered).toEqual(['second'])
   })
 
+  it('A6: an isAgentBusy that returns a promise is awaited', async () => {
+    let isBusy = true
+    const delivered: string[] = []
+    const isAgentBusy = vi.fn(async () => {
+      await settle()
+      return isBusy
+    })
+    const { tasks, manager, clock } = setUp({
+      isAgentBusy,
+      triggerAgentTurn: (_text, { taskIds }) => void delivered.push(...taskIds),
+    })
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(0)
+    clock.advance(10_000)
+    expect(isAgentBusy).toHaveBeenCalledTimes(1)
+    await settle()
+    await settle()
+    expect(delivered).toEqual([])
+    isBusy = false
+    clock.advance(1_000)
+    await settle()
+    await settle()
+    expect(delivered).toEqual(['a'])
+    await tasks.dispose()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('A6: an unsubscribe function ends its own subscription, and no later one', async () => {
+    const delivered: string[] = []
+    const { tasks, manager, clock } = setUp()
+    const subscribe = () =>
+      tasks.setupAsyncTaskAutoTrigger(
+        () => false,
+        (_text, { taskIds }) => void delivered.push(...taskIds),
+      )
+    const stale = subscribe()
+    stale()
+    subscribe()
+    stale()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(0)
+    await settle()
+    expect(delivered).toEqual(['a'])
+    await tasks.dispose()
+  })
+
+  it('A6: an agent that turned idle between two polls receives the next result at once', async () => {
+    let isBusy = true
+    const delivered: string[][] = []
+    const { tasks, manager, clock } = setUp({
+      isAgentBusy: () => isBusy,
+      triggerAgentTurn: (_text, { taskIds }) => void delivered.push([...taskIds]),
+      autoTrigger: { pollMs: 60_000 },
+    })
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    clock.advance(10)
+    isBusy = false
+    manager.registerTask(input('b'))
+    manager.completeTask('b', {})
+    clock.advance(0)
+    await settle()
+    expect(delivered).toEqual([['a', 'b']])
+    await tasks.dispose()
+  })
+
   it('A6: delivers at once when notifyIdle reports that the agent is idle', async () => {
     let isBusy = true
     const delivered: string[] = []
@@ -192,6 +331,51 @@ describe('tools, commands and settings', () => {
     expect(manager.getPendingNotifications()).toEqual([])
     expect((await tasks.tools.check_async_tasks.execute({})).llmContent).toContain('- Completed: 2')
     expect(runCommandLine(tasks.commands, '/tasks')?.text).toContain('[DONE]')
+  })
+
+  it('A5: delivers results that JSON cannot hold, and those that follow', async () => {
+    const huge = () => Array.from({ length: 600 }, () => 'x'.repeat(1_000_000))
+    const texts: string[] = []
+    const { tasks, manager, clock } = setUp({
+      subagents: {
+        list: functionRunner(() => huge() as never),
+        fields: () => ({ items: huge() }),
+        small: functionRunner(() => 'done'),
+      },
+      isAgentBusy: () => false,
+      triggerAgentTurn: (text) => void texts.push(text),
+    })
+    for (const subagent_name of ['list', 'fields', 'small']) {
+      await tasks.tools.task.execute({ subagent_name, goal_prompt: 'go', async: true })
+    }
+    for (let n = 0; n < 10; n += 1) {
+      await settle()
+      clock.advance(0)
+    }
+    expect(manager.getAllTasks().map((task) => [task.status, task.delivery])).toEqual([
+      ['completed', 'delivered'],
+      ['completed', 'delivered'],
+      ['completed', 'delivered'],
+    ])
+    expect(texts.filter((text) => text.length > 20_000)).toEqual([])
+    const peek = await tasks.tools.check_async_tasks.execute({ task_id: 'fields' })
+    expect(peek.llmContent).toContain('[Cut after')
+    expect((await tasks.tools.task.execute({ subagent_name: 'list', goal_prompt: 'go' })).error).toBeUndefined()
+    await tasks.dispose()
+  })
+
+  it('shows the model every field of an output, and reports a misnamed one to the host, once', async () => {
+    const onError = vi.fn()
+    const { tasks } = setUp({ onError, subagents: { s: () => ({ finalMessage: 'done', answer: 42 }) } })
+    for (let n = 0; n < 2; n += 1) {
+      const { llmContent } = await tasks.tools.task.execute({ subagent_name: 's', goal_prompt: 'go' })
+      expect(llmContent).toContain('"finalMessage": "done"')
+      expect(llmContent).toContain('"answer": 42')
+    }
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error('The output of subagent "s" has a field "finalMessage": did you mean final_message?'),
+      { source: 'output', taskId: expect.stringMatching(/^s-/) as string },
+    )
   })
 
   it('does not find a subagent on the prototype', async () => {

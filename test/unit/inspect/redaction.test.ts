@@ -81,6 +81,7 @@ it.each([
   ['goalPrompt', 'x', '[redacted]'],
   ['GOALPROMPT', 'x', '[redacted]'],
   ['output', { a: 1 }, '[redacted]'],
+  ['lateOutput', { a: 1 }, '[redacted]'],
   ['authToken', 'x', '[redacted]'],
   ['API_KEY', 'x', '[redacted]'],
   ['apiKey', 'x', '[redacted]'],

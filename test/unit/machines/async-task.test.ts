@@ -65,7 +65,11 @@ describe('a task', () => {
       return actor.getSnapshot().output
     })
     expect(outputs).toEqual([
-      { status: 'failed', error: 'Task timed out: it did not end within its limit of 500 ms.' },
+      {
+        status: 'failed',
+        error: 'Task timed out: it did not end within its limit of 500 ms. It then returned a result, too late.',
+        lateOutput: { final_message: 'done' },
+      },
       {
         status: 'failed',
         error: 'Task timed out: it did not end within its limit of 500 ms. It then reported: broken',

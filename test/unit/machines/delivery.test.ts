@@ -86,6 +86,25 @@ describe('deliveries', () => {
     expect(pushed.host.deliveries).toBe(1)
   })
 
+  it('D2: asks a polled agent again when something else becomes owed', () => {
+    const { actor, clock, host } = start({ pollMs: 250 })
+    host.isIdle = false
+    clock.advance(10)
+    host.isIdle = true
+    actor.send({ type: 'delivery.requested' })
+    clock.advance(0)
+    expect(host.deliveries).toBe(1)
+  })
+
+  it('D2: delivers at once when a polled agent answers late that it is idle', () => {
+    const { actor, clock, host } = start({ pollMs: 250 })
+    host.isIdle = false
+    clock.advance(10)
+    host.isIdle = true
+    actor.send({ type: 'agent.answered' })
+    expect(host.deliveries).toBe(1)
+  })
+
   it('D3: looks again after every end of a delivery', () => {
     for (const end of ['delivery.accepted', 'delivery.emptied', 'delivery.refused'] as const) {
       const { clock, host, report } = start()

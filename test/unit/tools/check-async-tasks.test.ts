@@ -76,9 +76,25 @@ describe('listing', () => {
     for (let n = 1; n <= 100; n += 1) register(`task-${n}`)
     const { llmContent, returnDisplay } = await call()
     expect(llmContent).toContain('- Running: 100')
-    expect(llmContent).toMatch(/\n\.\.\. and \d\d more$/)
-    expect(llmContent.length).toBeLessThan(350)
+    expect(llmContent).toMatch(/\n\.\.\. and \d\d more\. Read on with check_async_tasks \{.*\}$/)
+    expect(llmContent.length).toBeLessThan(450)
     expect(returnDisplay.length).toBeLessThan(250)
+  })
+
+  it('has at most 20000 characters, and says how to read on', async () => {
+    const { call, register } = setUp()
+    for (let n = 1; n <= 900; n += 1) register(`task-${n}`)
+    const listed: string[] = []
+    let next: CheckAsyncTasksParams | undefined = {}
+    while (next !== undefined) {
+      const { llmContent } = await call(next)
+      expect(llmContent.length).toBeLessThanOrEqual(20_000)
+      listed.push(...Array.from(llmContent.matchAll(/\[(task-\d+)\]/g), ([, id]) => id ?? ''))
+      const notice = /Read on with check_async_tasks (\{.*\})$/.exec(llmContent)?.[1]
+      next = notice === undefined ? undefined : (JSON.parse(notice) as CheckAsyncTasksParams)
+    }
+    expect(listed).toEqual(Array.from({ length: 900 }, (_, n) => `task-${n + 1}`))
+    expect((await call({ cursor: 900 })).llmContent).toContain('No more tasks.')
   })
 
   it('A5: acknowledges nothing', async () => {

@@ -261,6 +261,57 @@ describe('a long result', () => {
   })
 })
 
+describe('results that do not fit into one message', () => {
+  it('A5: are returned by further calls, the oldest first, and only what was returned is delivered', async () => {
+    const { call, manager, register } = setUp()
+    for (const id of ['a', 'b', 'c', 'd', 'e']) register(id)
+    for (const id of ['b', 'a', 'c', 'd', 'e']) manager.completeTask(id, { final_message: id.repeat(6_500) })
+    const all = { task_ids: ['a', 'b', 'c', 'd', 'e'] }
+    const first = await call(all)
+    expect(first.llmContent.length).toBeLessThanOrEqual(20_000)
+    expect(first.llmContent).toContain(
+      '3 more ended, but their results do not fit here. Get the next ones with wait_for_async_tasks {"task_ids":["c","d","e"]}',
+    )
+    expect(manager.getPendingNotifications().map((task) => task.id)).toEqual(['c', 'd', 'e'])
+    // The same call goes on where the first ended.
+    const second = await call(all)
+    for (const id of ['c', 'd']) expect(second.llmContent).toContain(id.repeat(6_500))
+    expect((await call()).llmContent).toContain('e'.repeat(6_500))
+    expect(manager.getPendingNotifications()).toEqual([])
+  })
+
+  it('A5: go to the next message of an owner that gets messages', async () => {
+    const { call, manager, register } = setUp()
+    for (const id of ['a', 'b', 'c']) register(id)
+    for (const id of ['a', 'b', 'c']) manager.completeTask(id, { final_message: id.repeat(9_000) })
+    await call()
+    expect(new AsyncTaskReminderService(manager).leaseReminder()?.taskIds).toEqual(['c'])
+  })
+
+  it('A5: a huge result does not hold up the others', async () => {
+    const { call, manager, register } = setUp()
+    for (const id of ['huge', 'small']) register(id)
+    manager.completeTask('huge', { items: Array.from({ length: 600 }, () => 'x'.repeat(1_000_000)) })
+    manager.completeTask('small', { final_message: 'done' })
+    expect((await call()).llmContent).toContain('[Cut after ')
+    expect((await call()).llmContent).toContain('"done"')
+    expect(manager.getPendingNotifications()).toEqual([])
+  })
+
+  it('a wait for many tasks and wrong ids has at most 20000 characters', async () => {
+    const { call, clock, manager, register } = setUp()
+    const ids = Array.from({ length: 900 }, (_, n) => `task-${n}-${'y'.repeat(400)}`)
+    for (const id of ids) register(id)
+    manager.completeTask(ids[0]!, { final_message: 'x'.repeat(30_000) })
+    const waiting = call({ task_ids: [...ids, ...ids.map((id) => `z${id.repeat(9)}`), 'task-'], timeout_seconds: 1 })
+    clock.advance(1_000)
+    const { llmContent } = await waiting
+    expect(llmContent.length).toBeLessThanOrEqual(20_000)
+    expect(llmContent).toContain('Read the rest with check_async_tasks')
+    expect((await call({ task_ids: ids.map((id) => `z${id}`) })).llmContent.length).toBeLessThanOrEqual(20_000)
+  })
+})
+
 it('A7: a record whose text a reminder cut is not kept once its whole result was shown', async () => {
   const { call, manager, register } = setUp({ maxAsyncTasks: 0 })
   register('a')

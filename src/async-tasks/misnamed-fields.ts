@@ -1,0 +1,30 @@
+/** Outputs with a field that was probably meant to be one of the known ones: reported once, since nothing else fails. */
+import type { OutputObject } from '../../machines/records.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import { preview } from '../preview.js'
+import type { TaskRegistry } from './registry.js'
+
+const KNOWN_FIELDS = ['emitted_vars', 'terminate_reason', 'final_message'] as const
+
+/** Reports each known field that the output of a completed task has under a similar name; once for each field and registry. */
+export function reportMisnamedFields(registry: TaskRegistry, { record }: TaskEntry): void {
+  if (record.status !== 'completed' || registry.isDisposed) return
+  for (const [given, known] of misnamedFields(record.output)) {
+    if (registry.misnamedFields.has(known)) continue
+    registry.misnamedFields.add(known)
+    const { id, subagentName } = record
+    const message = `The output of subagent ${preview(subagentName)} has a field ${preview(given)}: did you mean ${known}?`
+    registry.report(new Error(message), { source: 'output', taskId: id })
+  }
+}
+
+function misnamedFields(output: OutputObject): [given: string, known: string][] {
+  const unknown = Object.keys(output).filter((name) => !KNOWN_FIELDS.some((known) => known === name))
+  return KNOWN_FIELDS.filter((known) => !(known in output)).flatMap((known) => {
+    const given = unknown.find((name) => lettersOf(name) === lettersOf(known))
+    return given === undefined ? [] : [[given, known] as [string, string]]
+  })
+}
+
+/** `finalMessage`, `final-message` and `final_message` are the same letters. Longer names than any known one are not read. */
+const lettersOf = (name: string): string => (name.length > 40 ? name : name.toLowerCase().replace(/[^a-z]/g, ''))

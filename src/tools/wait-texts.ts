@@ -1,0 +1,94 @@
+/** The text of a wait's result: the ends that it delivers, and what is left to do, within the limit of a whole message. */
+import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { boundLines, maxWholeChars, previewText } from '../async-tasks/bounded-text.js'
+import { shortTaskIds } from '../async-tasks/task-lookup.js'
+import { wordEnds, type WordedEnds } from './shown-texts.js'
+import { answerHints } from './task-answer.js'
+import { durationOf, goalOf, type TaskView } from './task-view.js'
+
+/** The maximum length of each list besides the ends, in characters; one line may be longer. */
+const LIST_CHARS = 2000
+
+/** The maximum length of one line of such a list, in characters. */
+const LINE_CHARS = 1000
+
+/** The maximum length of the ids of the ends that do not fit, in characters; one id may be longer. */
+const IDS_CHARS = 500
+
+/** Puts the result of one wait into words. */
+export class WaitText {
+  readonly #view: TaskView
+  readonly #name: string
+  #ends: WordedEnds = { shown: [], texts: [] }
+  #leftOut: readonly SettledTaskInfo[] = []
+  #rest: readonly string[] = []
+
+  /** @param name the name of the tool */
+  constructor(view: TaskView, name: string) {
+    this.#view = view
+    this.#name = name
+  }
+
+  /**
+   * Called before the ends are acknowledged.
+   * @param notes on the call itself
+   * @returns the tasks whose ends the text has
+   */
+  word(
+    settled: readonly SettledTaskInfo[],
+    pending: readonly AsyncTaskInfo[],
+    notes: readonly string[],
+  ): readonly SettledTaskInfo[] {
+    const { maxChars, manager } = this.#view
+    this.#rest = [...this.#askingParts(pending), ...this.#pendingParts(pending), ...boundParts(notes)]
+    // The longest header, and the ids of what does not fit.
+    const others = this.#rest.join('\n\n').length + IDS_CHARS + LINE_CHARS
+    this.#ends = wordEnds(manager, settled, { maxChars, room: maxWholeChars(maxChars) - others })
+    const { shown } = this.#ends
+    this.#leftOut = settled.filter((task) => !shown.includes(task))
+    return shown
+  }
+
+  /** The whole text. */
+  toString(header: string): string {
+    return [header, ...this.#ends.texts, ...this.#leftOutParts(), ...this.#rest].join('\n\n')
+  }
+
+  #leftOutParts(): string[] {
+    if (this.#leftOut.length === 0) return []
+    const shortOf = shortTaskIds(this.#view.manager)
+    const ids: string[] = []
+    for (const task of this.#leftOut) {
+      ids.push(shortOf(task))
+      if (JSON.stringify(ids).length > IDS_CHARS) break
+    }
+    const call = `${this.#name} ${JSON.stringify({ task_ids: ids })}`
+    return [`${this.#leftOut.length} more ended, but their results do not fit here. Get the next ones with ${call}`]
+  }
+
+  #askingParts(pending: readonly AsyncTaskInfo[]): string[] {
+    const hints = pending.flatMap((task) => answerHints(task, this.#view.followUps))
+    return hints.length === 0 ? [] : [boundLines(hints, LIST_CHARS, () => ': see check_async_tasks')]
+  }
+
+  #pendingParts(pending: readonly AsyncTaskInfo[]): string[] {
+    if (pending.length === 0) return []
+    const shortOf = shortTaskIds(this.#view.manager)
+    const lines = pending.map(
+      (task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(this.#view, task)}) - ${goalOf(task)}`,
+    )
+    const shown = boundLines(lines, Math.min(LIST_CHARS, this.#view.maxChars), () => ': see check_async_tasks')
+    return [
+      `${pending.length} async task(s) still running:\n${shown}`,
+      `Wait again with ${this.#name}, look at one with check_async_tasks, or continue with other work.`,
+    ]
+  }
+}
+
+/** The first of these paragraphs, each shortened. */
+export function boundParts(parts: readonly string[]): string[] {
+  const lines = parts.map((part) => previewText(part, LINE_CHARS))
+  let length = 0
+  const fitting = lines.filter((line) => (length += line.length) <= LIST_CHARS)
+  return fitting.length === lines.length ? lines : [...fitting, `... and ${lines.length - fitting.length} more`]
+}
