@@ -8,6 +8,7 @@ import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import { sendJson } from '../http/json.js'
 import type { Caller } from './callers.js'
+import { httpExchangeOf } from './http-request.js'
 import { createMcpServer, type McpApp } from './mcp-server.js'
 
 export interface HttpSessions {
@@ -66,7 +67,7 @@ export function createHttpSessions(app: McpApp, idleMs: number, maxSessions = MA
       onsessionclosed: () => end(id),
     })
     const session: Session = { transport, owner, openedBy, inFlight: 0, idle: undefined }
-    const server = createMcpServer(app, { owner, isAnonymous: false }, 'subscribe')
+    const server = createMcpServer(app, { owner, isAnonymous: false }, 'subscribe', httpExchangeOf)
     const stop = server.onclose
     server.onclose = () => {
       stop?.()

@@ -1,7 +1,7 @@
 /** The MCP server over streamable HTTP. A request of protocol version 2026-07-28 is served by itself, clients of 2025 have sessions. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
-import { createMcpHandler, isLegacyRequest, type AuthInfo } from '@modelcontextprotocol/server'
+import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server'
 import { InvalidSettingError } from '../errors.js'
 import { createAccess, UNAUTHORIZED, type Access } from '../http/access.js'
 import { parseJson, readBody } from '../http/json.js'
@@ -9,7 +9,9 @@ import { createServer, listen, stopListening, urlOf } from '../http/listening.js
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { isLoopback } from '../protocol/server-config.js'
 import { createBackend, type McpServerOptions } from './backend.js'
-import { callerOf, type Caller } from './callers.js'
+import { callerOf } from './callers.js'
+import { httpExchange } from './exchange.js'
+import { authInfoOf, httpExchangeOf, requestOf } from './http-request.js'
 import { createHttpSessions, sendError } from './http-sessions.js'
 import { createMcpApp, createMcpServer, type McpApp } from './mcp-server.js'
 import { feedResources, resourceChanges } from './resources.js'
@@ -91,7 +93,7 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
   const onerror = (error: Error): void => log('warn', 'request', error)
   const sessions = createHttpSessions(app, sessionIdleMs)
   const modern = createMcpHandler(
-    ({ authInfo }) => createMcpServer(app, (authInfo?.extra as { caller: Caller }).caller, 'none'),
+    ({ authInfo }) => createMcpServer(app, requestOf(authInfo).caller, 'none', httpExchangeOf),
     { legacy: 'reject', onerror },
   )
   const serveModern = toNodeHandler(modern, { onerror })
@@ -125,7 +127,9 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     const body = request.method === 'POST' ? bodyOf(text) : undefined
     const caller = callerOf(request)
     // Node's types allow undefined where these have optional fields.
-    const incoming = Object.assign(request, { auth: authInfoOf(caller) }) as NodeIncomingMessageLike
+    const incoming = Object.assign(request, {
+      auth: authInfoOf({ caller, exchange: httpExchange(response) }),
+    }) as NodeIncomingMessageLike
     const isLegacy = await isLegacyRequest(await toWebRequest(incoming, body), body)
     if (isLegacy) await sessions.serve(request, response, body, caller)
     else await serveModern(incoming, response, body)
@@ -147,11 +151,6 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
       await modern.close()
     },
   }
-}
-
-/** The SDK passes this on to the factory of server objects. */
-function authInfoOf(caller: Caller): AuthInfo {
-  return { token: '', clientId: caller.owner, scopes: [], extra: { caller } }
 }
 
 /** A body that is not JSON is passed on as text: the SDK answers it with a JSON-RPC error. */

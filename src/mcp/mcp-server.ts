@@ -7,12 +7,15 @@ import {
   type Result,
   type ServerContext,
 } from '@modelcontextprotocol/server'
+import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { preview } from '../preview.js'
 import { packageVersion } from '../version.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
+import { addOwed, CarriedResults } from './carried-results.js'
+import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
-import { isStarted, listed, type McpTool } from './mcp-tool.js'
+import { isStarted, listed, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
 import { feedResources, registerResources, resourceChanges } from './resources.js'
 import { createTaskTools } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
@@ -55,13 +58,22 @@ const INSTRUCTIONS = [
  */
 export type ChangeDelivery = 'subscribe' | 'listen' | 'none'
 
-/** Creates the server of one client. Closing it ends its notifications; its tasks continue. */
-export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDelivery): LowLevelServer {
+/**
+ * Creates the server of one client. Closing it ends its notifications; its tasks continue.
+ * @param exchangeOf finds the exchange of a request; default: every answer counts as written
+ */
+export function createMcpServer(
+  app: McpApp,
+  caller: Caller,
+  delivery: ChangeDelivery,
+  exchangeOf: FindExchange = assumedExchange,
+): LowLevelServer {
   const { backend, extension } = app
   const { owner, isAnonymous } = caller
   const own = app.createTools(owner)
   const tools = isAnonymous ? guardTools(own, backend.manager) : own
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const reminders = new AsyncTaskReminderService(backend.manager, { maxMessageChars: backend.config.maxMessageChars })
   const server = createLowLevelServer(
     { name: 'agent-tasks', title: 'agent-tasks', version: packageVersion },
     {
@@ -80,26 +92,60 @@ export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDel
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
     // The SDK's types do not allow a task as the answer (SEP-2663).
-    return callTool(tool, args, context, extension, owner) as Promise<CallToolResult>
+    return answerCall(
+      { tool, extension, reminders, caller },
+      args,
+      context,
+      exchangeOf(context),
+    ) as Promise<CallToolResult>
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
-  extension.register(server, owner)
+  extension.register(server, owner, exchangeOf)
   if (delivery !== 'none') sendChanges(server, backend, owner, delivery)
   return server
+}
+
+interface Callee {
+  readonly tool: McpTool
+  readonly extension: TasksExtension
+  readonly reminders: AsyncTaskReminderService
+  readonly caller: Caller
+}
+
+/** What the answer carries is delivered when it was written out: what was not is owed again. */
+async function answerCall(
+  { tool, extension, reminders, caller: { owner, isAnonymous } }: Callee,
+  args: Readonly<Record<string, unknown>>,
+  context: ServerContext,
+  exchange: Exchange,
+): Promise<Result> {
+  const { signal, inputResponses } = context.mcpReq
+  const carried = new CarriedResults()
+  try {
+    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold }
+    const result = await callTool(tool, args, call, declaredBy(context).hasTasks)
+    if (isStarted(result)) return extension.create(result, owner)
+    const isReceived = !signal.aborted && !exchange.lost.aborted
+    const answer = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
+    if (signal.aborted) carried.end(false)
+    return answer
+  } catch (error) {
+    carried.end(false)
+    throw error
+  } finally {
+    exchange.onEnd((isWritten) => carried.end(isWritten))
+  }
 }
 
 async function callTool(
   tool: McpTool,
   args: Readonly<Record<string, unknown>>,
-  context: ServerContext,
-  extension: TasksExtension,
-  owner: string,
-): Promise<Result> {
-  const { signal, inputResponses } = context.mcpReq
-  const call = { signal, inputResponses }
-  if (declaredBy(context).hasTasks) {
+  call: McpCall,
+  canPoll: boolean,
+): Promise<StartedTask | McpResult> {
+  if (canPoll) {
     const started = await tool.start?.(args, call)
-    if (started !== undefined) return isStarted(started) ? extension.create(started, owner) : started
+    if (started !== undefined) return started
   } else if (tool.requiresTask === true) {
     throw new MissingRequiredClientCapabilityError({ requiredCapabilities: REQUIRED_CAPABILITIES })
   }

@@ -8,7 +8,7 @@ import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } fr
 import type { FollowUps } from '../tools/task-tool-options.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { createTaskTool } from '../tools/task-tool.js'
-import { defineTool, type Tool } from '../tools/tool.js'
+import { defineTool, type Tool, type ToolContext } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
 import { createListInstancesTool } from './list-instances.js'
@@ -143,8 +143,8 @@ type Args = Readonly<Record<string, unknown>>
 
 const withAction =
   (check: ReturnType<typeof createTaskCheck>, action: NonNullable<CheckAsyncTasksParams['action']>) =>
-  (input: CheckAsyncTasksParams) =>
-    check({ ...input, action })
+  (input: CheckAsyncTasksParams, context: ToolContext) =>
+    check({ ...input, action }, context)
 
 interface McpToolOptions {
   readonly title: string
@@ -162,7 +162,8 @@ function toMcpTool(
     inputSchema: tool.inputSchema,
     outputSchema: output.schema,
     ...{ title, description, annotations },
-    call: async (args, { signal }) => toCallToolResult(await tool.execute(args, { signal }), output),
+    call: async (args, { signal, detach, hold }) =>
+      toCallToolResult(await tool.execute(args, { signal, detach, hold }), output),
   }
 }
 

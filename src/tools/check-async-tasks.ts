@@ -8,7 +8,7 @@ import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
 import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
-import { defineTool, validationError, type Tool, type ToolResult } from './tool.js'
+import { defineTool, validationError, type Tool, type ToolContext, type ToolResult } from './tool.js'
 
 /** How much of a text one call returns by default, in bytes. */
 const DEFAULT_READ_BYTES = 16_384
@@ -82,10 +82,12 @@ export function createCheckAsyncTasksTool(
 }
 
 /** The function that the tool runs, for tools that take a part of its input and validate it themselves. */
-export function createTaskCheck(options: CheckAsyncTasksOptions): (input: CheckAsyncTasksParams) => ToolResult {
+export function createTaskCheck(
+  options: CheckAsyncTasksOptions,
+): (input: CheckAsyncTasksParams, context: ToolContext) => ToolResult {
   const { getAsyncTaskManager, owner } = options
   const shared = readToolOptions(options)
-  return (input) => check({ manager: getAsyncTaskManager(), owner, ...shared }, input)
+  return (input, { hold }) => check({ manager: getAsyncTaskManager(), owner, hold, ...shared }, input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {

@@ -9,7 +9,13 @@ import { lazily } from '../protocol/lazily.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
-import { timeoutPolicy, timeoutSecondsSchema, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
+import {
+  blockingLimit,
+  timeoutPolicy,
+  timeoutSecondsSchema,
+  type EffectiveTimeout,
+  type TimeoutSettings,
+} from './task-timeout.js'
 import { readToolOptions, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
@@ -66,6 +72,7 @@ export function createSubmitCommandsTool(
 ): Tool<ReturnType<typeof submitCommandsSchema>> {
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
+  const maxBlockingSeconds = blockingLimit(options)
   const { taskManager } = options
   return defineTool({
     name: NAME,
@@ -78,7 +85,7 @@ export function createSubmitCommandsTool(
       const count = input.commands.length
       return `Run ${count} command${count === 1 ? '' : 's'}${input.async ? ' in the background' : ''}: ${previewText(input.task_name, 100)}`
     },
-    run: async ({ async: isAsync, timeout_seconds, ...params }, { signal }) => {
+    run: async ({ async: isAsync, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
       const manager = options.getAsyncTaskManager()
       const message = toMessage(params)
@@ -96,7 +103,7 @@ export function createSubmitCommandsTool(
       if ('error' in run) return submitRefused(run)
       try {
         const input = launchInput(run)
-        return await runInPlace({ manager, input, timeout, signal, ...shared }, run.runner)
+        return await runInPlace({ manager, input, timeout, context, maxBlockingSeconds, ...shared }, run.runner)
       } catch (error) {
         run.abandon()
         throw error

@@ -7,7 +7,7 @@ import { BaseDeclarativeTool } from './declarative-tool.js'
 import { bindSubagent, type ResolveSubagent, type SubagentParams } from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
 import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
+import { blockingLimit, timeoutPolicy, timeoutSecondsSchema, type TimeoutSettings } from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
@@ -60,6 +60,7 @@ const NAME = 'task'
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
+  const maxBlockingSeconds = blockingLimit(options)
   const { owner } = options
   return defineTool({
     name: NAME,
@@ -70,7 +71,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
-    run: ({ async: isAsync = false, timeout_seconds, ...params }, { signal }) => {
+    run: ({ async: isAsync = false, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
       const call = {
         manager: options.getAsyncTaskManager(),
@@ -81,11 +82,12 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         },
         timeout,
-        signal,
+        context,
+        maxBlockingSeconds,
         ...shared,
       }
       const findRunner = async () =>
-        (await bindSubagent(options.resolveSubagent, params, signal)) ?? unknownSubagent(options, params)
+        (await bindSubagent(options.resolveSubagent, params, context.signal)) ?? unknownSubagent(options, params)
       return isAsync
         ? runInBackground(call, findRunner)
         : findRunner().then((runner) => (typeof runner === 'function' ? runInPlace(call, runner) : runner))

@@ -77,9 +77,9 @@ export function createWaitForAsyncTasksTool(
       const which = task_ids.length === 0 ? 'async tasks' : `async tasks ${task_ids.map((id) => `'${id}'`).join(', ')}`
       return `Wait for ${mode} of the ${which}`
     },
-    run: (input, { signal }) => {
-      const view = { manager: getAsyncTaskManager(), owner, ...shared }
-      return wait(view, input, { maxWaitSeconds, signal })
+    run: (input, { signal, detach, hold }) => {
+      const view = { manager: getAsyncTaskManager(), owner, hold, ...shared }
+      return wait(view, input, { maxWaitSeconds, signal: eitherSignal(signal, detach) })
     },
   })
 }
@@ -87,6 +87,10 @@ export function createWaitForAsyncTasksTool(
 interface WaitLimits {
   readonly maxWaitSeconds: number
   readonly signal: AbortSignal | undefined
+}
+
+function eitherSignal(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
+  return one !== undefined && other !== undefined ? AbortSignal.any([one, other]) : (one ?? other)
 }
 
 async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: WaitLimits): Promise<ToolResult> {
@@ -109,6 +113,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     mode,
     timeoutMs: seconds * 1000,
     endsOnQuestion: true,
+    hold: view.hold,
     onSettled: (ended) => (results = wordEnds(view.manager, ended, view.maxChars)),
     ...(limits.signal && { signal: limits.signal }),
   }
