@@ -1,7 +1,7 @@
 /** The MCP server over streamable HTTP. A request of protocol version 2026-07-28 is served by itself, clients of 2025 have sessions. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
-import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server'
+import { createMcpHandler, isLegacyRequest, type McpServerFactory } from '@modelcontextprotocol/server'
 import { InvalidSettingError } from '../errors.js'
 import { createAccess, UNAUTHORIZED, type Access } from '../http/access.js'
 import { parseJson, readBody } from '../http/json.js'
@@ -92,11 +92,12 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
   const { log, clock } = backend
   const onerror = (error: Error): void => log('warn', 'request', error)
   const sessions = createHttpSessions(app, sessionIdleMs)
-  const modern = createMcpHandler(
-    ({ authInfo }) => createMcpServer(app, requestOf(authInfo).caller, 'none', httpExchangeOf),
-    { legacy: 'reject', onerror },
-  )
-  const serveModern = toNodeHandler(modern, { onerror })
+  const create: McpServerFactory = ({ authInfo }) =>
+    createMcpServer(app, requestOf(authInfo).caller, 'none', httpExchangeOf)
+  const modern = createMcpHandler(create, { legacy: 'reject', onerror })
+  // A call may block for longer than clients wait for the headers of a response (fetch: 300 s). As a stream it is kept alive.
+  const calls = createMcpHandler(create, { legacy: 'reject', onerror, responseMode: 'sse' })
+  const [serveModern, serveCall] = [toNodeHandler(modern, { onerror }), toNodeHandler(calls, { onerror })]
   // A listener gets notifications for the URIs it names: knowing the id of a task is the permission to see it.
   const stopFeed = feedResources(
     resourceChanges(backend),
@@ -132,7 +133,7 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     }) as NodeIncomingMessageLike
     const isLegacy = await isLegacyRequest(await toWebRequest(incoming, body), body)
     if (isLegacy) await sessions.serve(request, response, body, caller)
-    else await serveModern(incoming, response, body)
+    else await (isCall(body) ? serveCall : serveModern)(incoming, response, body)
   }
 
   return {
@@ -148,9 +149,13 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     close: async () => {
       stopFeed()
       await sessions.close()
-      await modern.close()
+      await Promise.all([modern.close(), calls.close()])
     },
   }
+}
+
+function isCall(body: unknown): boolean {
+  return (Object(body) as { readonly method?: unknown }).method === 'tools/call'
 }
 
 /** A body that is not JSON is passed on as text: the SDK answers it with a JSON-RPC error. */

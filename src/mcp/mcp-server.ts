@@ -10,12 +10,14 @@ import {
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { preview } from '../preview.js'
 import { packageVersion } from '../version.js'
+import type { Clock } from '../clock.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
 import { addOwed, CarriedResults } from './carried-results.js'
 import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import { isStarted, listed, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
+import { reportProgress } from './progress.js'
 import { feedResources, registerResources, resourceChanges } from './resources.js'
 import { createTaskTools } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
@@ -92,12 +94,8 @@ export function createMcpServer(
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
     // The SDK's types do not allow a task as the answer (SEP-2663).
-    return answerCall(
-      { tool, extension, reminders, caller },
-      args,
-      context,
-      exchangeOf(context),
-    ) as Promise<CallToolResult>
+    const callee = { tool, extension, reminders, caller, clock: backend.clock }
+    return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
   extension.register(server, owner, exchangeOf)
@@ -109,18 +107,20 @@ interface Callee {
   readonly tool: McpTool
   readonly extension: TasksExtension
   readonly reminders: AsyncTaskReminderService
+  readonly clock: Clock
   readonly caller: Caller
 }
 
 /** What the answer carries is delivered when it was written out: what was not is owed again. */
 async function answerCall(
-  { tool, extension, reminders, caller: { owner, isAnonymous } }: Callee,
+  { tool, extension, reminders, clock, caller: { owner, isAnonymous } }: Callee,
   args: Readonly<Record<string, unknown>>,
   context: ServerContext,
   exchange: Exchange,
 ): Promise<Result> {
   const { signal, inputResponses } = context.mcpReq
   const carried = new CarriedResults()
+  const stopProgress = reportProgress(context, clock)
   try {
     const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold }
     const result = await callTool(tool, args, call, declaredBy(context).hasTasks)
@@ -133,6 +133,7 @@ async function answerCall(
     carried.end(false)
     throw error
   } finally {
+    stopProgress()
     exchange.onEnd((isWritten) => carried.end(isWritten))
   }
 }

@@ -25,24 +25,41 @@ const FOLLOW_UPS: FollowUps = {
 const { task_id, part, cursor, max_bytes, question_id, answer, decline } = checkAsyncTasksSchema().shape
 const oneTask = z.string().describe('The ID of the task, or a unique prefix.')
 
+// Every client pays for these texts with each of its turns: what one tool says, another need not repeat.
 const checkSchema = z.strictObject({
-  task_id,
+  task_id: task_id.describe('The ID of a task, or a unique prefix.'),
   action: z
     .enum(['list', 'peek', 'output'])
     .optional()
-    .describe(
-      'list: all tasks. peek: details of one task. output: what one task has written. Default: peek with a task_id.',
-    ),
-  part,
-  cursor,
-  max_bytes,
+    .describe('list: all tasks. peek (default with a task_id): one task. output: as read_task_output.'),
+  ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
 const cancelSchema = z.strictObject({ task_id: oneTask })
-const readSchema = z.strictObject({ task_id: oneTask, part, cursor, max_bytes })
-const answerSchema = z.strictObject({ task_id: oneTask, question_id, answer, decline })
+const readSchema = z.strictObject({
+  task_id: oneTask,
+  part: part.describe('output (default): what it has written. result: its result, if that was cut.'),
+  cursor: cursor.describe('The byte to start at.'),
+  max_bytes: max_bytes.describe('Default 16384.'),
+})
+const answerSchema = z.strictObject({
+  task_id: oneTask,
+  question_id: question_id.describe('Needed if it has more than one question.'),
+  answer: answer.describe('Text, or an object that matches the schema of the question.'),
+  decline: decline.describe('true to decline the question.'),
+})
 
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 const STARTS_WORK = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
+
+const RUN_DESCRIPTION =
+  'Run a subagent on a goal, and return its result. With async: true the call returns at once and the subagent runs in the background: ' +
+  'its result comes with the answer of a later call of any of these tools.'
+const WAIT_DESCRIPTION =
+  'Wait until background async tasks have ended, and get their results. Without task_ids it waits for every running task. Use it when ' +
+  'you have nothing else to do.'
+const SUBMIT_DESCRIPTION =
+  'Run a list of tool calls on an instance (a browser, an MCP server), one after the other. By default in the background: the result ' +
+  'comes with the answer of a later call of any of these tools. With async: false the call returns it.'
 
 /** The longest description of one subagent in the description of the tool `task`, in characters. */
 const SUBAGENT_CHARS = 300
@@ -50,9 +67,9 @@ const SUBAGENT_CHARS = 300
 /** Creates the tools for one owner's tasks. */
 export function createTaskTools(backend: Backend, owner: string): McpTool[] {
   const { manager, taskManager, pool, subagents, config } = backend
-  const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds } = config
+  const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds } = config
   const common = { getAsyncTaskManager: () => manager, owner, maxMessageChars, followUps: FOLLOW_UPS }
-  const timeouts = { defaultTimeoutSeconds, maxTimeoutSeconds }
+  const timeouts = { defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds }
   const task = createTaskTool({
     ...{ ...common, ...timeouts },
     resolveSubagent: (name) => subagents.get(name),
@@ -75,14 +92,13 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
   return [
     toLaunchTool(task, {
       ...{ ...launching, title: 'Run a subagent', prepare: withDeadline },
-      description: [task.description, ...subagentLines(backend)].join('\n'),
+      description: [RUN_DESCRIPTION, ...subagentLines(backend)].join('\n'),
     }),
     toMcpTool(
       defineTool({
         name: 'check_async_tasks',
         description:
-          'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
-          'prefix) to get detailed info about a specific task.',
+          'Check the status of background async tasks: all of them, or with a task_id (or prefix) one in detail.',
         inputSchema: checkSchema,
         run: check,
       }),
@@ -90,6 +106,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
     ),
     toMcpTool(createWaitForAsyncTasksTool(common), {
       title: 'Wait for background tasks',
+      description: WAIT_DESCRIPTION,
       output: outputs.waitOutput,
       annotations: { ...READ_ONLY, idempotentHint: false },
     }),
@@ -130,7 +147,10 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
         annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
       },
     ),
-    toLaunchTool(submit, { ...launching, title: 'Run commands on an instance', prepare: withInstance }),
+    toLaunchTool(submit, {
+      ...{ ...launching, title: 'Run commands on an instance', prepare: withInstance },
+      description: SUBMIT_DESCRIPTION,
+    }),
     toMcpTool(createListInstancesTool(pool, maxMessageChars), {
       title: 'List the instances',
       output: outputs.instancesOutput,

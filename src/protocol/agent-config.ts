@@ -146,6 +146,12 @@ export const agentConfigSchema = z
     maxTimeoutSeconds: seconds
       .default(1800)
       .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
+    maxBlockingSeconds: seconds
+      .default(45)
+      .describe(
+        'How long a call waits for a task that it runs in place, in seconds: then the task continues in the background. -1 for no limit. ' +
+          'Most clients give up a call after 60 seconds.',
+      ),
     maxMessageChars: integer(200, 10_000_000)
       .default(20_000)
       .describe('The maximum length of a result, in characters.'),

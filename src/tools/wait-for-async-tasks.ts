@@ -13,8 +13,8 @@ import { readToolOptions, type AsyncTaskToolOptions } from './task-tool-options.
 import { ambiguityText, candidateLines, durationOf, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
-/** The default maximum of a wait, in seconds. */
-const DEFAULT_WAIT_SECONDS = 60
+/** The default maximum of a wait, in seconds: MCP clients give up a call after 60. */
+const DEFAULT_WAIT_SECONDS = 45
 
 /** The longest wait a call may ask for, in seconds: a model that waits receives nothing else. */
 const MAX_WAIT_SECONDS = 600

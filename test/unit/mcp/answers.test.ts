@@ -1,81 +1,9 @@
 /** What the answers of the server deliver: only what was written out, and everything that is owed to the client. */
-import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { PassThrough } from 'node:stream'
-import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ANONYMOUS } from '../../../src/mcp/callers.js'
-import { listenWith } from '../../../src/mcp/http.js'
-import { startMcpStdioServer } from '../../../src/mcp/stdio.js'
-import { createManualClock } from '../../../src/testing/manual-clock.js'
-import type { SubagentRunner } from '../../../src/tools/subagents.js'
-import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import { until } from '../../support/lifelines.js'
+import { controlled, overHttp, overStdio, textOf, type Called } from './clients.js'
 import { ALICE, BOB, setUpApp } from './wire.js'
-
-/** A subagent that ends when the test says so. */
-function controlled() {
-  const ends = new Map<string, (message: string) => void>()
-  const run: SubagentRunner = ({ id }, { signal }) =>
-    new Promise((resolve, reject) => {
-      ends.set(id, (final_message) => resolve({ final_message }))
-      signal.addEventListener('abort', () => reject(new Error('aborted')))
-    })
-  return { run, end: (id: string, message: string) => ends.get(id)!(message) }
-}
-
-interface Called {
-  readonly content: { readonly type: string; readonly text: string }[]
-  readonly structuredContent?: Readonly<Record<string, unknown>>
-}
-
-const CLIENT = { name: 'raw', version: '1' }
-
-async function overHttp(config: AgentConfigInput = {}) {
-  const subagent = controlled()
-  const host = setUpApp({ slow: subagent.run }, { maxAsyncTasks: -1, ...config })
-  const server = await listenWith(host.app, { port: 0 })
-  onTestFinished(() => server.close())
-  let lastId = 0
-  const post = async (message: object, headers: Record<string, string>): Promise<IncomingMessage> => {
-    const sent = httpRequest(server.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
-    })
-    sent.on('error', () => undefined)
-    sent.end(JSON.stringify({ jsonrpc: '2.0', ...message }))
-    const [response] = (await once(sent, 'response')) as [IncomingMessage]
-    return response
-  }
-  const initialized = await post(
-    {
-      id: ++lastId,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT },
-    },
-    {},
-  )
-  initialized.resume()
-  const session = {
-    'mcp-session-id': initialized.headers['mcp-session-id'] as string,
-    'mcp-protocol-version': '2025-11-25',
-  }
-  const begin = (name: string, args: object = {}) =>
-    post({ id: ++lastId, method: 'tools/call', params: { name, arguments: args } }, session)
-  const call = async (name: string, args: object = {}): Promise<Called> => {
-    let text = ''
-    for await (const chunk of await begin(name, args)) text += String(chunk)
-    const data = text.split('\n').find((line) => line.startsWith('data: {'))!
-    return (JSON.parse(data.slice(6)) as { result: Called }).result
-  }
-  const launch = async (): Promise<string> =>
-    (await call('task', { subagent_name: 'slow', goal_prompt: 'g', async: true })).structuredContent![
-      'task_id'
-    ] as string
-  return { ...host, ...subagent, begin, call, launch }
-}
-
-const textOf = ({ content }: Called): string => content.map(({ text }) => text).join('\n')
 
 describe('a client of 2025 whose connection breaks', () => {
   it('A5: while it waits: the wait is aborted, and the next answer has the result', async () => {
@@ -192,31 +120,6 @@ describe('the answer of any tool', () => {
 })
 
 describe('over stdio', () => {
-  function overStdio() {
-    const subagent = controlled()
-    const clock = createManualClock(Date.UTC(2026, 0, 1))
-    const [input, output] = [new PassThrough(), new PassThrough()]
-    const server = startMcpStdioServer({
-      ...{ input, output, clock, writeLog: () => undefined },
-      subagents: { slow: { run: subagent.run } },
-    })
-    onTestFinished(() => server.close())
-    const answers = new Map<number, Called>()
-    createInterface({ input: output }).on('line', (line) => {
-      const { id, result } = JSON.parse(line) as { id?: number; result: Called }
-      if (id !== undefined) answers.set(id, result)
-    })
-    const say = (message: object) => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-    const ask = async (id: number, method: string, params: object): Promise<Called> => {
-      say({ id, method, params })
-      await until(() => answers.has(id))
-      return answers.get(id)!
-    }
-    const initialize = () =>
-      ask(0, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: CLIENT })
-    return { ...subagent, say, ask, initialize, answers }
-  }
-
   it('A5: a wait that the client cancels leaves the result for the next answer', async () => {
     const { say, ask, initialize, end, answers } = overStdio()
     await initialize()
