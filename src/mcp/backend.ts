@@ -9,6 +9,7 @@ import { createLog, type Log } from '../http/log.js'
 import { agentConfigSchema, type AgentConfig, type AgentConfigInput } from '../protocol/agent-config.js'
 import { parseInput } from '../protocol/parse.js'
 import type { SubagentDefinition } from '../tools/subagents.js'
+import { ClientSlots } from './client-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 
@@ -33,6 +34,7 @@ export interface Backend {
   readonly manager: AsyncTaskManager
   readonly taskManager: TaskManager
   readonly pool: InstancePool
+  readonly slots: ClientSlots
   readonly subagents: ReadonlyMap<string, SubagentDefinition>
   /** Cancels every task and stops every program; resolves when they have ended. */
   close(): Promise<void>
@@ -48,7 +50,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const log = createLog('info', options.writeLog)
   const subagents = new Map([...configuredSubagents(config, folder, clock), ...Object.entries(options.subagents ?? {})])
   const manager = new AsyncTaskManager({
-    maxAsyncTasks: config.maxAsyncTasks,
+    maxAsyncTasks: totalOf(config),
     clock,
     createId,
     onError: (error, { source, taskId = 'none' }) =>
@@ -64,12 +66,20 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   let closing: Promise<void> | undefined
   return {
     ...{ config, clock, log, manager, taskManager, pool, subagents },
+    slots: new ClientSlots(manager, config.maxAsyncTasks),
     close: () =>
       (closing ??= (async () => {
         await Promise.all([manager.dispose(), taskManager.dispose()])
         await pool.close()
       })()),
   }
+}
+
+/** The most background tasks of all clients, unless one alone may have more. */
+const MIN_TOTAL = 50
+
+function totalOf({ maxAsyncTasks, maxAsyncTasksOfAllClients }: AgentConfig): number {
+  return maxAsyncTasksOfAllClients ?? (maxAsyncTasks === -1 ? -1 : Math.max(MIN_TOTAL, maxAsyncTasks))
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The results that one answer carries: the tool's own, and what else is owed to the client. */
-import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { HeldLease, HoldLease } from '../async-tasks/leases.js'
 import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import type { McpResult } from './mcp-tool.js'
@@ -43,6 +43,11 @@ export function addOwed(
     content: [...content, { type: 'text', text: reminder.text }],
     ...(structuredContent !== undefined && { structuredContent: withText(structuredContent as Fields, reminder.text) }),
   }
+}
+
+/** Adds the images of the results that an answer carries. */
+export function addImages(result: McpResult, images: readonly ContentBlock[]): McpResult {
+  return isToolResult(result) && images.length > 0 ? { ...result, content: [...result.content, ...images] } : result
 }
 
 type Fields = Record<string, unknown>

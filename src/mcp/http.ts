@@ -36,6 +36,8 @@ export interface McpHttpServer {
 
 /** The largest request body, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
+/** The largest request of a client of 2026-07-28 to listen, in characters: it is kept as long as the client listens. */
+export const MAX_LISTEN_CHARS = 65_536
 /** How deep a request body may be nested. */
 const MAX_NESTING = 100
 
@@ -126,6 +128,10 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
       return
     }
     const body = request.method === 'POST' ? bodyOf(text) : undefined
+    if (methodOf(body) === 'subscriptions/listen' && text.length > MAX_LISTEN_CHARS) {
+      sendError(response, 413, `A request to listen has at most ${MAX_LISTEN_CHARS} characters.`)
+      return
+    }
     const caller = callerOf(request)
     // Node's types allow undefined where these have optional fields.
     const incoming = Object.assign(request, {
@@ -133,7 +139,7 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     }) as NodeIncomingMessageLike
     const isLegacy = await isLegacyRequest(await toWebRequest(incoming, body), body)
     if (isLegacy) await sessions.serve(request, response, body, caller)
-    else await (isCall(body) ? serveCall : serveModern)(incoming, response, body)
+    else await (methodOf(body) === 'tools/call' ? serveCall : serveModern)(incoming, response, body)
   }
 
   return {
@@ -154,8 +160,8 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
   }
 }
 
-function isCall(body: unknown): boolean {
-  return (Object(body) as { readonly method?: unknown }).method === 'tools/call'
+function methodOf(body: unknown): unknown {
+  return (Object(body) as { readonly method?: unknown }).method
 }
 
 /** A body that is not JSON is passed on as text: the SDK answers it with a JSON-RPC error. */

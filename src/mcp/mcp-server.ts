@@ -10,15 +10,15 @@ import {
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { preview } from '../preview.js'
 import { packageVersion } from '../version.js'
-import type { Clock } from '../clock.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
-import { addOwed, CarriedResults } from './carried-results.js'
+import { addImages, addOwed, CarriedResults } from './carried-results.js'
+import { imagesOf } from './command-images.js'
 import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import { isStarted, listed, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
 import { reportProgress } from './progress.js'
-import { feedResources, registerResources, resourceChanges } from './resources.js'
+import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
 import { createTaskTools } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-extension-wire.js'
@@ -94,7 +94,7 @@ export function createMcpServer(
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
     // The SDK's types do not allow a task as the answer (SEP-2663).
-    const callee = { tool, extension, reminders, caller, clock: backend.clock }
+    const callee = { tool, extension, reminders, caller, backend }
     return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
@@ -107,13 +107,13 @@ interface Callee {
   readonly tool: McpTool
   readonly extension: TasksExtension
   readonly reminders: AsyncTaskReminderService
-  readonly clock: Clock
+  readonly backend: Backend
   readonly caller: Caller
 }
 
 /** What the answer carries is delivered when it was written out: what was not is owed again. */
 async function answerCall(
-  { tool, extension, reminders, clock, caller: { owner, isAnonymous } }: Callee,
+  { tool, extension, reminders, backend: { clock, taskManager }, caller: { owner, isAnonymous } }: Callee,
   args: Readonly<Record<string, unknown>>,
   context: ServerContext,
   exchange: Exchange,
@@ -126,7 +126,8 @@ async function answerCall(
     const result = await callTool(tool, args, call, declaredBy(context).hasTasks)
     if (isStarted(result)) return extension.create(result, owner)
     const isReceived = !signal.aborted && !exchange.lost.aborted
-    const answer = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
+    const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
+    const answer = addImages(complete, imagesOf(taskManager, carried.taskIds))
     if (signal.aborted) carried.end(false)
     return answer
   } catch (error) {
@@ -153,11 +154,20 @@ async function callTool(
   return tool.call(args, call)
 }
 
+/** The most resources that a client of 2025 is subscribed to. */
+export const MAX_SUBSCRIPTIONS = 1000
+
 function sendChanges(server: LowLevelServer, backend: Backend, owner: string, delivery: 'subscribe' | 'listen'): void {
+  const { manager, clock } = backend
   const subscribed = new Set<string>()
   if (delivery === 'subscribe') {
     server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
-      subscribed.add(uri)
+      const { id } = taskOf(manager, owner, uri)
+      if (subscribed.size >= MAX_SUBSCRIPTIONS && !subscribed.has(taskUri(id))) {
+        const message = `A client can subscribe to ${MAX_SUBSCRIPTIONS} resources. Unsubscribe from one first.`
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+      }
+      subscribed.add(taskUri(id))
       return {}
     })
     server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
@@ -174,9 +184,10 @@ function sendChanges(server: LowLevelServer, backend: Backend, owner: string, de
       onListChange: () => void server.sendResourceListChanged().catch(ignore),
       onUpdate: (uri) => {
         if (delivery === 'listen' || subscribed.has(uri)) void server.sendResourceUpdated({ uri }).catch(ignore)
+        if (manager.getTask(taskIdOf(uri)) === undefined) subscribed.delete(uri)
       },
     },
-    backend.clock,
+    clock,
   )
   server.onclose = stop
 }

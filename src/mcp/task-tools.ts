@@ -8,9 +8,10 @@ import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } fr
 import type { FollowUps } from '../tools/task-tool-options.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { createTaskTool } from '../tools/task-tool.js'
-import { defineTool, type Tool, type ToolContext } from '../tools/tool.js'
+import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
+import { imagesOf } from './command-images.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
 import * as outputs from './tool-outputs.js'
@@ -87,11 +88,16 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
     await pool.ready(typeof instanceId === 'string' ? instanceId : undefined)
     return args
   }
-  const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, maxMessageChars }
+  const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, owner, backend }
 
   return [
     toLaunchTool(task, {
-      ...{ ...launching, title: 'Run a subagent', prepare: withDeadline },
+      ...{
+        ...launching,
+        title: 'Run a subagent',
+        prepare: withDeadline,
+        isBackground: (args) => args['async'] === true,
+      },
       description: [RUN_DESCRIPTION, ...subagentLines(backend)].join('\n'),
     }),
     toMcpTool(
@@ -148,7 +154,12 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
       },
     ),
     toLaunchTool(submit, {
-      ...{ ...launching, title: 'Run commands on an instance', prepare: withInstance },
+      ...{
+        ...launching,
+        title: 'Run commands on an instance',
+        prepare: withInstance,
+        isBackground: (args) => args['async'] !== false,
+      },
       description: SUBMIT_DESCRIPTION,
     }),
     toMcpTool(createListInstancesTool(pool, maxMessageChars), {
@@ -190,27 +201,38 @@ function toMcpTool(
 interface LaunchToolOptions extends McpToolOptions {
   /** Completes the arguments of a call before they are checked. */
   readonly prepare: (args: Args) => Args | Promise<Args>
-  readonly maxMessageChars: number
+  /** Whether a call with these arguments runs its task in the background. */
+  readonly isBackground: (args: Args) => boolean
+  readonly owner: string
+  readonly backend: Backend
 }
 
 /** A tool whose calls start a task of the registry, and can therefore become tasks of the extension. */
 function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
-  const { prepare, output, maxMessageChars } = options
+  const { prepare, output, isBackground, owner, backend } = options
+  const { slots, taskManager, config } = backend
   const direct = toMcpTool(tool, options)
   /** The end of the task, as a direct call would have returned it. */
   const toResult: StartedTask['toResult'] = (ended: SettledTaskInfo) => {
-    const { text } = boundNotification(ended, maxMessageChars)
+    const { text } = boundNotification(ended, config.maxMessageChars)
     const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
-    const result = toCallToolResult({ llmContent: text, returnDisplay: text, metadata }, output)
+    const told = toCallToolResult({ llmContent: text, returnDisplay: text, metadata }, output)
+    const result = { ...told, content: [...told.content, ...imagesOf(taskManager, [ended.id])] }
     return ended.status === 'completed' ? result : { ...result, isError: true }
   }
   return {
     ...direct,
-    call: async (args, call) => direct.call(await prepare(args), call),
+    call: async (args, { signal, detach, hold }) => {
+      const execute = async (): Promise<ToolResult> => tool.execute(await prepare(args), { signal, detach, hold })
+      const result = isBackground(args) ? await slots.launch(owner, execute) : slots.follow(owner, await execute())
+      return toCallToolResult(result, output)
+    },
     start: async (args, { signal }) => {
       // A call with `async: true` asks for a launch, and is answered with one.
       if (args['async'] === true) return undefined
-      const launched = await tool.execute({ ...(await prepare(args)), async: true }, { signal })
+      const launched = await slots.launch(owner, async () =>
+        tool.execute({ ...(await prepare(args)), async: true }, { signal }),
+      )
       const taskId = launched.metadata?.['agentId']
       if (launched.error !== undefined || typeof taskId !== 'string') return toCallToolResult(launched, output)
       return { taskId, toResult }

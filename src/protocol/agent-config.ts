@@ -139,7 +139,14 @@ const tasksSchema = z
 export const agentConfigSchema = z
   .strictObject({
     $schema: z.string().optional().describe('The JSON Schema of this file, for editors.'),
-    maxAsyncTasks: integer(-1, 100).default(5).describe('The most background tasks that run at once; -1 for no limit.'),
+    maxAsyncTasks: integer(-1, 100)
+      .default(5)
+      .describe('The most background tasks of one client that run at once; -1 for no limit.'),
+    maxAsyncTasksOfAllClients: integer(-1, 10_000)
+      .optional()
+      .describe(
+        'The most background tasks of all clients together that run at once; -1 for no limit. Default: 50, or maxAsyncTasks if that is more.',
+      ),
     defaultTimeoutSeconds: seconds
       .default(900)
       .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),

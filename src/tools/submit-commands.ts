@@ -88,17 +88,21 @@ export function createSubmitCommandsTool(
     run: async ({ async: isAsync, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
       const manager = options.getAsyncTaskManager()
-      const message = toMessage(params)
-      const launchInput = (run: CommandRun): LaunchTaskInput => ({
-        id: manager.createTaskId(idPrefix(params.task_name)),
-        subagentName: previewText(params.task_name, 100),
-        goalPrompt: goalOf(params),
-        abortController: run.abortController,
-        ...(options.owner !== undefined && { owner: options.owner }),
-        ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
-      })
+      const prepare = (): Prepared => {
+        const id = manager.createTaskId(idPrefix(params.task_name))
+        const launchInput = (run: CommandRun): LaunchTaskInput => ({
+          id,
+          subagentName: previewText(params.task_name, 100),
+          goalPrompt: goalOf(params),
+          abortController: run.abortController,
+          ...(options.owner !== undefined && { owner: options.owner }),
+          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+        })
+        return { message: toMessage(params, id), launchInput }
+      }
       const { followUps } = shared
-      if (isAsync) return launchCommands({ manager, taskManager, message, timeout, followUps, launchInput })
+      if (isAsync) return launchCommands({ manager, taskManager, timeout, followUps, prepare })
+      const { message, launchInput } = prepare()
       const run = submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {
@@ -112,20 +116,26 @@ export function createSubmitCommandsTool(
   })
 }
 
-interface Launch {
-  readonly manager: AsyncTaskManager
-  readonly taskManager: TaskManager
+/** What a call submits and launches, under one new id. */
+interface Prepared {
   readonly message: TaskSubmitMessage
-  readonly timeout: EffectiveTimeout
-  readonly followUps: FollowUps
   readonly launchInput: (run: CommandRun) => LaunchTaskInput
 }
 
+interface Launch {
+  readonly manager: AsyncTaskManager
+  readonly taskManager: TaskManager
+  readonly timeout: EffectiveTimeout
+  readonly followUps: FollowUps
+  readonly prepare: () => Prepared
+}
+
 /** Reserves a slot before it submits, so that no command task is submitted without an async task that follows it. */
-function launchCommands({ manager, taskManager, message, timeout, followUps, launchInput }: Launch): ToolResult {
+function launchCommands({ manager, taskManager, timeout, followUps, prepare }: Launch): ToolResult {
   const reservationId = manager.tryReserveAsyncSlot()
   if (reservationId === null) return limitRefusal(manager, followUps)
   try {
+    const { message, launchInput } = prepare()
     const run = submitCommandTask(taskManager, message)
     if ('error' in run) return submitRefused(run)
     try {
@@ -161,10 +171,15 @@ function submitRefused({ error, code }: SubmitRefusal): ToolResult {
 
 type Submission = Omit<z.output<ReturnType<typeof submitCommandsSchema>>, 'async' | 'timeout_seconds'>
 
-function toMessage({ instanceId: named, commands: calls, ...rest }: Submission): TaskSubmitMessage {
+function toMessage(
+  { instanceId: named, commands: calls, ...rest }: Submission,
+  asyncTaskId: string,
+): TaskSubmitMessage {
   return {
     type: 'task_submit',
     ...rest,
+    // Whoever looks at the command task finds the async task that follows it.
+    metadata: { asyncTaskId },
     ...(named !== undefined && { instanceId: named }),
     commands: calls.map(({ timeout, ...call }) => ({ ...call, ...(timeout !== undefined && { timeout }) })),
   }

@@ -76,21 +76,21 @@ export async function overHttp(config: AgentConfigInput = {}) {
 
 export const textOf = ({ content }: Called): string => content.map(({ text }) => text).join('\n')
 
-export function overStdio() {
+export function overStdio(config: AgentConfigInput = {}) {
   const subagent = controlled()
   const clock = createManualClock(Date.UTC(2026, 0, 1))
   const [input, output] = [new PassThrough(), new PassThrough()]
   const server = startMcpStdioServer({
-    ...{ input, output, clock, writeLog: () => undefined },
+    ...{ input, output, clock, config, writeLog: () => undefined },
     subagents: { slow: { run: subagent.run } },
   })
   onTestFinished(() => server.close())
   const answers = new Map<number, Called>()
   const notices: { method: string; params: Record<string, unknown> }[] = []
   createInterface({ input: output }).on('line', (line) => {
-    const message = JSON.parse(line) as { id?: number; result: Called } & (typeof notices)[number]
+    const message = JSON.parse(line) as { id?: number; result?: Called; error: Called } & (typeof notices)[number]
     if (message.id === undefined) notices.push(message)
-    else answers.set(message.id, message.result)
+    else answers.set(message.id, message.result ?? message.error)
   })
   const say = (message: object) => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
   const ask = async (id: number, method: string, params: object): Promise<Called> => {
