@@ -19,6 +19,11 @@ export interface McpServerOptions {
   readonly config?: AgentConfigInput
   /** The directory that relative paths of the configuration start from. Default: the working directory. */
   readonly folder?: string
+  /**
+   * The directory in which subagents without a `cwd` run, unless the client says where its project is (MCP roots, over stdio). Default: the
+   * working directory.
+   */
+  readonly projectFolder?: string
   /** Further subagents, as functions of this process, by name. One with the name of a configured subagent replaces it. */
   readonly subagents?: Readonly<Record<string, SubagentDefinition>>
   /** The source of time. Default: the system's. */
@@ -29,6 +34,7 @@ export interface McpServerOptions {
 
 export interface Backend {
   readonly config: AgentConfig
+  readonly projectFolder: string
   readonly clock: Clock
   readonly log: Log
   readonly manager: AsyncTaskManager
@@ -45,10 +51,13 @@ export interface Backend {
  * @throws InvalidInputError for an invalid configuration
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
-  const { folder = process.cwd(), clock = systemClock } = options
+  const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
   const log = createLog('info', options.writeLog)
-  const subagents = new Map([...configuredSubagents(config, folder, clock), ...Object.entries(options.subagents ?? {})])
+  const subagents = new Map([
+    ...configuredSubagents(config, { folder, projectFolder }, clock),
+    ...Object.entries(options.subagents ?? {}),
+  ])
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
     clock,
@@ -65,7 +74,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   })
   let closing: Promise<void> | undefined
   return {
-    ...{ config, clock, log, manager, taskManager, pool, subagents },
+    ...{ config, projectFolder, clock, log, manager, taskManager, pool, subagents },
     slots: new ClientSlots(manager, config.maxAsyncTasks),
     close: () =>
       (closing ??= (async () => {

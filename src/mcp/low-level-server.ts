@@ -11,3 +11,10 @@ export function createLowLevelServer(info: Implementation, options: ServerOption
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   return new Server(info, options)
 }
+
+/** The URIs of a client's roots. MCP deprecates roots (2026-07-28), but no client of 2025 says in another way where its project is. */
+export async function listRoots(server: LowLevelServer, timeout: number): Promise<string[]> {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
+  const { roots } = await server.listRoots(undefined, { timeout })
+  return roots.map(({ uri }) => uri)
+}

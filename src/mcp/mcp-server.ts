@@ -19,6 +19,7 @@ import { createLowLevelServer, type LowLevelServer } from './low-level-server.js
 import { isStarted, listed, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
 import { reportProgress } from './progress.js'
 import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
+import { projectOf, type FindProject } from './working-directory.js'
 import { createTaskTools } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-extension-wire.js'
@@ -27,7 +28,7 @@ import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-exte
 export interface McpApp {
   readonly backend: Backend
   readonly extension: TasksExtension
-  readonly createTools: (owner: string) => readonly McpTool[]
+  readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
   /** Cancels every task and stops every program. */
   close(): Promise<void>
 }
@@ -35,7 +36,7 @@ export interface McpApp {
 /** @param createTools the tools for one owner; default: those of this package */
 export function createMcpApp(
   backend: Backend,
-  createTools: McpApp['createTools'] = (owner) => createTaskTools(backend, owner),
+  createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
 ): McpApp {
   const { manager, clock, config } = backend
   const extension = createTasksExtension({ manager, clock, ...config.tasks })
@@ -71,8 +72,9 @@ export function createMcpServer(
   exchangeOf: FindExchange = assumedExchange,
 ): LowLevelServer {
   const { backend, extension } = app
-  const { owner, isAnonymous } = caller
-  const own = app.createTools(owner)
+  const { owner, isAnonymous, isLocal } = caller
+  // Another machine's paths mean nothing here.
+  const own = app.createTools(owner, isLocal === true ? () => projectOf(server) : undefined)
   const tools = isAnonymous ? guardTools(own, backend.manager) : own
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const reminders = new AsyncTaskReminderService(backend.manager, { maxMessageChars: backend.config.maxMessageChars })

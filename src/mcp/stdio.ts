@@ -37,7 +37,7 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
   const transport = new AnsweringStdioTransport(input, output)
   const handle = serveStdio(
     ({ era }) => {
-      const caller = { owner: OWNER, isAnonymous: false }
+      const caller = { owner: OWNER, isAnonymous: false, isLocal: true }
       return createMcpServer(app, caller, era === 'modern' ? 'listen' : 'subscribe', transport.exchangeOf)
     },
     { transport, onerror: (error) => log('warn', 'connection', error) },

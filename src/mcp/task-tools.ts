@@ -7,13 +7,14 @@ import { boundNotification } from '../async-tasks/notifications.js'
 import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } from '../tools/check-async-tasks.js'
 import type { FollowUps } from '../tools/task-tool-options.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
-import { createTaskTool } from '../tools/task-tool.js'
+import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
 import { imagesOf } from './command-images.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
+import { runIn, workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
 
@@ -49,6 +50,11 @@ const answerSchema = z.strictObject({
   decline: decline.describe('true to decline the question.'),
 })
 
+const cwdSchema = z
+  .string()
+  .optional()
+  .describe('The working directory, for subagents that may have another: absolute, or relative to the project.')
+
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 const STARTS_WORK = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
 
@@ -65,17 +71,38 @@ const SUBMIT_DESCRIPTION =
 /** The longest description of one subagent in the description of the tool `task`, in characters. */
 const SUBAGENT_CHARS = 300
 
-/** Creates the tools for one owner's tasks. */
-export function createTaskTools(backend: Backend, owner: string): McpTool[] {
+/**
+ * Creates the tools for one owner's tasks.
+ * @param findProject finds the client's project; default: it has none
+ */
+export function createTaskTools(
+  backend: Backend,
+  owner: string,
+  findProject: FindProject = () => Promise.resolve(undefined),
+): McpTool[] {
   const { manager, taskManager, pool, subagents, config } = backend
   const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds } = config
   const common = { getAsyncTaskManager: () => manager, owner, maxMessageChars, followUps: FOLLOW_UPS }
   const timeouts = { defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds }
-  const task = createTaskTool({
-    ...{ ...common, ...timeouts },
-    resolveSubagent: (name) => subagents.get(name),
-    listSubagents: () => [...subagents.keys()],
-  })
+  const taskIn = (cwd?: string) =>
+    createTaskTool({
+      ...{ ...common, ...timeouts },
+      resolveSubagent: (name) => runIn(subagents.get(name), cwd),
+      listSubagents: () => [...subagents.keys()],
+    })
+  const standard = taskIn()
+  const task: Tool = {
+    ...standard,
+    inputSchema: config.subagents.some(({ cwdPerCall }) => cwdPerCall)
+      ? standard.inputSchema.extend({ cwd: cwdSchema })
+      : standard.inputSchema,
+    describe: (input) => standard.describe(input as TaskParams),
+    execute: async (input, context) => {
+      const { cwd: asked, ...params } = input as Args
+      const found = await workingDirectory(backend, params['subagent_name'], asked, findProject)
+      return 'refusal' in found ? found.refusal : taskIn(found.cwd).execute(params as TaskParams, context)
+    },
+  }
   const submit = createSubmitCommandsTool({ ...common, ...timeouts, taskManager })
   const check = createTaskCheck(common)
 

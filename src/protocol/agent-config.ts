@@ -39,7 +39,14 @@ const subagentSchema = z
       .string()
       .min(1)
       .optional()
-      .describe('The working directory, relative to the folder of this file. Default: that folder.'),
+      .describe(
+        "The working directory, relative to the folder of this file. Default: the client's project (its first MCP root, over stdio), or the " +
+          'working directory of the server.',
+      ),
+    cwdPerCall: z
+      .boolean()
+      .default(false)
+      .describe('Whether a call of the tool "task" may name another working directory (cwd).'),
     env: z
       .record(z.string(), argument.nullable())
       .default({})

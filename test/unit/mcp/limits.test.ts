@@ -21,12 +21,8 @@ describe('maxAsyncTasks', () => {
   it('is the limit of each client', async () => {
     const { launch, manager, end } = setUp({ maxAsyncTasks: 2 })
     const launched = await Promise.all([1, 2, 3, 4].map(() => launch()))
-    expect(launched.map(({ content }) => content[0]!.text.slice(0, 31))).toEqual([
-      ...['Async task launched: subagent ', 'Async task launched: subagent '].map((text) =>
-        expect.stringContaining(text),
-      ),
-      ...['Max async tasks (2) reached. Wa', 'Max async tasks (2) reached. Wa'],
-    ])
+    const refused = launched.filter(({ content }) => content[0]!.text.startsWith('Max async tasks (2) reached.'))
+    expect(refused).toHaveLength(2)
     expect(manager.getRunningTasks('alice')).toHaveLength(2)
     await launch(BOB)
     expect(manager.getRunningTasks('bob')).toHaveLength(1)
