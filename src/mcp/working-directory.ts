@@ -15,7 +15,6 @@ const ROOTS_MS = 3000
 
 /** The first root of a client that is a directory here. Never rejects. */
 export async function projectOf(server: LowLevelServer): Promise<string | undefined> {
-  if (server.getClientCapabilities()?.roots === undefined) return undefined
   try {
     const roots = await listRoots(server, ROOTS_MS)
     return roots.map(toPath).find((path) => path !== undefined && isDirectory(path))
