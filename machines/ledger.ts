@@ -147,6 +147,12 @@ export class Ledger {
     this.#close(lease)
   }
 
+  /** The message is written: its lease keeps what has ended, and takes nothing more. */
+  dropClaims(deliveryId: string): void {
+    const lease = this.#leases.get(deliveryId)
+    if (lease !== undefined) this.#dropClaims(lease)
+  }
+
   /** A message was accepted whose lease had been released: what it carried is no longer owed. */
   acceptLate(deliveryId: string, entries: readonly TaskEntry[]): void {
     for (const entry of entries) {
@@ -264,11 +270,16 @@ export class Ledger {
     this.#closeIfEmpty(entry.record.owner)
   }
 
-  #close(lease: Lease): void {
-    this.#leases.delete(lease.id)
+  #dropClaims(lease: Lease): void {
     for (const entry of lease.claimed) {
       dropClaim(entry, lease)
     }
+    lease.claimed.clear()
+  }
+
+  #close(lease: Lease): void {
+    this.#leases.delete(lease.id)
+    this.#dropClaims(lease)
     const owner = lease.exclusiveOwner
     if (owner === undefined) return
     this.#account(owner).exclusive = undefined

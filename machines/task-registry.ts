@@ -62,6 +62,7 @@ export type RegistryEvent =
       readonly late?: readonly TaskEntry[]
     }
   | { readonly type: 'lease.release'; readonly deliveryId: string }
+  | { readonly type: 'claims.drop'; readonly deliveryId: string }
   | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
   | { readonly type: 'slot.release'; readonly entry: TaskEntry }
@@ -253,6 +254,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
         case 'lease.release':
           ledger.release(event.deliveryId)
           prune()
+          break
+        case 'claims.drop':
+          ledger.dropClaims(event.deliveryId)
           break
         case 'owner.release':
           ledger.releaseOwner(event.owner, event.heir)

@@ -1,6 +1,6 @@
 /** The input of every adapter: the tools by name, and their parameters as JSON Schema. */
-import { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
+import { modelSchemaOf } from '../protocol/json-schema.js'
 import type { Tool } from '../tools/tool.js'
 
 /** Tools by name, such as `createAgentTasks().tools`. */
@@ -17,24 +17,7 @@ export function listTools(tools: NeutralTools): readonly Tool[] {
   return Object.values(tools)
 }
 
-/**
- * A tool's parameters as JSON Schema (draft 2020-12), without redundant keywords: several providers reject `propertyNames`, and
- * a bound of 2^53-1 means nothing to a model.
- */
+/** A tool's parameters as JSON Schema (draft 2020-12). */
 export function parametersOf({ inputSchema }: Tool): Readonly<Record<string, unknown>> {
-  const { $schema: _dialect, ...schema } = z.toJSONSchema(inputSchema, {
-    io: 'input',
-    unrepresentable: 'any',
-    override: ({ jsonSchema }) => {
-      if (isAnyString(jsonSchema.propertyNames)) delete jsonSchema.propertyNames
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-    },
-  })
-  // The copy drops a hidden reference to the zod schema.
-  return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
-}
-
-function isAnyString(schema: unknown): boolean {
-  return JSON.stringify(schema) === '{"type":"string"}'
+  return modelSchemaOf(inputSchema)
 }

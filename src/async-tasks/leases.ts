@@ -18,6 +18,19 @@ export interface TaskLease {
   readonly release: () => void
 }
 
+/** The lease of a result that a call returns, until it is known whether the result has arrived. */
+export interface HeldLease {
+  /** The tasks whose ends the result contains. */
+  readonly taskIds: readonly string[]
+  /** The result has arrived: its tasks are delivered. */
+  readonly acknowledge: () => void
+  /** The result was lost: its tasks are owed again. */
+  readonly release: () => void
+}
+
+/** Takes over a lease. Whoever does must end it, once, by one of its two methods. */
+export type HoldLease = (lease: HeldLease) => void
+
 /** Opens a lease; undefined when there is nothing to lease, or the owner's exclusive lease is open. */
 export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLease | undefined {
   // One batch: a subscriber that is notified of the lease may end it.

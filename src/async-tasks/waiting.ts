@@ -5,6 +5,7 @@ import { lazily } from '../protocol/lazily.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
+import type { HoldLease } from './leases.js'
 import type { TaskRegistry } from './registry.js'
 
 /** Options of `waitFor`. */
@@ -28,6 +29,11 @@ export interface WordedWaitOptions extends WaitOptions {
     settled: readonly SettledTaskInfo[],
     pending: readonly AsyncTaskInfo[],
   ) => readonly SettledTaskInfo[]
+  /**
+   * Takes the lease on what has ended, instead of its acknowledgement at the end of the wait: the caller ends it when it knows whether
+   * the result has arrived.
+   */
+  readonly hold?: HoldLease | undefined
   /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
   readonly endsOnQuestion?: boolean
 }
@@ -49,6 +55,7 @@ const optionsSchema = lazily(() =>
     timeoutMs: z.number().min(0).optional(),
     signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
     endsOnQuestion: z.boolean().default(false),
+    hold: z.custom<HoldLease>((value) => typeof value === 'function', 'a function').optional(),
     onSettled: z
       .custom<NonNullable<WordedWaitOptions['onSettled']>>((value) => typeof value === 'function', 'a function')
       .optional(),
@@ -67,7 +74,7 @@ export async function waitForTasks(
 ): Promise<WaitResult> {
   const ids = [...new Set(parseInput(idsSchema(), taskIds, 'ids'))]
   const options = parseInput(optionsSchema(), waitOptions, 'options')
-  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion } = options
+  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion, hold } = options
   signal?.throwIfAborted()
   const found = ids.map((id) => registry.history.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
   const unknown = ids.filter((id) => registry.history.get(id) === undefined)
@@ -87,9 +94,18 @@ export async function waitForTasks(
       const settled = ended.map((entry) => entry.record as SettledTaskInfo)
       const shown = new Set((onSettled?.(settled, pending) ?? settled).map(({ id }) => id))
       const carried = ended.filter(({ record }) => shown.has(record.id))
-      registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
-      // The result has them also where another message holds the lease: if that one is refused, they are not owed again.
-      registry.send({ type: 'lease.acknowledge', deliveryId, late: carried })
+      const acknowledge = (): void => {
+        registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
+        // The result has them also where another message holds the lease: if that one is refused, they are not owed again.
+        registry.send({ type: 'lease.acknowledge', deliveryId, late: carried })
+      }
+      if (hold === undefined) {
+        acknowledge()
+      } else {
+        registry.send({ type: 'claims.drop', deliveryId })
+        const release = (): void => registry.send({ type: 'lease.release', deliveryId })
+        hold({ taskIds: carried.map(({ record }) => record.id), acknowledge, release })
+      }
       return { settled: ended.map((entry) => entry.record as SettledTaskInfo), pending, unknown }
     })
   } catch (error) {

@@ -10,6 +10,7 @@ import { aClock, aFunction, anObject, aString, recordOf, type OptionTypes } from
 import { agentConfigSchema, type AgentConfig, type AgentConfigInput } from '../protocol/agent-config.js'
 import { parseInput } from '../protocol/parse.js'
 import { aDefinition, type SubagentDefinition } from '../tools/subagents.js'
+import { ClientSlots } from './client-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 
@@ -21,6 +22,11 @@ export interface McpServerOptions {
   readonly folder?: string
   /** The path of the configuration file, which the tool `task` names when there are no subagents. */
   readonly configFile?: string
+  /**
+   * The directory in which subagents without a `cwd` run, unless the client says where its project is (MCP roots, over stdio). Default: the
+   * working directory.
+   */
+  readonly projectFolder?: string
   /** Further subagents, as functions of this process, by name. One with the name of a configured subagent replaces it. */
   readonly subagents?: Readonly<Record<string, SubagentDefinition>>
   /** The source of time. Default: the system's. */
@@ -34,6 +40,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   config: anObject,
   folder: aString,
   configFile: aString,
+  projectFolder: aString,
   subagents: recordOf(aDefinition),
   clock: aClock,
   writeLog: aFunction,
@@ -42,11 +49,13 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
 export interface Backend {
   readonly configFile: string | undefined
   readonly config: AgentConfig
+  readonly projectFolder: string
   readonly clock: Clock
   readonly log: Log
   readonly manager: AsyncTaskManager
   readonly taskManager: TaskManager
   readonly pool: InstancePool
+  readonly slots: ClientSlots
   readonly subagents: ReadonlyMap<string, SubagentDefinition>
   /** Cancels every task and stops every program; resolves when they have ended. */
   close(): Promise<void>
@@ -57,12 +66,15 @@ export interface Backend {
  * @throws InvalidInputError for an invalid configuration
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
-  const { folder = process.cwd(), clock = systemClock } = options
+  const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
   const log = createLog('info', options.writeLog)
-  const subagents = new Map([...configuredSubagents(config, folder, clock), ...Object.entries(options.subagents ?? {})])
+  const subagents = new Map([
+    ...configuredSubagents(config, { folder, projectFolder }, clock),
+    ...Object.entries(options.subagents ?? {}),
+  ])
   const manager = new AsyncTaskManager({
-    maxAsyncTasks: config.maxAsyncTasks,
+    maxAsyncTasks: totalOf(config),
     clock,
     createId,
     onError: (error, { source, taskId = 'none' }) =>
@@ -78,13 +90,21 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,
-    ...{ config, clock, log, manager, taskManager, pool, subagents },
+    ...{ config, projectFolder, clock, log, manager, taskManager, pool, subagents },
+    slots: new ClientSlots(manager, config.maxAsyncTasks),
     close: () =>
       (closing ??= (async () => {
         await Promise.all([manager.dispose(), taskManager.dispose()])
         await pool.close()
       })()),
   }
+}
+
+/** The most background tasks of all clients, unless one alone may have more. */
+const MIN_TOTAL = 50
+
+function totalOf({ maxAsyncTasks, maxAsyncTasksOfAllClients }: AgentConfig): number {
+  return maxAsyncTasksOfAllClients ?? (maxAsyncTasks === -1 ? -1 : Math.max(MIN_TOTAL, maxAsyncTasks))
 }
 
 /**

@@ -17,6 +17,8 @@ export interface Caller {
   readonly owner: string
   /** Whether other clients share this owner. */
   readonly isAnonymous: boolean
+  /** Whether the client runs on this machine, as this user. */
+  readonly isLocal?: boolean
 }
 
 /** All clients that do not identify themselves. */

@@ -5,24 +5,39 @@ import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
 import type { SubagentDefinition, SubagentRequest } from '../tools/subagents.js'
 
+/** Where programs run. */
+export interface Folders {
+  /** The folder of the configuration: its paths start from here. */
+  readonly folder: string
+  /** Where a subagent without a `cwd` runs, unless the client says where its project is. */
+  readonly projectFolder: string
+}
+
 /** Creates the subagents, by name. Starts no program. */
 export function configuredSubagents(
   { subagents }: AgentConfig,
-  folder: string,
+  folders: Folders,
   clock: Clock,
 ): ReadonlyMap<string, SubagentDefinition> {
-  return new Map(subagents.map((subagent) => [subagent.name, toDefinition(subagent, folder, clock)]))
+  return new Map(subagents.map((subagent) => [subagent.name, toDefinition(subagent, folders, clock)]))
 }
 
-function toDefinition(subagent: SubagentConfig, folder: string, clock: Clock): SubagentDefinition {
-  const { name, description, command, args, cwd = '.', env, output, maxOutputBytes, graceMs } = subagent
-  const run = processRunner({
-    ...{ command, args, maxOutputBytes, graceMs, clock },
-    cwd: resolve(folder, cwd),
-    env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
-    parse: output,
-  })
-  return { name, description, run: (request, context) => run({ ...request, goalPrompt: promptOf(request) }, context) }
+function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
+  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs } = subagent
+  const runIn = (directory: string) =>
+    processRunner({
+      ...{ command, args, maxOutputBytes, graceMs, clock, cwd: directory },
+      env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
+      parse: output,
+    })
+  const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)
+  // Its options are checked when the server starts.
+  runIn(standard)
+  return {
+    name,
+    description,
+    run: (request, context) => runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context),
+  }
 }
 
 /** All of a request as one text, since a program takes it as one argument. */

@@ -8,6 +8,7 @@ import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import { sendJson } from '../http/json.js'
 import type { Caller } from './callers.js'
+import { httpExchangeOf } from './http-request.js'
 import { createMcpServer, type McpApp } from './mcp-server.js'
 
 export interface HttpSessions {
@@ -17,7 +18,10 @@ export interface HttpSessions {
 }
 
 /** The most open sessions. */
-const MAX_SESSIONS = 1000
+export const MAX_SESSIONS = 1000
+
+/** The most open sessions of one token: the others keep nine tenths. */
+export const MAX_SESSIONS_PER_TOKEN = 100
 
 interface Session {
   readonly transport: NodeStreamableHTTPServerTransport
@@ -28,13 +32,22 @@ interface Session {
   idle: LongTimer | undefined
 }
 
-/**
- * @param idleMs how long a session stays open without requests, in ms
- * @param maxSessions the most open sessions
- */
-export function createHttpSessions(app: McpApp, idleMs: number, maxSessions = MAX_SESSIONS): HttpSessions {
+/** How many sessions may be open. */
+interface SessionLimits {
+  readonly max: number
+  readonly perToken: number
+}
+
+/** @param idleMs how long a session stays open without requests, in ms */
+export function createHttpSessions(
+  app: McpApp,
+  idleMs: number,
+  { max, perToken }: SessionLimits = { max: MAX_SESSIONS, perToken: MAX_SESSIONS_PER_TOKEN },
+): HttpSessions {
   const { manager, clock, log } = app.backend
   const sessions = new Map<string, Session>()
+  /** The sessions that are opening, each by its client. */
+  const opening: string[] = []
 
   const end = (id: string): void => {
     const session = sessions.get(id)
@@ -66,7 +79,7 @@ export function createHttpSessions(app: McpApp, idleMs: number, maxSessions = MA
       onsessionclosed: () => end(id),
     })
     const session: Session = { transport, owner, openedBy, inFlight: 0, idle: undefined }
-    const server = createMcpServer(app, { owner, isAnonymous: false }, 'subscribe')
+    const server = createMcpServer(app, { owner, isAnonymous: false }, 'subscribe', httpExchangeOf)
     const stop = server.onclose
     server.onclose = () => {
       stop?.()
@@ -77,17 +90,30 @@ export function createHttpSessions(app: McpApp, idleMs: number, maxSessions = MA
     return session
   }
 
+  /** Clients without a token cannot be told from each other: only the limit of all applies to them. */
+  const refuseSession = (openedBy: string, isAnonymous: boolean): string | undefined => {
+    if (sessions.size + opening.length >= max) return 'There are too many sessions.'
+    if (isAnonymous) return undefined
+    const owners = [...Array.from(sessions.values(), (session) => session.openedBy), ...opening]
+    const own = owners.filter((owner) => owner === openedBy).length
+    return own < perToken ? undefined : `This token has too many sessions (${perToken}). Delete one that is not used.`
+  }
+
   return {
-    serve: async (request, response, body, { owner: openedBy }) => {
+    serve: async (request, response, body, { owner: openedBy, isAnonymous }) => {
       const id = request.headers['mcp-session-id']
       const known = typeof id === 'string' ? sessions.get(id) : undefined
       if (id !== undefined && known?.openedBy !== openedBy) {
         sendError(response, 404, 'Session not found. Initialize a new one.')
         return
       }
-      if (known === undefined && sessions.size >= maxSessions) {
-        sendError(response, 503, 'There are too many sessions.')
-        return
+      if (known === undefined) {
+        const refusal = refuseSession(openedBy, isAnonymous)
+        if (refusal !== undefined) {
+          sendError(response, 503, refusal)
+          return
+        }
+        opening.push(openedBy)
       }
       const session = known ?? (await open(openedBy))
       session.inFlight += 1
@@ -97,7 +123,11 @@ export function createHttpSessions(app: McpApp, idleMs: number, maxSessions = MA
         const sessionId = session.transport.sessionId
         if (sessionId !== undefined && sessions.has(sessionId)) endWhenIdle(sessionId, session)
       })
-      await session.transport.handleRequest(request, response, body)
+      try {
+        await session.transport.handleRequest(request, response, body)
+      } finally {
+        if (known === undefined) opening.splice(opening.indexOf(openedBy), 1)
+      }
       // The request was not an initialize: no session was created.
       if (known === undefined && session.transport.sessionId === undefined) await session.transport.close()
     },

@@ -1,7 +1,7 @@
 /** The MCP server over streamable HTTP. A request of protocol version 2026-07-28 is served by itself, clients of 2025 have sessions. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
-import { createMcpHandler, isLegacyRequest, type AuthInfo } from '@modelcontextprotocol/server'
+import { createMcpHandler, isLegacyRequest, type McpServerFactory } from '@modelcontextprotocol/server'
 import { InvalidSettingError } from '../errors.js'
 import { createAccess, UNAUTHORIZED, type Access } from '../http/access.js'
 import { trackConnections } from '../http/connections.js'
@@ -13,7 +13,9 @@ import type { AgentConfig } from '../protocol/agent-config.js'
 import { aName, checkOptions, integerFrom } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
 import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
-import { callerOf, type Caller } from './callers.js'
+import { callerOf } from './callers.js'
+import { httpExchange } from './exchange.js'
+import { authInfoOf, httpExchangeOf, requestOf } from './http-request.js'
 import { createHttpSessions, sendError } from './http-sessions.js'
 import { createMcpApp, createMcpServer, type McpApp } from './mcp-server.js'
 import { feedResources, resourceChanges } from './resources.js'
@@ -44,6 +46,8 @@ const CORS: CorsOptions = {
   methods: ['GET', 'POST', 'DELETE', 'OPTIONS'],
   exposedHeaders: ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate'],
 }
+/** The largest request of a client of 2026-07-28 to listen, in characters: it is kept as long as the client listens. */
+export const MAX_LISTEN_CHARS = 65_536
 /** How deep a request body may be nested. */
 const MAX_NESTING = 100
 
@@ -102,11 +106,12 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
   const { log, clock } = backend
   const onerror = (error: Error): void => log('warn', 'request', error)
   const sessions = createHttpSessions(app, sessionIdleMs)
-  const modern = createMcpHandler(
-    ({ authInfo }) => createMcpServer(app, (authInfo?.extra as { caller: Caller }).caller, 'none'),
-    { legacy: 'reject', onerror },
-  )
-  const serveModern = toNodeHandler(modern, { onerror })
+  const create: McpServerFactory = ({ authInfo }) =>
+    createMcpServer(app, requestOf(authInfo).caller, 'none', httpExchangeOf)
+  const modern = createMcpHandler(create, { legacy: 'reject', onerror })
+  // A call may block for longer than clients wait for the headers of a response (fetch: 300 s). As a stream it is kept alive.
+  const calls = createMcpHandler(create, { legacy: 'reject', onerror, responseMode: 'sse' })
+  const [serveModern, serveCall] = [toNodeHandler(modern, { onerror }), toNodeHandler(calls, { onerror })]
   // A listener gets notifications for the URIs it names: knowing the id of a task is the permission to see it.
   const stopFeed = feedResources(
     resourceChanges(backend),
@@ -138,12 +143,18 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
       return
     }
     const body = request.method === 'POST' ? bodyOf(text) : undefined
+    if (methodOf(body) === 'subscriptions/listen' && text.length > MAX_LISTEN_CHARS) {
+      sendError(response, 413, `A request to listen has at most ${MAX_LISTEN_CHARS} characters.`)
+      return
+    }
     const caller = callerOf(request)
     // Node's types allow undefined where these have optional fields.
-    const incoming = Object.assign(request, { auth: authInfoOf(caller) }) as NodeIncomingMessageLike
+    const incoming = Object.assign(request, {
+      auth: authInfoOf({ caller, exchange: httpExchange(response) }),
+    }) as NodeIncomingMessageLike
     const isLegacy = await isLegacyRequest(await toWebRequest(incoming, body), body)
     if (isLegacy) await sessions.serve(request, response, body, caller)
-    else await serveModern(incoming, response, body)
+    else await (methodOf(body) === 'tools/call' ? serveCall : serveModern)(incoming, response, body)
   }
 
   return {
@@ -159,14 +170,13 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     close: async () => {
       stopFeed()
       await sessions.close()
-      await modern.close()
+      await Promise.all([modern.close(), calls.close()])
     },
   }
 }
 
-/** The SDK passes this on to the factory of server objects. */
-function authInfoOf(caller: Caller): AuthInfo {
-  return { token: '', clientId: caller.owner, scopes: [], extra: { caller } }
+function methodOf(body: unknown): unknown {
+  return (Object(body) as { readonly method?: unknown }).method
 }
 
 /** A body that is not JSON is passed on as text: the SDK answers it with a JSON-RPC error. */

@@ -11,3 +11,12 @@ export function createLowLevelServer(info: Implementation, options: ServerOption
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   return new Server(info, options)
 }
+
+/** The URIs of a client's roots, none if it does not declare any. MCP deprecates roots (2026-07-28), but no client of 2025 says in another way where its project is. */
+export async function listRoots(server: LowLevelServer, timeout: number): Promise<string[]> {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
+  if (server.getClientCapabilities()?.roots === undefined) return []
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
+  const { roots } = await server.listRoots(undefined, { timeout })
+  return roots.map(({ uri }) => uri)
+}

@@ -7,13 +7,19 @@ import {
   type Result,
   type ServerContext,
 } from '@modelcontextprotocol/server'
+import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { preview } from '../preview.js'
 import { packageVersion } from '../version.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
+import { addImages, addOwed, CarriedResults } from './carried-results.js'
+import { imagesOf } from './command-images.js'
+import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
-import { isStarted, listed, type McpTool } from './mcp-tool.js'
-import { feedResources, registerResources, resourceChanges } from './resources.js'
+import { isStarted, listed, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
+import { reportProgress } from './progress.js'
+import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
+import { projectOf, type FindProject } from './working-directory.js'
 import { createTaskTools } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-extension-wire.js'
@@ -22,7 +28,7 @@ import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-exte
 export interface McpApp {
   readonly backend: Backend
   readonly extension: TasksExtension
-  readonly createTools: (owner: string) => readonly McpTool[]
+  readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
   /** Cancels every task and stops every program. */
   close(): Promise<void>
 }
@@ -30,7 +36,7 @@ export interface McpApp {
 /** @param createTools the tools for one owner; default: those of this package */
 export function createMcpApp(
   backend: Backend,
-  createTools: McpApp['createTools'] = (owner) => createTaskTools(backend, owner),
+  createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
 ): McpApp {
   const { manager, clock, config } = backend
   const extension = createTasksExtension({ manager, clock, ...config.tasks })
@@ -55,13 +61,23 @@ const INSTRUCTIONS = [
  */
 export type ChangeDelivery = 'subscribe' | 'listen' | 'none'
 
-/** Creates the server of one client. Closing it ends its notifications; its tasks continue. */
-export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDelivery): LowLevelServer {
+/**
+ * Creates the server of one client. Closing it ends its notifications; its tasks continue.
+ * @param exchangeOf finds the exchange of a request; default: every answer counts as written
+ */
+export function createMcpServer(
+  app: McpApp,
+  caller: Caller,
+  delivery: ChangeDelivery,
+  exchangeOf: FindExchange = assumedExchange,
+): LowLevelServer {
   const { backend, extension } = app
-  const { owner, isAnonymous } = caller
-  const own = app.createTools(owner)
+  const { owner, isAnonymous, isLocal } = caller
+  // Another machine's paths mean nothing here.
+  const own = app.createTools(owner, isLocal === true ? () => projectOf(server) : undefined)
   const tools = isAnonymous ? guardTools(own, backend.manager) : own
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const reminders = new AsyncTaskReminderService(backend.manager, { maxMessageChars: backend.config.maxMessageChars })
   const server = createLowLevelServer(
     { name: 'agent-tasks', title: 'agent-tasks', version: packageVersion },
     {
@@ -80,37 +96,80 @@ export function createMcpServer(app: McpApp, caller: Caller, delivery: ChangeDel
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
     // The SDK's types do not allow a task as the answer (SEP-2663).
-    return callTool(tool, args, context, extension, owner) as Promise<CallToolResult>
+    const callee = { tool, extension, reminders, caller, backend }
+    return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
-  extension.register(server, owner)
+  extension.register(server, owner, exchangeOf)
   if (delivery !== 'none') sendChanges(server, backend, owner, delivery)
   return server
+}
+
+interface Callee {
+  readonly tool: McpTool
+  readonly extension: TasksExtension
+  readonly reminders: AsyncTaskReminderService
+  readonly backend: Backend
+  readonly caller: Caller
+}
+
+/** What the answer carries is delivered when it was written out: what was not is owed again. */
+async function answerCall(
+  { tool, extension, reminders, backend: { clock, taskManager }, caller: { owner, isAnonymous } }: Callee,
+  args: Readonly<Record<string, unknown>>,
+  context: ServerContext,
+  exchange: Exchange,
+): Promise<Result> {
+  const { signal, inputResponses } = context.mcpReq
+  const carried = new CarriedResults()
+  const stopProgress = reportProgress(context, clock)
+  try {
+    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold }
+    const result = await callTool(tool, args, call, declaredBy(context).hasTasks)
+    if (isStarted(result)) return extension.create(result, owner)
+    const isReceived = !signal.aborted && !exchange.lost.aborted
+    const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
+    const answer = addImages(complete, imagesOf(taskManager, carried.taskIds))
+    if (signal.aborted) carried.end(false)
+    return answer
+  } catch (error) {
+    carried.end(false)
+    throw error
+  } finally {
+    stopProgress()
+    exchange.onEnd((isWritten) => carried.end(isWritten))
+  }
 }
 
 async function callTool(
   tool: McpTool,
   args: Readonly<Record<string, unknown>>,
-  context: ServerContext,
-  extension: TasksExtension,
-  owner: string,
-): Promise<Result> {
-  const { signal, inputResponses } = context.mcpReq
-  const call = { signal, inputResponses }
-  if (declaredBy(context).hasTasks) {
+  call: McpCall,
+  canPoll: boolean,
+): Promise<StartedTask | McpResult> {
+  if (canPoll) {
     const started = await tool.start?.(args, call)
-    if (started !== undefined) return isStarted(started) ? extension.create(started, owner) : started
+    if (started !== undefined) return started
   } else if (tool.requiresTask === true) {
     throw new MissingRequiredClientCapabilityError({ requiredCapabilities: REQUIRED_CAPABILITIES })
   }
   return tool.call(args, call)
 }
 
+/** The most resources that a client of 2025 is subscribed to. */
+export const MAX_SUBSCRIPTIONS = 1000
+
 function sendChanges(server: LowLevelServer, backend: Backend, owner: string, delivery: 'subscribe' | 'listen'): void {
+  const { manager, clock } = backend
   const subscribed = new Set<string>()
   if (delivery === 'subscribe') {
     server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
-      subscribed.add(uri)
+      const { id } = taskOf(manager, owner, uri)
+      if (subscribed.size >= MAX_SUBSCRIPTIONS && !subscribed.has(taskUri(id))) {
+        const message = `A client can subscribe to ${MAX_SUBSCRIPTIONS} resources. Unsubscribe from one first.`
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+      }
+      subscribed.add(taskUri(id))
       return {}
     })
     server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
@@ -127,9 +186,10 @@ function sendChanges(server: LowLevelServer, backend: Backend, owner: string, de
       onListChange: () => void server.sendResourceListChanged().catch(ignore),
       onUpdate: (uri) => {
         if (delivery === 'listen' || subscribed.has(uri)) void server.sendResourceUpdated({ uri }).catch(ignore)
+        if (manager.getTask(taskIdOf(uri)) === undefined) subscribed.delete(uri)
       },
     },
-    backend.clock,
+    clock,
   )
   server.onclose = stop
 }

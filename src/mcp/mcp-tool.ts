@@ -2,7 +2,8 @@
 import type { CallToolResult, InputRequiredResult, ToolAnnotations } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
-import { jsonSchemaOf } from '../protocol/json-schema.js'
+import type { HoldLease } from '../async-tasks/leases.js'
+import { modelSchemaOf } from '../protocol/json-schema.js'
 
 /** What belongs to one call besides its arguments. */
 export interface McpCall {
@@ -10,6 +11,10 @@ export interface McpCall {
   readonly signal: AbortSignal
   /** The client's answers to the requests that an earlier round of this call returned (MCP: multi round-trip requests). */
   readonly inputResponses?: Readonly<Record<string, unknown>> | undefined
+  /** Aborts when the connection has closed before the answer was written out. */
+  readonly detach: AbortSignal
+  /** Takes over the leases of the results that the answer carries. */
+  readonly hold: HoldLease
 }
 
 /** The result of a call, or a request for input that the client must answer first. */
@@ -74,7 +79,7 @@ export function listed(tool: McpTool): ListedTool {
 /** Cached: every client gets its own tools, but their schemas are shared. */
 function objectSchemaOf(schema: z.ZodType): ListedTool['inputSchema'] {
   let json = schemas.get(schema)
-  if (json === undefined) schemas.set(schema, (json = jsonSchemaOf(schema)))
+  if (json === undefined) schemas.set(schema, (json = modelSchemaOf(schema)))
   return { ...json, type: 'object' }
 }
 

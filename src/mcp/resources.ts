@@ -7,6 +7,7 @@ import { filter, map, merge, type Observable } from 'rxjs'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Clock } from '../clock.js'
 import type { Backend } from './backend.js'
@@ -15,10 +16,12 @@ import type { LowLevelServer } from './low-level-server.js'
 const SCHEME = 'task://'
 const MIME_TYPE = 'application/json'
 const PAGE_SIZE = 100
+/** How much of an unknown URI an error repeats, in characters. */
+const MAX_URI_CHARS = 200
 /** Changes within this time are sent as one notification, in ms. */
 const GATHER_MS = 100
 
-const taskUri = (taskId: string): string => `${SCHEME}${encodeURIComponent(taskId)}`
+export const taskUri = (taskId: string): string => `${SCHEME}${encodeURIComponent(taskId)}`
 
 /** A change of a task's resource. */
 interface ResourceChange {
@@ -129,8 +132,7 @@ export function registerResources(
     ],
   }))
   server.setRequestHandler('resources/read', ({ params: { uri } }) => {
-    const task = manager.getTask(taskIdOf(uri))
-    if (task?.owner !== owner) throw new ResourceNotFoundError(uri)
+    const task = taskOf(manager, owner, uri)
     return { contents: [{ uri, mimeType: MIME_TYPE, text: JSON.stringify(contentOf(backend, task), null, 2) }] }
   })
 }
@@ -154,7 +156,17 @@ function contentOf({ manager, config: { maxMessageChars } }: Backend, task: Asyn
   }
 }
 
-function taskIdOf(uri: string): string {
+/**
+ * The task of a URI.
+ * @throws ResourceNotFoundError, the same for another owner's task as for an unknown one
+ */
+export function taskOf(manager: AsyncTaskManager, owner: string, uri: string): AsyncTaskInfo {
+  const task = manager.getTask(taskIdOf(uri))
+  if (task?.owner !== owner) throw new ResourceNotFoundError(previewText(uri, MAX_URI_CHARS))
+  return task
+}
+
+export function taskIdOf(uri: string): string {
   try {
     return uri.startsWith(SCHEME) ? decodeURIComponent(uri.slice(SCHEME.length)) : ''
   } catch {

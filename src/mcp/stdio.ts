@@ -1,8 +1,9 @@
 /** The MCP server over stdio. It has one client, and ends with it. */
 import type { Readable, Writable } from 'node:stream'
-import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { checkOptions, objectWith } from '../protocol/option-checks.js'
 import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
+import { AnsweringStdioTransport } from './exchange.js'
 import { createMcpApp, createMcpServer } from './mcp-server.js'
 
 /** Options of `startMcpStdioServer`. */
@@ -39,9 +40,12 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
   const { input = process.stdin, output = process.stdout } = options
   const app = createMcpApp(createBackend(options))
   const { log } = app.backend
-  const transport = new StdioServerTransport(input, output)
+  const transport = new AnsweringStdioTransport(input, output)
   const handle = serveStdio(
-    ({ era }) => createMcpServer(app, { owner: OWNER, isAnonymous: false }, era === 'modern' ? 'listen' : 'subscribe'),
+    ({ era }) => {
+      const caller = { owner: OWNER, isAnonymous: false, isLocal: true }
+      return createMcpServer(app, caller, era === 'modern' ? 'listen' : 'subscribe', transport.exchangeOf)
+    },
     { transport, onerror: (error) => log('warn', 'connection', error) },
   )
   let closing: Promise<void> | undefined

@@ -5,13 +5,16 @@ import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { boundNotification } from '../async-tasks/notifications.js'
 import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } from '../tools/check-async-tasks.js'
 import type { FollowUps } from '../tools/task-tool-options.js'
+import { subagentLines } from '../tools/subagents.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
-import { createTaskTool } from '../tools/task-tool.js'
-import { defineTool, type Tool } from '../tools/tool.js'
+import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
+import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
+import { imagesOf } from './command-images.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
+import { runIn, workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
 
@@ -24,36 +27,80 @@ const FOLLOW_UPS: FollowUps = {
 const { task_id, part, cursor, max_bytes, question_id, answer, decline } = checkAsyncTasksSchema().shape
 const oneTask = z.string().describe('The ID of the task, or a unique prefix.')
 
+// Every client pays for these texts with each of its turns: what one tool says, another need not repeat.
 const checkSchema = z.strictObject({
-  task_id,
+  task_id: task_id.describe('The ID of a task, or a unique prefix.'),
   action: z
     .enum(['list', 'peek', 'output'])
     .optional()
-    .describe(
-      'list: all tasks. peek: details of one task. output: what one task has written. Default: peek with a task_id.',
-    ),
-  part,
-  cursor,
-  max_bytes,
+    .describe('list: all tasks. peek (default with a task_id): one task. output: as read_task_output.'),
+  ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
 const cancelSchema = z.strictObject({ task_id: oneTask })
-const readSchema = z.strictObject({ task_id: oneTask, part, cursor, max_bytes })
-const answerSchema = z.strictObject({ task_id: oneTask, question_id, answer, decline })
+const readSchema = z.strictObject({
+  task_id: oneTask,
+  part: part.describe('output (default): what it has written. result: its result, if that was cut.'),
+  cursor: cursor.describe('The byte to start at.'),
+  max_bytes: max_bytes.describe('Default 16384.'),
+})
+const answerSchema = z.strictObject({
+  task_id: oneTask,
+  question_id: question_id.describe('Needed if it has more than one question.'),
+  answer: answer.describe('Text, or an object that matches the schema of the question.'),
+  decline: decline.describe('true to decline the question.'),
+})
+
+const cwdSchema = z
+  .string()
+  .optional()
+  .describe('The working directory, for subagents that may have another: absolute, or relative to the project.')
 
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 const STARTS_WORK = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
 
-/** Creates the tools for one owner's tasks. */
-export function createTaskTools(backend: Backend, owner: string): McpTool[] {
+const RUN_DESCRIPTION =
+  'Run a subagent on a goal, and return its result. With async: true the call returns at once and the subagent runs in the background: ' +
+  'its result comes with the answer of a later call of any of these tools.'
+const WAIT_DESCRIPTION =
+  'Wait until background async tasks have ended, and get their results. Without task_ids it waits for every running task. Use it when ' +
+  'you have nothing else to do.'
+const SUBMIT_DESCRIPTION =
+  'Run a list of tool calls on an instance (a browser, an MCP server), one after the other. By default in the background: the result ' +
+  'comes with the answer of a later call of any of these tools. With async: false the call returns it.'
+
+/**
+ * Creates the tools for one owner's tasks.
+ * @param findProject finds the client's project; default: it has none
+ */
+export function createTaskTools(
+  backend: Backend,
+  owner: string,
+  findProject: FindProject = () => Promise.resolve(undefined),
+): McpTool[] {
   const { manager, taskManager, pool, subagents, config } = backend
-  const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds } = config
+  const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds } = config
   const common = { getAsyncTaskManager: () => manager, owner, maxMessageChars, followUps: FOLLOW_UPS }
-  const timeouts = { defaultTimeoutSeconds, maxTimeoutSeconds }
-  const task = createTaskTool({
-    ...{ ...common, ...timeouts },
-    resolveSubagent: (name) => subagents.get(name),
-    listSubagents: () => [...subagents].map(([name, { description }]) => ({ name, description })),
-  })
+  const timeouts = { defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds }
+  const listed = [...subagents].map(([name, { description }]) => ({ name, description }))
+  const taskIn = (cwd?: string) =>
+    createTaskTool({
+      ...{ ...common, ...timeouts },
+      resolveSubagent: (name) => runIn(subagents.get(name), cwd),
+      listSubagents: () => listed,
+    })
+  const standard = taskIn()
+  const task: Tool = {
+    ...standard,
+    inputSchema: config.subagents.some(({ cwdPerCall }) => cwdPerCall)
+      ? standard.inputSchema.extend({ cwd: cwdSchema })
+      : standard.inputSchema,
+    describe: (input) => standard.describe(input as TaskParams),
+    execute: async (input, context) => {
+      const { cwd: asked, ...params } = input as Args
+      const found = await workingDirectory(backend, params['subagent_name'], asked, findProject)
+      return 'refusal' in found ? found.refusal : taskIn(found.cwd).execute(params as TaskParams, context)
+    },
+  }
   const submit = createSubmitCommandsTool({ ...common, ...timeouts, taskManager })
   const check = createTaskCheck(common)
 
@@ -66,19 +113,25 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
     await pool.ready(typeof instanceId === 'string' ? instanceId : undefined)
     return args
   }
-  const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, maxMessageChars }
+  const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, owner, backend }
 
   return [
     toLaunchTool(task, {
-      ...{ ...launching, title: 'Run a subagent', prepare: withDeadline },
-      description: subagents.size === 0 ? `${task.description}\n${noSubagents(backend)}` : task.description,
+      ...{
+        ...launching,
+        title: 'Run a subagent',
+        prepare: withDeadline,
+        isBackground: (args) => args['async'] === true,
+      },
+      description: [RUN_DESCRIPTION, ...(listed.length === 0 ? [noSubagents(backend)] : subagentLines(listed))].join(
+        '\n',
+      ),
     }),
     toMcpTool(
       defineTool({
         name: 'check_async_tasks',
         description:
-          'Check the status of background async tasks. Call with no arguments to list all tasks, or provide a task_id (or ' +
-          'prefix) to get detailed info about a specific task.',
+          'Check the status of background async tasks: all of them, or with a task_id (or prefix) one in detail.',
         inputSchema: checkSchema,
         run: check,
       }),
@@ -86,6 +139,7 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
     ),
     toMcpTool(createWaitForAsyncTasksTool(common), {
       title: 'Wait for background tasks',
+      description: WAIT_DESCRIPTION,
       output: outputs.waitOutput,
       annotations: { ...READ_ONLY, idempotentHint: false },
     }),
@@ -126,7 +180,15 @@ export function createTaskTools(backend: Backend, owner: string): McpTool[] {
         annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
       },
     ),
-    toLaunchTool(submit, { ...launching, title: 'Run commands on an instance', prepare: withInstance }),
+    toLaunchTool(submit, {
+      ...{
+        ...launching,
+        title: 'Run commands on an instance',
+        prepare: withInstance,
+        isBackground: (args) => args['async'] !== false,
+      },
+      description: SUBMIT_DESCRIPTION,
+    }),
     toMcpTool(createListInstancesTool(pool, maxMessageChars), {
       title: 'List the instances',
       output: outputs.instancesOutput,
@@ -139,8 +201,8 @@ type Args = Readonly<Record<string, unknown>>
 
 const withAction =
   (check: ReturnType<typeof createTaskCheck>, action: NonNullable<CheckAsyncTasksParams['action']>) =>
-  (input: CheckAsyncTasksParams) =>
-    check({ ...input, action })
+  (input: CheckAsyncTasksParams, context: ToolContext) =>
+    check({ ...input, action }, context)
 
 interface McpToolOptions {
   readonly title: string
@@ -158,34 +220,46 @@ function toMcpTool(
     inputSchema: tool.inputSchema,
     outputSchema: output.schema,
     ...{ title, description, annotations },
-    call: async (args, { signal }) => toCallToolResult(await tool.execute(args, { signal }), output),
+    call: async (args, { signal, detach, hold }) =>
+      toCallToolResult(await tool.execute(args, { signal, detach, hold }), output),
   }
 }
 
 interface LaunchToolOptions extends McpToolOptions {
   /** Completes the arguments of a call before they are checked. */
   readonly prepare: (args: Args) => Args | Promise<Args>
-  readonly maxMessageChars: number
+  /** Whether a call with these arguments runs its task in the background. */
+  readonly isBackground: (args: Args) => boolean
+  readonly owner: string
+  readonly backend: Backend
 }
 
 /** A tool whose calls start a task of the registry, and can therefore become tasks of the extension. */
 function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
-  const { prepare, output, maxMessageChars } = options
+  const { prepare, output, isBackground, owner, backend } = options
+  const { slots, taskManager, config } = backend
   const direct = toMcpTool(tool, options)
   /** The end of the task, as a direct call would have returned it. */
   const toResult: StartedTask['toResult'] = (ended: SettledTaskInfo) => {
-    const { text } = boundNotification(ended, maxMessageChars)
+    const { text } = boundNotification(ended, config.maxMessageChars)
     const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
-    const result = toCallToolResult({ llmContent: text, returnDisplay: text, metadata }, output)
+    const told = toCallToolResult({ llmContent: text, returnDisplay: text, metadata }, output)
+    const result = { ...told, content: [...told.content, ...imagesOf(taskManager, [ended.id])] }
     return ended.status === 'completed' ? result : { ...result, isError: true }
   }
   return {
     ...direct,
-    call: async (args, call) => direct.call(await prepare(args), call),
+    call: async (args, { signal, detach, hold }) => {
+      const execute = async (): Promise<ToolResult> => tool.execute(await prepare(args), { signal, detach, hold })
+      const result = isBackground(args) ? await slots.launch(owner, execute) : slots.follow(owner, await execute())
+      return toCallToolResult(result, output)
+    },
     start: async (args, { signal }) => {
       // A call with `async: true` asks for a launch, and is answered with one.
       if (args['async'] === true) return undefined
-      const launched = await tool.execute({ ...(await prepare(args)), async: true }, { signal })
+      const launched = await slots.launch(owner, async () =>
+        tool.execute({ ...(await prepare(args)), async: true }, { signal }),
+      )
       const taskId = launched.metadata?.['agentId']
       if (launched.error !== undefined || typeof taskId !== 'string') return toCallToolResult(launched, output)
       return { taskId, toResult }

@@ -5,6 +5,7 @@
  * - A task is stored before the call that created it is answered. While it runs, requests show the state of the registry.
  * - Its result is stored when it ends: every later request gets the same one.
  * - Only its owner can access it; others get the same error as for an unknown id.
+ * - Its handle holds the lease of its result: `tasks/get` delivers it, and nothing else does unless the client never asks.
  * - It is removed `retentionMs` after its end, which `ttlMs` announces. A running task is never removed.
  */
 import {
@@ -21,6 +22,7 @@ import type { Clock } from '../clock.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
 import { answerSchemaOf, taskAnswerSchema } from '../protocol/task-questions.js'
+import type { Exchange, FindExchange } from './exchange.js'
 import type { LowLevelServer } from './low-level-server.js'
 import type { StartedTask } from './mcp-tool.js'
 import {
@@ -46,7 +48,7 @@ export interface TasksExtension {
   /** Stores a task that a call has started, and returns the answer to that call. */
   create(started: StartedTask, owner: string): Result
   /** Registers `tasks/get`, `tasks/update` and `tasks/cancel` for one owner. */
-  register(server: LowLevelServer, owner: string): void
+  register(server: LowLevelServer, owner: string, exchangeOf: FindExchange): void
   /** Unsubscribes from the registry and removes all tasks. */
   close(): void
 }
@@ -77,6 +79,7 @@ interface End {
 
 export function createTasksExtension(options: TasksExtensionOptions): TasksExtension {
   const { manager, clock, retentionMs, pollIntervalMs } = options
+  const { registry } = manager
   const entries = new Map<string, Entry>()
   /** Ended tasks in the order of their ends. */
   const ended = new Set<string>()
@@ -94,6 +97,7 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
   const forget = (taskId: string): void => {
     ended.delete(taskId)
     entries.delete(taskId)
+    registry.send({ type: 'lease.release', deliveryId: leaseOf(taskId) })
   }
   const forgetExpired = (): void => {
     for (const taskId of ended) {
@@ -140,11 +144,12 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
   const ttlOf = (lifeMs: number | undefined): number | null =>
     lifeMs === undefined ? null : Math.ceil(lifeMs + retentionMs)
 
-  const get = (entry: Entry, canAsk: boolean): Result => {
+  const get = (entry: Entry, canAsk: boolean, exchange: Exchange): Result => {
     const task = wireOf(entry)
     if (entry.end !== undefined) {
-      // The client has the result now: no reminder should deliver it again.
-      manager.markNotified(task.taskId)
+      exchange.onEnd((isWritten) => {
+        if (isWritten) manager.markNotified(task.taskId)
+      })
       return { ...task, ...entry.end.details, resultType: 'complete' }
     }
     if (task.status !== 'input_required') return { ...task, resultType: 'complete' }
@@ -176,14 +181,15 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
         end: undefined,
       }
       entries.set(started.taskId, entry)
+      registry.takeLease({ deliveryId: leaseOf(started.taskId), taskIds: [started.taskId], isClaim: true })
       // It may have ended before this subscribed to its end.
       if (record !== undefined && record.status !== 'running') settle(started.taskId, record)
       return { ...wireOf(entry), resultType: 'task' }
     },
-    register: (server, owner) => {
+    register: (server, owner, exchangeOf) => {
       server.setRequestHandler('tasks/get', { params: taskParamsSchema }, ({ taskId }, context) => {
         const { hasElicitation } = checkDeclared(context)
-        return get(find(taskId, owner), hasElicitation)
+        return get(find(taskId, owner), hasElicitation, exchangeOf(context))
       })
       server.setRequestHandler('tasks/update', { params: updateParamsSchema }, (params, context) => {
         checkDeclared(context)
@@ -204,6 +210,8 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
     },
   }
 }
+
+const leaseOf = (taskId: string): string => `task-${taskId}`
 
 const ACKNOWLEDGEMENT: Result = { resultType: 'complete' }
 

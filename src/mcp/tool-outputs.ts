@@ -1,6 +1,7 @@
 /**
  * The structured content of tool results. `text` is what the model reads, since some clients show it only the structured content; the other
- * fields are for programs, and few, so that a result stays within its size limit.
+ * fields are for programs, and few, so that a result stays within its size limit. Their names say what they are: every client pays for
+ * the descriptions of every tool.
  */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -15,10 +16,12 @@ export interface ToolOutput {
   readonly fieldsOf: (metadata: Metadata) => Metadata
 }
 
-const text = z.string().describe('The result, for the model.')
-const taskId = z.string().describe('The ID of the task.')
-const status = z.enum(['running', 'completed', 'failed', 'cancelled'])
-const bytes = z.number().describe('In bytes.')
+const text = z.string()
+const taskId = z.string()
+/** One of `AsyncTaskStatus`. */
+const status = z.string()
+/** In bytes. */
+const bytes = z.number()
 
 /** The most ids in one result. */
 const MAX_IDS = 1000
@@ -28,8 +31,8 @@ export const launchOutput: ToolOutput = {
     text,
     task_id: taskId.optional(),
     status: status.optional(),
-    async: z.boolean().optional().describe('Whether the task runs in the background.'),
-    timeout_seconds: z.number().optional().describe('The deadline of the task, in seconds; -1 for none.'),
+    async: z.boolean().optional(),
+    timeout_seconds: z.number().optional(),
     instance_id: z.string().optional(),
     queue_position: z.number().optional(),
   }),
@@ -45,11 +48,8 @@ export const checkOutput: ToolOutput = {
     text,
     task_id: taskId.optional(),
     status: status.optional(),
-    is_asking: z.boolean().optional().describe('Whether the task waits for an answer.'),
-    counts: z
-      .object({ running: z.number(), completed: z.number(), failed: z.number(), cancelled: z.number() })
-      .optional()
-      .describe('The number of tasks by status.'),
+    is_asking: z.boolean().optional(),
+    counts: z.record(z.string(), z.number()).optional(),
     next_cursor: bytes.optional(),
     remaining_bytes: bytes.optional(),
   }),
@@ -66,8 +66,8 @@ export const checkOutput: ToolOutput = {
 export const waitOutput: ToolOutput = {
   schema: z.object({
     text,
-    settled: z.array(z.string()).describe('The IDs of the tasks that have ended.'),
-    pending: z.array(z.string()).describe('The IDs of the tasks that have not ended.'),
+    settled: z.array(z.string()),
+    pending: z.array(z.string()),
   }),
   fieldsOf: (m) => ({ settled: idsOf(m['settled']), pending: idsOf(m['pending']) }),
 }
@@ -101,16 +101,14 @@ export const readOutput: ToolOutput = {
 export const instancesOutput: ToolOutput = {
   schema: z.object({
     text,
-    instances: z
-      .array(
-        z.object({
-          id: z.string(),
-          state: z.enum(['connecting', 'connected', 'failed']),
-          tools: z.array(z.string()).optional().describe('The names of its tools.'),
-          error: z.string().optional(),
-        }),
-      )
-      .describe('In the order of the configuration.'),
+    instances: z.array(
+      z.object({
+        id: z.string(),
+        state: z.enum(['connecting', 'connected', 'failed']),
+        tools: z.array(z.string()).optional(),
+        error: z.string().optional(),
+      }),
+    ),
   }),
   fieldsOf: (m) => ({ instances: m['instances'] }),
 }

@@ -39,7 +39,14 @@ const subagentSchema = z
       .string()
       .min(1)
       .optional()
-      .describe('The working directory, relative to the folder of this file. Default: that folder.'),
+      .describe(
+        "The working directory, relative to the folder of this file. Default: the client's project (its first MCP root, over stdio), or the " +
+          'working directory of the server.',
+      ),
+    cwdPerCall: z
+      .boolean()
+      .default(false)
+      .describe('Whether a call of the tool "task" may name another working directory (cwd).'),
     env: z
       .record(z.string(), argument.nullable())
       .default({})
@@ -139,13 +146,26 @@ const tasksSchema = z
 export const agentConfigSchema = z
   .strictObject({
     $schema: z.string().optional().describe('The JSON Schema of this file, for editors.'),
-    maxAsyncTasks: integer(-1, 100).default(5).describe('The most background tasks that run at once; -1 for no limit.'),
+    maxAsyncTasks: integer(-1, 100)
+      .default(5)
+      .describe('The most background tasks of one client that run at once; -1 for no limit.'),
+    maxAsyncTasksOfAllClients: integer(-1, 10_000)
+      .optional()
+      .describe(
+        'The most background tasks of all clients together that run at once; -1 for no limit. Default: 50, or maxAsyncTasks if that is more.',
+      ),
     defaultTimeoutSeconds: seconds
       .default(900)
       .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),
     maxTimeoutSeconds: seconds
       .default(1800)
       .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
+    maxBlockingSeconds: seconds
+      .default(45)
+      .describe(
+        'How long a call waits for a task that it runs in place, in seconds: then the task continues in the background. -1 for no limit. ' +
+          'Most clients give up a call after 60 seconds.',
+      ),
     maxMessageChars: integer(200, 10_000_000)
       .default(20_000)
       .describe('The maximum length of a result, in characters.'),

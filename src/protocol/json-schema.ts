@@ -1,11 +1,34 @@
 /** The JSON Schema of a tool's zod schema. */
 import { z } from 'zod'
 
+type JsonSchema = Readonly<Record<string, unknown>>
+
 /** Never throws: what JSON Schema cannot express becomes a schema that allows any value. */
-export function jsonSchemaOf(schema: z.ZodType): Readonly<Record<string, unknown>> {
-  // The result has a hidden reference to the zod schema; the copy has not.
-  return JSON.parse(JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))) as Record<
-    string,
-    unknown
-  >
+export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+  return copyOf(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
+}
+
+/**
+ * The same (draft 2020-12) for a model, without redundant keywords: several providers reject `propertyNames`, a bound of 2^53-1 means
+ * nothing to a model, and every definition costs tokens.
+ */
+export function modelSchemaOf(schema: z.ZodType): JsonSchema {
+  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.description === '') delete jsonSchema.description
+      if (isAnyString(jsonSchema.propertyNames)) delete jsonSchema.propertyNames
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+    },
+  })
+  return copyOf(json)
+}
+
+/** Drops a hidden reference to the zod schema. */
+const copyOf = (json: object): JsonSchema => JSON.parse(JSON.stringify(json)) as JsonSchema
+
+function isAnyString(schema: unknown): boolean {
+  return JSON.stringify(schema) === '{"type":"string"}'
 }

@@ -39,6 +39,7 @@ export interface ModelRecord {
   error?: string
   /** What its run returned after its deadline. */
   lateOutput?: object
+  errorName?: string
   /** Its deadline, in ms after the launch. */
   timeoutMs?: number
   /** The progress it last reported. */
@@ -243,7 +244,7 @@ export function releaseSlot(ledger: Ledger, task: ModelTask): void {
 export function settle(
   ledger: Ledger,
   task: ModelTask,
-  end: { status: Status; output?: object; error?: string; lateOutput?: object },
+  end: { status: Status; output?: object; error?: string; lateOutput?: object; errorName?: string },
 ): void {
   const owes = !task.isDisowned && (end.status !== 'cancelled' || ledger.notifyCancelled)
   const claim = owes ? task.claims.shift() : undefined

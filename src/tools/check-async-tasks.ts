@@ -10,7 +10,7 @@ import { readResult, readWritten } from './task-text.js'
 import { isCertain } from '../async-tasks/task-lookup.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
-import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
+import { defineTool, errorResult, validationError, type Tool, type ToolContext, type ToolResult } from './tool.js'
 
 /** How much of a text one call returns by default, in bytes. */
 const DEFAULT_READ_BYTES = 16_384
@@ -93,11 +93,13 @@ export function createCheckAsyncTasksTool(
 }
 
 /** The function that the tool runs, for tools that take a part of its input and validate it themselves. */
-export function createTaskCheck(options: CheckAsyncTasksOptions): (input: CheckAsyncTasksParams) => ToolResult {
+export function createTaskCheck(
+  options: CheckAsyncTasksOptions,
+): (input: CheckAsyncTasksParams, context: ToolContext) => ToolResult {
   checkOptions(options, optionTypes)
   const { getAsyncTaskManager, owner } = options
   const shared = readToolOptions(options)
-  return (input) => check({ manager: getAsyncTaskManager(), owner, ...shared }, input)
+  return (input, { hold }) => check({ manager: getAsyncTaskManager(), owner, hold, ...shared }, input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {

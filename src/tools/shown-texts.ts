@@ -1,21 +1,42 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { takeLease, type TaskLease } from '../async-tasks/leases.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications } from '../async-tasks/notifications.js'
+import type { TaskRegistry } from '../async-tasks/registry.js'
+import type { TaskView } from './task-view.js'
 
 /**
  * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, as no
  * message would.
  */
-export function markShown({ registry }: AsyncTaskManager, task: AsyncTaskInfo, isWhole: boolean): void {
+export function markShown({ manager: { registry }, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): void {
   if (task.status === 'running') return
   const isKept = task.delivery === 'owed' || task.delivery === 'leased'
+  const markRead = (): void => registry.send({ type: 'text.read', taskId: task.id })
   registry.batch(() => {
-    if (isWhole) {
-      registry.send({ type: 'text.read', taskId: task.id })
+    if (!isWhole) {
+      if (!isKept) registry.send({ type: 'text.cut', taskIds: [task.id] })
+    } else if (hold === undefined) {
+      markRead()
       registry.acknowledgePulled([task.id])
-    } else if (!isKept) registry.send({ type: 'text.cut', taskIds: [task.id] })
+    } else {
+      const lease = registry.pushSubscribers.has(task.owner) ? undefined : leaseRead(registry, task.id)
+      hold({
+        taskIds: [task.id],
+        acknowledge: () => {
+          markRead()
+          lease?.acknowledge()
+        },
+        release: () => lease?.release(),
+      })
+    }
   })
+}
+
+/** A lease on a task that a call reads; undefined when another message has it, or it owes nothing. */
+function leaseRead(registry: TaskRegistry, taskId: string): TaskLease | undefined {
+  return takeLease(registry, { deliveryId: `read-${taskId}`, taskIds: [taskId] })
 }
 
 /** What a message about several ends may contain. */

@@ -19,10 +19,12 @@ export interface SubagentRequest extends RunInput {
   readonly expected_outputs?: Readonly<Record<string, string>> | undefined
   /** Further data for the subagent, by name. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
+  /** The working directory to run in, if the host says one. */
+  readonly cwd?: string | undefined
 }
 
 /** The part of a request that comes from the model. */
-export type SubagentParams = Omit<SubagentRequest, keyof RunInput>
+export type SubagentParams = Omit<SubagentRequest, keyof RunInput | 'cwd'>
 
 /** Runs a request. Starting the subagent is part of the run: if it throws, the task fails. */
 export type SubagentRunner = Runner<SubagentRequest>

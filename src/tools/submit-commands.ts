@@ -11,6 +11,7 @@ import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../proto
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
 import {
+  blockingLimit,
   timeoutOptionTypes,
   timeoutPolicy,
   withTimeoutText,
@@ -84,6 +85,7 @@ export function createSubmitCommandsTool(
   checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
+  const maxBlockingSeconds = blockingLimit(options)
   const { taskManager } = options
   const description =
     'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
@@ -98,25 +100,29 @@ export function createSubmitCommandsTool(
       const count = input.commands.length
       return `Run ${count} command${count === 1 ? '' : 's'}${input.async ? ' in the background' : ''}: ${previewText(input.task_name, 100)}`
     },
-    run: async ({ async: isAsync, timeout_seconds, ...params }, { signal }) => {
+    run: async ({ async: isAsync, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
       const manager = options.getAsyncTaskManager()
-      const message = toMessage(params)
-      const launchInput = (run: CommandRun): LaunchTaskInput => ({
-        id: manager.createTaskId(idPrefix(params.task_name)),
-        subagentName: previewText(params.task_name, 100),
-        goalPrompt: goalOf(params),
-        abortController: run.abortController,
-        ...(options.owner !== undefined && { owner: options.owner }),
-        ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
-      })
+      const prepare = (): Prepared => {
+        const id = manager.createTaskId(idPrefix(params.task_name))
+        const launchInput = (run: CommandRun): LaunchTaskInput => ({
+          id,
+          subagentName: previewText(params.task_name, 100),
+          goalPrompt: goalOf(params),
+          abortController: run.abortController,
+          ...(options.owner !== undefined && { owner: options.owner }),
+          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+        })
+        return { message: toMessage(params, id), launchInput }
+      }
       const { followUps } = shared
-      if (isAsync) return launchCommands({ manager, taskManager, message, timeout, followUps, launchInput })
+      if (isAsync) return launchCommands({ manager, taskManager, timeout, followUps, prepare })
+      const { message, launchInput } = prepare()
       const run = submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {
         const input = launchInput(run)
-        return await runInPlace({ manager, input, timeout, signal, ...shared }, run.runner)
+        return await runInPlace({ manager, input, timeout, context, maxBlockingSeconds, ...shared }, run.runner)
       } catch (error) {
         run.abandon()
         throw error
@@ -125,20 +131,26 @@ export function createSubmitCommandsTool(
   })
 }
 
-interface Launch {
-  readonly manager: AsyncTaskManager
-  readonly taskManager: TaskManager
+/** What a call submits and launches, under one new id. */
+interface Prepared {
   readonly message: TaskSubmitMessage
-  readonly timeout: EffectiveTimeout
-  readonly followUps: FollowUps
   readonly launchInput: (run: CommandRun) => LaunchTaskInput
 }
 
+interface Launch {
+  readonly manager: AsyncTaskManager
+  readonly taskManager: TaskManager
+  readonly timeout: EffectiveTimeout
+  readonly followUps: FollowUps
+  readonly prepare: () => Prepared
+}
+
 /** Reserves a slot before it submits, so that no command task is submitted without an async task that follows it. */
-function launchCommands({ manager, taskManager, message, timeout, followUps, launchInput }: Launch): ToolResult {
+function launchCommands({ manager, taskManager, timeout, followUps, prepare }: Launch): ToolResult {
   const reservationId = manager.tryReserveAsyncSlot()
   if (reservationId === null) return limitRefusal(manager, followUps)
   try {
+    const { message, launchInput } = prepare()
     const run = submitCommandTask(taskManager, message)
     if ('error' in run) return submitRefused(run)
     try {
@@ -174,10 +186,15 @@ function submitRefused({ error, code }: SubmitRefusal): ToolResult {
 
 type Submission = Omit<z.output<ReturnType<typeof submitCommandsSchema>>, 'async' | 'timeout_seconds'>
 
-function toMessage({ instanceId: named, commands: calls, ...rest }: Submission): TaskSubmitMessage {
+function toMessage(
+  { instanceId: named, commands: calls, ...rest }: Submission,
+  asyncTaskId: string,
+): TaskSubmitMessage {
   return {
     type: 'task_submit',
     ...rest,
+    // Whoever looks at the command task finds the async task that follows it.
+    metadata: { asyncTaskId },
     ...(named !== undefined && { instanceId: named }),
     commands: calls.map(({ timeout, ...call }) => ({ ...call, ...(timeout !== undefined && { timeout }) })),
   }

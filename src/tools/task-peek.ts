@@ -25,11 +25,11 @@ export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange)
   const reading = { task_id: task.id, action: 'peek' }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
-    markShown(view.manager, task, chunk.remainingBytes === 0)
+    markShown(view, task, chunk.remainingBytes === 0)
     return chunkResult({ title: `Details of task ${task.id} (${task.status})`, chunk, reading, isGrowing: false })
   }
   const bounded = boundText(text, view.maxChars, reading)
-  markShown(view.manager, task, !bounded.isCut)
+  markShown(view, task, !bounded.isCut)
   return {
     llmContent: bounded.text,
     returnDisplay: previewText(taskDisplay(view, task), view.maxChars),

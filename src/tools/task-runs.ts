@@ -11,7 +11,7 @@ import { wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
 import type { FollowUps } from './task-tool-options.js'
-import { errorResult, type ToolResult } from './tool.js'
+import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
 /** One call of a tool that runs a task. */
 export interface TaskCall {
@@ -21,7 +21,9 @@ export interface TaskCall {
   readonly followUps: FollowUps
   /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
-  readonly signal: AbortSignal | undefined
+  readonly context: ToolContext
+  /** See `TimeoutSettings`. */
+  readonly maxBlockingSeconds: number | undefined
 }
 
 /** How long a slot is reserved while a subagent is looked up, in ms. The reservation ends with the lookup. */
@@ -98,10 +100,12 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): 
 
 /**
  * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot, and no message
- * carries its end besides this result. If its run asks a question, the task continues in the background.
+ * carries its end besides this result. The task continues in the background when its run asks a question, when the call has taken as
+ * long as it may, and when nobody can receive its result any more.
  */
 export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolResult> {
-  const { manager, signal } = call
+  const { manager } = call
+  const { signal, detach, hold } = call.context
   let text = ''
   const noteChars = withNote('', call.timeout).length
   const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
@@ -112,6 +116,9 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
       return shown
     },
     endsOnQuestion: true,
+    hold,
+    ...(detach && { signal: detach }),
+    ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
   const { id, end } = manager.registry.batch(() => {
@@ -128,10 +135,14 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
     const [task] = settled
     if (task !== undefined) return finished(call, task, text)
     // The caller cannot answer before this call returns, so the task continues in the background and its end is owed.
-    const [asking] = pending
-    return asking?.questions === undefined
+    const [running] = pending
+    if (running?.questions !== undefined) return askingInBackground(call, running)
+    return running === undefined || manager.registry.isDisposed
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
-      : askingInBackground(call, asking)
+      : continuedInBackground(call, running)
+  } catch (error) {
+    if (detach?.aborted !== true) throw error
+    return errorResult('aborted', `Task ${id} continues in the background: nobody can receive the result of this call.`)
   } finally {
     signal?.removeEventListener('abort', onAbort)
   }
@@ -142,6 +153,17 @@ function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
   return {
     llmContent: withNote(text, call.timeout),
     returnDisplay: `Task waits for an answer: **${task.subagentName}** (\`${task.id}\`)`,
+    metadata: taskMetadata(task, call.timeout, true),
+  }
+}
+
+function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
+  const text =
+    `Task ${task.id} has not ended within ${call.maxBlockingSeconds ?? 0} s, the longest that a call may take: it continues in the ` +
+    `background. wait_for_async_tasks waits for its result, and check_async_tasks shows its progress.`
+  return {
+    llmContent: withNote(text, call.timeout),
+    returnDisplay: `Task continues in the background: **${task.subagentName}** (\`${task.id}\`)`,
     metadata: taskMetadata(task, call.timeout, true),
   }
 }

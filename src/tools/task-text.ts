@@ -29,7 +29,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
 export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const bytes = new TextEncoder().encode(formatCompletionNotification(task))
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
-  markShown(view.manager, task, chunk.remainingBytes === 0)
+  markShown(view, task, chunk.remainingBytes === 0)
   return chunkResult({
     title: `Result of task ${task.id} (${task.status})`,
     chunk,

@@ -16,6 +16,7 @@ import {
 import { runInBackground, runInPlace } from './task-runs.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import {
+  blockingLimit,
   timeoutOptionTypes,
   timeoutPolicy,
   withTimeoutText,
@@ -83,6 +84,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
   checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
+  const maxBlockingSeconds = blockingLimit(options)
   const { owner } = options
   const description =
     'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
@@ -98,7 +100,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
-    run: ({ async: isAsync = false, timeout_seconds, ...params }, { signal }) => {
+    run: ({ async: isAsync = false, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
       const call = {
         manager: options.getAsyncTaskManager(),
@@ -109,12 +111,13 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         },
         timeout,
-        signal,
+        context,
+        maxBlockingSeconds,
         ...shared,
       }
       const limits = {
         manager: call.manager,
-        signal,
+        signal: context.signal,
         ...(call.input.timeoutMs !== undefined && { timeoutMs: call.input.timeoutMs }),
       }
       const findRunner = async () =>

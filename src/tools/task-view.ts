@@ -3,6 +3,7 @@ import type { AsyncTaskInfo, AsyncTaskStatus } from '../../machines/records.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { HoldLease } from '../async-tasks/leases.js'
 import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
 import type { FollowUps } from './task-tool-options.js'
 import { errorResult, type ToolResult } from './tool.js'
@@ -15,6 +16,8 @@ export interface TaskView {
   /** The maximum length of a text about one task, and of a whole list, in characters. */
   readonly maxChars: number
   readonly followUps: FollowUps
+  /** See `ToolContext.hold`. */
+  readonly hold?: HoldLease | undefined
 }
 
 /** The status in lists and details. */

@@ -3,6 +3,7 @@
  * results with an `error`.
  */
 import type { z } from 'zod'
+import type { HoldLease } from '../async-tasks/leases.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
@@ -36,6 +37,13 @@ export interface ToolContext {
   readonly signal?: AbortSignal | undefined
   /** The id that the host or its SDK gave the call. */
   readonly toolCallId?: string | undefined
+  /** Aborts when nobody can receive the result any more: a wait ends, and a task that runs in place goes on in the background. */
+  readonly detach?: AbortSignal | undefined
+  /**
+   * Takes over the lease of each result that the call returns, and ends it when it is known whether the result has arrived. Default:
+   * what a call returns is delivered.
+   */
+  readonly hold?: HoldLease | undefined
 }
 
 /** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */

@@ -10,8 +10,8 @@ import { ambiguityText, candidateLines, notFoundText, type TaskView } from './ta
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
 
-/** The default maximum of a wait, in seconds. */
-const DEFAULT_WAIT_SECONDS = 60
+/** The default maximum of a wait, in seconds: MCP clients give up a call after 60. */
+const DEFAULT_WAIT_SECONDS = 45
 
 /** The longest wait a call may ask for, in seconds: a model that waits receives nothing else. */
 const MAX_WAIT_SECONDS = 600
@@ -83,9 +83,9 @@ export function createWaitForAsyncTasksTool(
       const which = task_ids.length === 0 ? 'async tasks' : `async tasks ${task_ids.map((id) => `'${id}'`).join(', ')}`
       return `Wait for ${mode} of the ${which}`
     },
-    run: (input, { signal }) => {
-      const view = { manager: getAsyncTaskManager(), owner, ...shared }
-      return wait(view, input, { maxWaitSeconds, signal })
+    run: (input, { signal, detach, hold }) => {
+      const view = { manager: getAsyncTaskManager(), owner, hold, ...shared }
+      return wait(view, input, { maxWaitSeconds, signal: eitherSignal(signal, detach) })
     },
   })
 }
@@ -93,6 +93,10 @@ export function createWaitForAsyncTasksTool(
 interface WaitLimits {
   readonly maxWaitSeconds: number
   readonly signal: AbortSignal | undefined
+}
+
+function eitherSignal(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
+  return one !== undefined && other !== undefined ? AbortSignal.any([one, other]) : (one ?? other)
 }
 
 async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: WaitLimits): Promise<ToolResult> {
@@ -114,6 +118,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     mode,
     timeoutMs: seconds * 1000,
     endsOnQuestion: true,
+    hold: view.hold,
     onSettled: (settled, pending) => text.word(settled, pending, [...problems, ...cut]),
     ...(limits.signal && { signal: limits.signal }),
   }

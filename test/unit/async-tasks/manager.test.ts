@@ -1,5 +1,5 @@
 /** The guarantees of the manager, one example each; `test/model` explores their combinations. */
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   AsyncTaskManager,
   AsyncTaskReminderService,
@@ -537,7 +537,10 @@ describe('a controller that is not an ordinary one', () => {
     const { manager, onError } = setUp()
     const ended: string[] = []
     manager.onTaskCompleted(({ id }) => ended.push(id))
-    manager.registerTask(input('a', { abortController: throwingIn('removeEventListener') }))
+    const abortController = throwingIn('removeEventListener')
+    // Its listener cannot be removed; an aborted signal keeps none.
+    onTestFinished(() => abortController.abort())
+    manager.registerTask(input('a', { abortController }))
     manager.registerTask(input('b'))
     manager.onTaskCompleted(() => manager.completeTask('b', {}))
     manager.completeTask('a', {})

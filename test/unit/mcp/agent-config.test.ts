@@ -1,5 +1,5 @@
 /** agent-tasks.config.json: errors name the file and the field; the published schema is up to date. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, realpathSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -99,10 +99,10 @@ describe('the configuration file', () => {
 })
 
 describe('a configured subagent', () => {
-  const run = async (more: object, goal: string) => {
+  const run = async (more: object, goal: string, cwd?: string) => {
     const config = agentConfigSchema.parse({ subagents: [{ ...subagent, command: process.execPath, ...more }] })
-    const definition = configuredSubagents(config, folder(), systemClock).get('a')!
-    const request = { ...runInput(goal), subagent_name: 'a', goal_prompt: goal }
+    const definition = configuredSubagents(config, { folder: folder(), projectFolder: tmpdir() }, systemClock).get('a')!
+    const request = { ...runInput(goal), subagent_name: 'a', goal_prompt: goal, cwd }
     return definition.run(request, createRunContext())
   }
 
@@ -119,15 +119,18 @@ describe('a configured subagent', () => {
     expect(await run({ output, args: ['-e', `console.log('1'); console.log('{"a":2}')`] }, 'g')).toEqual(expected)
   })
 
-  it('runs in the folder of the file, with variables added and removed', async () => {
-    const script =
-      'console.log(JSON.stringify({ cwd: process.cwd(), a: process.env.A, home: process.env.HOME ?? null }))'
+  it('runs with variables added and removed', async () => {
+    const script = 'console.log(JSON.stringify({ a: process.env.A, home: process.env.HOME ?? null }))'
     const output = await run({ output: 'json', args: ['-e', script], env: { A: 'x', HOME: null } }, 'g')
-    expect(output.emitted_vars).toMatchObject({
-      a: 'x',
-      home: null,
-      cwd: expect.stringContaining('agent-tasks-config-') as unknown,
-    })
+    expect(output.emitted_vars).toEqual({ a: 'x', home: null })
+  })
+
+  it('runs in its cwd, relative to the file, or in the project, or where the request says', async () => {
+    const where = { args: ['-e', 'console.log(process.cwd())'] }
+    const project = realpathSync(tmpdir())
+    expect((await run({ ...where, cwd: '.' }, 'g')).final_message).toContain('agent-tasks-config-')
+    expect((await run(where, 'g')).final_message).toBe(project)
+    expect((await run({ ...where, cwd: '.' }, 'g', project)).final_message).toBe(project)
   })
 
   it('gets everything that the call asks for', () => {
@@ -172,7 +175,7 @@ describe('the documentation', () => {
     const { config, folder: at } = loadAgentConfig(
       fileURLToPath(new URL('docs/examples/mcp/agent-tasks.config.json', root)),
     )
-    const counter = configuredSubagents(config, at, systemClock).get('word-count')!
+    const counter = configuredSubagents(config, { folder: at, projectFolder: '/' }, systemClock).get('word-count')!
     const request = { ...runInput('word-count.mjs'), subagent_name: 'word-count', goal_prompt: 'word-count.mjs' }
     const context = createRunContext()
     expect(await counter.run(request, context)).toMatchObject({ final_message: 'Counted 1 file(s)' })

@@ -194,7 +194,7 @@ describe('over HTTP', () => {
 
   it('the number of open sessions is limited', async () => {
     const { app } = setUp()
-    const sessions = createHttpSessions(app, 60_000, 1)
+    const sessions = createHttpSessions(app, 60_000, { max: 1, perToken: 1 })
     onTestFinished(() => sessions.close())
     const caller = { owner: 'token', isAnonymous: false }
     const initialize = {

@@ -86,6 +86,13 @@ describe('the list of tools', () => {
     }
   })
 
+  it('is 10 kB of JSON at most, without propertyNames', async () => {
+    const { tools } = await setUp()
+    const json = JSON.stringify(tools)
+    expect(json.length).toBeLessThanOrEqual(10_000)
+    expect(json).not.toContain('propertyNames')
+  })
+
   it('names the subagents in the description of task', async () => {
     const { tools } = await setUp()
     expect(JSON.stringify(tools[0])).toContain('- quick: Does quick')

@@ -183,7 +183,7 @@ describe('tasks/get', () => {
   })
 
   it('returns the same end, whatever happens to the task in the registry', async () => {
-    const { create, get, manager } = setUp(undefined, { maxAsyncTasks: 1 })
+    const { create, get, manager } = setUp(undefined, { maxAsyncTasksOfAllClients: 1 })
     const taskId = await create()
     const first = (await get(taskId)).result as Record<string, unknown>
     expect(manager.getTask(taskId)?.delivery).toBe('delivered')

@@ -79,15 +79,15 @@ describe('waiting', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('says that nothing ended in time, by default 60 seconds', async () => {
+  it('says that nothing ended in time, by default 45 seconds', async () => {
     const { call, clock, register } = setUp()
     register('a')
     const waiting = call()
-    clock.advance(59_999)
+    clock.advance(44_999)
     expect(clock.pending).toBe(1)
     clock.advance(1)
     expect(clock.pending).toBe(0)
-    expect((await waiting).llmContent).toMatch(/^None of 1 async task\(s\) ended within 60 s\.\n\n1 async task\(s\)/)
+    expect((await waiting).llmContent).toMatch(/^None of 1 async task\(s\) ended within 45 s\.\n\n1 async task\(s\)/)
   })
 
   it('is cut to its limit, with a note', async () => {

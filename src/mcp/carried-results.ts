@@ -1,0 +1,62 @@
+/** The results that one answer carries: the tool's own, and what else is owed to the client. */
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
+import type { HeldLease, HoldLease } from '../async-tasks/leases.js'
+import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
+import type { McpResult } from './mcp-tool.js'
+
+/** The leases of one answer. They end together, as the answer does. */
+export class CarriedResults {
+  readonly #leases: HeldLease[] = []
+
+  readonly hold: HoldLease = (lease) => {
+    this.#leases.push(lease)
+  }
+
+  /** The tasks whose ends the answer contains. */
+  get taskIds(): readonly string[] {
+    return [...new Set(this.#leases.flatMap(({ taskIds }) => taskIds))]
+  }
+
+  /** What was written is delivered; the rest is owed again. */
+  end(isWritten: boolean): void {
+    for (const lease of this.#leases.splice(0)) {
+      if (isWritten) lease.acknowledge()
+      else lease.release()
+    }
+  }
+}
+
+/** Adds what is owed to the client to a result: a client is told of nothing unless it asks. */
+export function addOwed(
+  result: McpResult,
+  carried: CarriedResults,
+  reminders: AsyncTaskReminderService,
+  owner: string,
+): McpResult {
+  if (!isToolResult(result)) return result
+  const reminder = reminders.leaseReminder({ owner })
+  if (reminder === undefined) return result
+  carried.hold(reminder)
+  const { content, structuredContent } = result
+  return {
+    ...result,
+    content: [...content, { type: 'text', text: reminder.text }],
+    ...(structuredContent !== undefined && { structuredContent: withText(structuredContent as Fields, reminder.text) }),
+  }
+}
+
+/** Adds the images of the results that an answer carries. */
+export function addImages(result: McpResult, images: readonly ContentBlock[]): McpResult {
+  return isToolResult(result) && images.length > 0 ? { ...result, content: [...result.content, ...images] } : result
+}
+
+type Fields = Record<string, unknown>
+
+/** Some clients show the model the structured content alone. */
+function withText(structured: Fields, text: string): Fields {
+  return typeof structured['text'] === 'string'
+    ? { ...structured, text: `${structured['text']}\n\n${text}` }
+    : structured
+}
+
+const isToolResult = (result: McpResult): result is CallToolResult => Array.isArray(result['content'])

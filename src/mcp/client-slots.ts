@@ -1,0 +1,58 @@
+/** How many background tasks each client has: one client cannot take the slots of the others. */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { errorResult, type ToolResult } from '../tools/tool.js'
+
+/** The slots of every client, by owner. */
+export class ClientSlots {
+  readonly #manager: AsyncTaskManager
+  readonly #max: number
+  /** The ids of tasks that run, and a symbol for each call that is launching one. */
+  readonly #taken = new Map<string, Set<string | symbol>>()
+
+  /** @param max the most background tasks of one client; -1 for no limit */
+  constructor(manager: AsyncTaskManager, max: number) {
+    this.#manager = manager
+    this.#max = max
+    manager.settled$.subscribe(({ id, owner }) => this.#free(owner, id))
+  }
+
+  /** Makes a call that launches a background task, unless its owner has as many as it may. */
+  async launch(owner: string, call: () => Promise<ToolResult>): Promise<ToolResult> {
+    if (this.#max !== -1 && (this.#taken.get(owner)?.size ?? 0) >= this.#max) return this.#refusal()
+    const launching = Symbol('launching')
+    this.#take(owner, launching)
+    try {
+      return this.follow(owner, await call())
+    } finally {
+      this.#free(owner, launching)
+    }
+  }
+
+  /** Counts the task of a result, if it runs in the background. */
+  follow(owner: string, result: ToolResult): ToolResult {
+    const { agentId, async: isAsync } = result.metadata ?? {}
+    const isRunning = typeof agentId === 'string' && this.#manager.getTask(agentId)?.status === 'running'
+    if (isRunning && isAsync === true) this.#take(owner, agentId)
+    return result
+  }
+
+  #take(owner: string, slot: string | symbol): void {
+    const slots = this.#taken.get(owner) ?? new Set()
+    this.#taken.set(owner, slots.add(slot))
+  }
+
+  #free(owner: string, slot: string | symbol): void {
+    const slots = this.#taken.get(owner)
+    slots?.delete(slot)
+    if (slots?.size === 0) this.#taken.delete(owner)
+  }
+
+  #refusal(): ToolResult {
+    const reason = `Max async tasks (${this.#max}) reached`
+    const advice =
+      this.#max === 0
+        ? 'Run the task synchronously (async: false).'
+        : 'Wait until one has ended (wait_for_async_tasks), cancel one (cancel_async_task), or run this one synchronously (async: false).'
+    return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max: this.#max } })
+  }
+}

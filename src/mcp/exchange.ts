@@ -1,0 +1,108 @@
+/**
+ * A request and its answer. What an answer carries is delivered when it was written out, and owed again when the connection failed before
+ * that: only the transport knows which.
+ */
+import type { ServerResponse } from 'node:http'
+import type { JSONRPCMessage, ServerContext } from '@modelcontextprotocol/server'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+
+export interface Exchange {
+  /** Aborts when the connection has closed before the answer was written out. */
+  readonly lost: AbortSignal
+  /** Calls the listener once, at once if the exchange has ended. */
+  onEnd(listener: (isWritten: boolean) => void): void
+}
+
+/** Finds the exchange of a request. */
+export type FindExchange = (context: ServerContext) => Exchange
+
+export interface OpenExchange extends Exchange {
+  /** The first call counts. */
+  end(isWritten: boolean): void
+}
+
+export function openExchange(): OpenExchange {
+  const lost = new AbortController()
+  const listeners: ((isWritten: boolean) => void)[] = []
+  let outcome: boolean | undefined
+  return {
+    lost: lost.signal,
+    onEnd: (listener) => {
+      if (outcome === undefined) listeners.push(listener)
+      else listener(outcome)
+    },
+    end: (isWritten) => {
+      if (outcome !== undefined) return
+      outcome = isWritten
+      for (const listener of listeners.splice(0)) listener(isWritten)
+      if (!isWritten) lost.abort(new Error('The connection has closed.'))
+    },
+  }
+}
+
+/** For a transport that does not say what it has written: an answer counts as written when it is handed over. */
+export function assumedExchange(): Exchange {
+  const exchange = openExchange()
+  exchange.end(true)
+  return exchange
+}
+
+/** The exchange of an HTTP request. Call it before the answer is begun. */
+export function httpExchange(response: ServerResponse): Exchange {
+  const exchange = openExchange()
+  const { socket } = response
+  // When a socket is destroyed, Node ends the responses that wait in its buffer as if they had been written.
+  response.prependOnceListener('finish', () => exchange.end(socket?.destroyed !== true))
+  response.once('close', () => exchange.end(false))
+  if (response.destroyed) exchange.end(false)
+  return exchange
+}
+
+type RequestId = string | number
+
+/** A stdio transport that knows which of its answers were written. */
+export class AnsweringStdioTransport extends StdioServerTransport {
+  readonly #open = new Map<RequestId, OpenExchange>()
+  readonly #sending = new Set<OpenExchange>()
+
+  /** The exchange of a request that has not been answered. */
+  readonly exchangeOf: FindExchange = ({ mcpReq: { id, signal } }) => {
+    const exchange = openExchange()
+    this.#open.set(id, exchange)
+    // A request that is cancelled is not answered.
+    const onCancel = (): void => {
+      if (this.#open.get(id) !== exchange) return
+      this.#open.delete(id)
+      exchange.end(false)
+    }
+    signal.addEventListener('abort', onCancel, { once: true })
+    if (signal.aborted) onCancel()
+    return exchange
+  }
+
+  override async send(message: JSONRPCMessage): Promise<void> {
+    const exchange = 'method' in message ? undefined : this.#take(message.id)
+    if (exchange === undefined) return super.send(message)
+    this.#sending.add(exchange)
+    try {
+      await super.send(message)
+      exchange.end(true)
+    } finally {
+      exchange.end(false)
+      this.#sending.delete(exchange)
+    }
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    for (const exchange of [...this.#open.values(), ...this.#sending]) exchange.end(false)
+    this.#open.clear()
+  }
+
+  #take(id: RequestId | undefined): OpenExchange | undefined {
+    if (id === undefined) return undefined
+    const exchange = this.#open.get(id)
+    this.#open.delete(id)
+    return exchange
+  }
+}

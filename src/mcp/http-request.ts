@@ -1,0 +1,21 @@
+/** What belongs to one HTTP request. The SDK passes an `AuthInfo` on to its handlers and to the factory of server objects, unread. */
+import type { AuthInfo } from '@modelcontextprotocol/server'
+import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
+import type { Caller } from './callers.js'
+
+interface HttpRequest {
+  readonly caller: Caller
+  readonly exchange: Exchange
+}
+
+export function authInfoOf({ caller, exchange }: HttpRequest): AuthInfo {
+  return { token: '', clientId: caller.owner, scopes: [], extra: { caller, exchange } }
+}
+
+/** The request that an `AuthInfo` of `authInfoOf` stands for. */
+export function requestOf(authInfo: AuthInfo | undefined): HttpRequest {
+  return authInfo?.extra as unknown as HttpRequest
+}
+
+export const httpExchangeOf: FindExchange = ({ http }) =>
+  http?.authInfo === undefined ? assumedExchange() : requestOf(http.authInfo).exchange

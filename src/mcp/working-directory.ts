@@ -1,0 +1,61 @@
+/** Where a subagent of the configuration runs: in the directory that the call names, if it may, or in the client's project. */
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Subagent, SubagentDefinition } from '../tools/subagents.js'
+import { validationError, type ToolResult } from '../tools/tool.js'
+import type { Backend } from './backend.js'
+import { listRoots, type LowLevelServer } from './low-level-server.js'
+
+/** Finds the project of a client; undefined when it does not say. */
+export type FindProject = () => Promise<string | undefined>
+
+/** How long a client may take to list its roots, in ms. */
+const ROOTS_MS = 3000
+
+/** The first root of a client that is a directory here. Never rejects. */
+export async function projectOf(server: LowLevelServer): Promise<string | undefined> {
+  try {
+    const roots = await listRoots(server, ROOTS_MS)
+    return roots.map(toPath).find((path) => path !== undefined && isDirectory(path))
+  } catch {
+    // A client that cannot say where its project is has none.
+    return undefined
+  }
+}
+
+/** The directory for one call, undefined for the subagent's own; or the result to return when the call may not name it. */
+export async function workingDirectory(
+  { config, projectFolder }: Backend,
+  name: unknown,
+  asked: unknown,
+  findProject: FindProject,
+): Promise<{ readonly cwd: string | undefined } | { readonly refusal: ToolResult }> {
+  const subagent = config.subagents.find((each) => each.name === name)
+  if (asked === undefined) {
+    return { cwd: subagent !== undefined && subagent.cwd === undefined ? await findProject() : undefined }
+  }
+  const refuse = (expected: string) => ({ refusal: validationError('task', 'params.cwd', asked, expected) })
+  if (subagent?.cwdPerCall !== true) return refuse('no cwd: the configuration does not allow it for this subagent')
+  if (typeof asked !== 'string' || asked.includes('\0')) return refuse('the path of a directory')
+  const cwd = resolve((await findProject()) ?? projectFolder, asked)
+  return isDirectory(cwd) ? { cwd } : refuse('a directory that exists')
+}
+
+/** The subagent, run in a directory. */
+export function runIn(subagent: SubagentDefinition | undefined, cwd: string | undefined): Subagent | undefined {
+  if (subagent === undefined || cwd === undefined) return subagent
+  return { ...subagent, run: (request, context) => subagent.run({ ...request, cwd }, context) }
+}
+
+function toPath(uri: string): string | undefined {
+  try {
+    return fileURLToPath(uri)
+  } catch {
+    return undefined
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}

@@ -1,0 +1,93 @@
+/** Calls that block for longer than clients wait. The test owns the clock. */
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { until } from '../../support/lifelines.js'
+import { overHttp, overStdio, textOf } from './clients.js'
+
+const PROGRESS = { _meta: { progressToken: 'p' } }
+
+describe('a task that runs in place', () => {
+  it('continues in the background after maxBlockingSeconds, says so, and its result comes with the next answer', async () => {
+    const { ask, initialize, clock, end } = overStdio()
+    await initialize()
+    const running = ask(1, 'tools/call', { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' } })
+    await ask(2, 'ping', {})
+    clock.advance(44_999)
+    await ask(3, 'ping', {})
+    clock.advance(1)
+    const { structuredContent, ...answer } = await running
+    expect(textOf(answer)).toContain('has not ended within 45 s')
+    expect(structuredContent).toMatchObject({ status: 'running', async: true })
+    end(structuredContent!['task_id'] as string, 'the answer')
+    expect(textOf(await ask(4, 'tools/call', { name: 'list_instances' }))).toContain('the answer')
+  })
+})
+
+describe('a client that sends a progress token', () => {
+  it('is notified every 10 s until the call is answered', async () => {
+    const { ask, initialize, clock, notices } = overStdio()
+    await initialize()
+    const launched = { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g', async: true } }
+    await ask(1, 'tools/call', launched)
+    const waiting = ask(2, 'tools/call', {
+      name: 'wait_for_async_tasks',
+      arguments: { timeout_seconds: 25 },
+      ...PROGRESS,
+    })
+    await ask(3, 'ping', {})
+    for (const seconds of [10, 10, 5]) {
+      clock.advance(seconds * 1000)
+      await ask(100 + clock.now(), 'ping', {})
+    }
+    await waiting
+    const progress = notices.filter(({ method }) => method === 'notifications/progress')
+    expect(progress.map(({ params }) => params)).toEqual([
+      { progressToken: 'p', progress: 10, message: 'Waiting for 10 s.' },
+      { progressToken: 'p', progress: 20, message: 'Waiting for 20 s.' },
+    ])
+    clock.advance(20_000)
+    await ask(4, 'ping', {})
+    expect(notices.filter(({ method }) => method === 'notifications/progress')).toHaveLength(2)
+  })
+})
+
+describe('over HTTP', () => {
+  const META = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+
+  it.each(['2025-11-25', '2026-07-28'])(
+    'a call of %s is kept alive: its client hears something every 15 s',
+    async (version) => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const { server, session } = await overHttp()
+      const isModern = version === '2026-07-28'
+      const sent = httpRequest(server.url, {
+        method: 'POST',
+        headers: {
+          ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+          ...(isModern ? { 'mcp-protocol-version': version, 'mcp-method': 'tools/call', 'mcp-name': 'task' } : session),
+        },
+      })
+      sent.on('error', () => undefined)
+      const call = { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' } }
+      const params = { ...call, ...(isModern && { _meta: META }) }
+      sent.end(JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'tools/call', params }))
+      const answered = once(sent, 'response') as Promise<[IncomingMessage]>
+      await until(() => vi.getTimerCount() > 0)
+      vi.advanceTimersByTime(15_000)
+      const [response] = await answered
+      expect(response.headers['content-type']).toBe('text/event-stream')
+      let text = ''
+      response.on('data', (chunk) => (text += String(chunk))).on('error', () => undefined)
+      await until(() => text.includes('keepalive'))
+      const closed = new Promise((resolve) => response.once('close', resolve))
+      sent.destroy()
+      await closed
+    },
+  )
+})
