@@ -27,6 +27,12 @@ export type MCPInstanceOptions = MCPServerLocation & {
   readonly onError?: (error: unknown) => void
 }
 
+/** An MCP server that was started or connected to. */
+export interface MCPInstance extends Instance {
+  /** The same as `close()`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
 const CLIENT = { name: 'agent-tasks', version: packageVersion }
 const PING_TIMEOUT_MS = 5000
 
@@ -34,7 +40,7 @@ const PING_TIMEOUT_MS = 5000
  * Starts or connects to an MCP server.
  * @throws InstanceError when that fails, with what happened and the end of the server's stderr; the server was closed then
  */
-export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance> {
+export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInstance> {
   const { id, startTimeoutMs = 30_000, cancelGraceMs = 2000, closeGraceMs = 2000, clock = systemClock } = options
   const server = accessMCPServer(options, clock, closeGraceMs)
   const { transport } = server
@@ -124,6 +130,16 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
     throw toError(signal.reason)
   }
 
+  const close = (): Promise<void> =>
+    (closing ??= (async () => {
+      calls.end('It was closed.')
+      if (lossReason === undefined) await server.leave()
+      answers.end()
+      await client.close().catch(() => undefined)
+      await transport.close().catch(() => undefined)
+      await calls.settled()
+    })())
+
   return {
     id,
     kind: 'mcp',
@@ -140,17 +156,8 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
       emitLoss = onLost
       if (lossReason !== undefined) onLost(lossReason)
     },
-    close: () => {
-      closing ??= (async () => {
-        calls.end('It was closed.')
-        if (lossReason === undefined) await server.leave()
-        answers.end()
-        await client.close().catch(() => undefined)
-        await transport.close().catch(() => undefined)
-        await calls.settled()
-      })()
-      return closing
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

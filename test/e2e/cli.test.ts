@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
 import { startRelay } from '../support/inspector-relay.js'
+import { openLifelines } from '../support/lifelines.js'
 
 const everything = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'
 const program = ['--import', 'tsx', 'src/cli/main.ts']
@@ -83,6 +84,18 @@ it('reports an MCP server that does not start, and leaves nothing running', asyn
   const bad = start(['serve', '--instance', `x=${process.execPath} -e 'console.error("no key"); process.exit(3)'`])
   expect(await bad.exited).toBe(2)
   expect(await bad.stderr).toMatch(/no key[^]*Run the command on its own/)
+})
+
+it('leaves no MCP server running when Ctrl-C comes while it starts', async () => {
+  const lifelines = await openLifelines()
+  onTestFinished(lifelines.close)
+  const [script, spec] = lifelines.argumentsOf({ name: 'starting', ignoresSigterm: true })
+  // It never answers, so that its start does not end.
+  const { child, exited } = start(['serve', '--instance', `x=${process.execPath} ${script} '${spec}'`])
+  const starting = await lifelines.program('starting')
+  child.kill('SIGINT')
+  await starting.gone
+  expect(await exited).toBe(0)
 })
 
 it('completes its commands in bash', async () => {

@@ -6,6 +6,7 @@ import {
   AsyncTaskAutoTrigger,
   AsyncTaskManager,
   createAgentTasks,
+  disposeOnSignals,
   functionRunner,
   parseSetting,
   processRunner,
@@ -207,4 +208,11 @@ export function whatASignatureMentionsHasAName(): void {
   expectTypeOf<ConstructorParameters<typeof InstanceError>[0]>().toEqualTypeOf<InstanceErrorCode>()
   // @ts-expect-error no such code
   new InstanceError('INSTANCE_TIRED', 'a', 'it is tired')
+}
+
+export function aHostIsEndedBySignals(): void {
+  disposeOnSignals(createAgentTasks(), { input: process.stdin, exitCode: 0, limitMs: Infinity })
+  expectTypeOf(disposeOnSignals(() => manager.dispose())).toEqualTypeOf<() => void>()
+  // @ts-expect-error it has nothing that could be called
+  disposeOnSignals({ close: () => undefined })
 }

@@ -137,7 +137,7 @@ describe('serve', () => {
     await vi.waitFor(() => expect(exit).toHaveBeenCalledExactlyOnceWith(0), { timeout: 10_000 })
     await expect(fetch(`${url}/health`)).rejects.toThrow()
     // A second signal does not wait.
-    signal('SIGTERM')
-    expect(exit).toHaveBeenLastCalledWith(1)
+    stop('SIGINT')
+    expect(exit).toHaveBeenLastCalledWith(130)
   })
 })
