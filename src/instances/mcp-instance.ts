@@ -1,5 +1,5 @@
 /** An instance that is an MCP server, over stdio or streamable HTTP, through the official client. */
-import { Client, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
+import { Client, type ClientOptions, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
 import { InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
@@ -33,6 +33,16 @@ export interface MCPInstance extends Instance {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/**
+ * Results are passed on as they are. The client would check them by the server's own schema, whose regular expressions can block this process for
+ * hours (ADR 27).
+ */
+const jsonSchemaValidator: ClientOptions['jsonSchemaValidator'] = {
+  getValidator:
+    <T>() =>
+    (data: unknown) => ({ valid: true, data: data as T, errorMessage: undefined }),
+}
+
 const CLIENT = { name: 'agent-tasks', version: packageVersion }
 const PING_TIMEOUT_MS = 5000
 
@@ -45,7 +55,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
   const server = accessMCPServer(options, clock, closeGraceMs)
   const { transport } = server
   const answers = watchAnswers(transport)
-  const client = new Client(CLIENT)
+  const client = new Client(CLIENT, { jsonSchemaValidator })
   const calls = createCallsInFlight(id, options.onError)
   let lossReason: string | undefined
   let emitLoss: ((reason: string) => void) | undefined
