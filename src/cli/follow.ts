@@ -44,20 +44,20 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
   }
   // A watch ends with `task_complete`, or throws.
   if (end === undefined) throw new Error(`The watch of ${taskId} ended before the task.`)
-  if (!isJson) for await (const line of resultLines(client, end)) terminal.print(line)
+  if (!isJson) for await (const text of resultTexts(client, end)) terminal.printResult(text)
   return exitCodes[end.status]
 }
 
 /** The text that the commands returned; other content as JSON. A result that is too large for the event is read on its own. */
-async function* resultLines(client: TaskClient, { taskId, results }: TaskCompleteMessage): AsyncGenerator<string> {
+async function* resultTexts(client: TaskClient, { taskId, results }: TaskCompleteMessage): AsyncGenerator<string> {
   for (const [index, { status, result, resultRef }] of results.entries()) {
     if (status !== 'success') continue
     const whole = resultRef === undefined ? result : await client.result(taskId, index)
-    if (whole !== undefined) yield* linesOf(whole)
+    if (whole !== undefined) yield* textsOf(whole)
   }
 }
 
-function linesOf(result: unknown): string[] {
+function textsOf(result: unknown): string[] {
   const parsed = toolCallResultSchema.safeParse(result)
   if (!parsed.success) return [JSON.stringify(result)]
   return parsed.data.content.map((part) => {

@@ -10,7 +10,8 @@ import { addTasksCommands } from './tasks-commands.js'
 import { addWatchCommand } from './watch-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
-import type { ProgramIO } from './terminal.js'
+import { toLines } from '../control-characters.js'
+import { toJsonLine, type ProgramIO } from './terminal.js'
 
 /** @param version the output of --version */
 export function createProgram(io: ProgramIO, version: string): Command {
@@ -59,8 +60,8 @@ export async function runProgram(args: readonly string[], io: ProgramIO, version
     // commander has printed its message, help or version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     const { message, hint, code, exitCode } = describeError(error)
-    if (args.includes('--json')) io.stderr.write(`${JSON.stringify({ error: message, code, hint })}\n`)
-    else io.stderr.write(`agent-tasks: ${message}\n${hint === undefined ? '' : `${hint}\n`}`)
+    if (args.includes('--json')) io.stderr.write(`${toJsonLine({ error: message, code, hint })}\n`)
+    else io.stderr.write(`agent-tasks: ${toLines(message)}\n${hint === undefined ? '' : `${hint}\n`}`)
     return exitCode
   }
 }

@@ -82,7 +82,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
     const { httpUrl, wsUrl } = server
     const ids = instances.map(({ id }) => id)
     if (options.json === true) terminal.printJson({ httpUrl, wsUrl, instances: ids })
-    else terminal.print(introduce(server, ids))
+    else terminal.printLines(introduce(server, ids))
   } catch (error) {
     stopListening()
     await close()

@@ -2,7 +2,7 @@
 import type { TaskEvent } from '../client/session.js'
 import type { CommandStatus } from '../protocol/command-tasks.js'
 import { oneLine } from './table.js'
-import type { Terminal } from './terminal.js'
+import type { Line, Terminal } from './terminal.js'
 
 export interface TaskView {
   /** Shows the task at the start and after a reconnection. */
@@ -28,8 +28,16 @@ interface Row {
 
 const BAR_WIDTH = 20
 
+const COLOURS = {
+  success: 'green',
+  error: 'red',
+  skipped: 'dim',
+  pending: 'dim',
+  running: 'cyan',
+} as const satisfies Record<CommandStatus, string>
+
 export function createTaskView(terminal: Terminal): TaskView {
-  return terminal.live === undefined ? createLines(terminal) : createBars(terminal, terminal.live)
+  return terminal.live === undefined ? createLines(terminal) : createBars(terminal.live)
 }
 
 function createLines({ say }: Terminal): TaskView {
@@ -47,12 +55,12 @@ function createLines({ say }: Terminal): TaskView {
   }
 }
 
-function createBars({ colours }: Terminal, live: NonNullable<Terminal['live']>): TaskView {
+function createBars(live: NonNullable<Terminal['live']>): TaskView {
   const rows: Row[] = []
   let last = ''
   const draw = (): void => {
     const width = Math.max(...rows.map(({ name }) => name.length))
-    live.draw([...rows.map((row) => drawRow(row, width, colours)), ...(last === '' ? [] : [last])])
+    live.draw([...rows.map((row) => drawRow(row, width)), ...(last === '' ? [] : [last])])
   }
   return {
     snapshot: (task) => {
@@ -85,17 +93,11 @@ function createBars({ colours }: Terminal, live: NonNullable<Terminal['live']>):
 
 const isOver = (status: CommandStatus): boolean => status !== 'pending' && status !== 'running'
 
-function drawRow({ name, status, share, note }: Row, width: number, colours: Terminal['colours']): string {
+function drawRow({ name, status, share, note }: Row, width: number): Line {
   const filled = status === 'skipped' ? 0 : Math.round(share * BAR_WIDTH)
   const bar = `[${'='.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}]`
-  const colour = {
-    success: colours.green,
-    error: colours.red,
-    skipped: colours.dim,
-    pending: colours.dim,
-    running: colours.cyan,
-  }[status]
-  return `${name.padEnd(width)} ${colour(`${bar} ${status}`)}${note === '' ? '' : ` ${oneLine(note, 60)}`}`
+  const rest = note === '' ? '' : ` ${oneLine(note, 60)}`
+  return [`${name.padEnd(width)} `, { text: `${bar} ${status}`, colour: COLOURS[status] }, rest]
 }
 
 function noteOf(event: Extract<TaskEvent, { type: 'task_progress' }>): string {
