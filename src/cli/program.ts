@@ -28,7 +28,7 @@ export function createProgram(io: ProgramIO, version: string): Command {
       'after',
       `
 Exit codes: 0 success, 1 the task failed, 2 invalid input, 3 no server, 4 refused, 5 the task was cancelled, 6 doctor found something
-missing, 130 Ctrl-C. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
+missing, 130 Ctrl-C, 141 broken pipe. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
 
 Examples:
   $ agent-tasks serve --demo

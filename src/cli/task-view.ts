@@ -8,6 +8,8 @@ export interface TaskView {
   /** Shows the task at the start and after a reconnection. */
   snapshot(task: { readonly commands: readonly CommandLike[] }): void
   show(event: TaskEvent): void
+  /** Shows a message besides the events, until the next one; `''` for none. */
+  note(text: string): void
   /** Stops updating; what is drawn stays. */
   end(): void
 }
@@ -44,6 +46,9 @@ function createLines({ say }: Terminal): TaskView {
   return {
     snapshot: () => undefined,
     end: () => undefined,
+    note: (text) => {
+      if (text !== '') say(text)
+    },
     show: (event) => {
       if (event.type === 'task_complete') say(`${event.taskId} ${event.status} ${outcome(event)}`.trimEnd())
       else {
@@ -85,6 +90,11 @@ function createBars(live: NonNullable<Terminal['live']>): TaskView {
         const share = isOver(status) ? 1 : progress !== undefined && total ? Math.min(1, progress / total) : 0
         rows[index] = { name, status, share, note: noteOf(event).slice(2) }
       }
+      draw()
+    },
+    note: (text) => {
+      if (last === text) return
+      last = text
       draw()
     },
     end: () => live.done(),

@@ -3,7 +3,13 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { TaskClient } from '../client/task-client.js'
 import type { TaskSummary } from '../protocol/command-tasks.js'
-import { addClientOptions, interruptible, withClient, type ClientOptions } from './client-options.js'
+import {
+  addClientOptions,
+  addReconnectOption,
+  interruptible,
+  withClient,
+  type ClientOptions,
+} from './client-options.js'
 import { CommandEnd } from './failures.js'
 import { followTask } from './follow.js'
 import { readInteger } from './numbers.js'
@@ -21,11 +27,13 @@ const SHOWN = 20
 const LISTED = 1000
 
 export function addWatchCommand(program: Command, io: ProgramIO): void {
-  addClientOptions(
-    program
-      .command('watch')
-      .description('follow one task to its end, or all tasks until Ctrl-C')
-      .argument('[id]', 'the id of a task'),
+  addReconnectOption(
+    addClientOptions(
+      program
+        .command('watch')
+        .description('follow one task to its end, or all tasks until Ctrl-C')
+        .argument('[id]', 'the id of a task'),
+    ),
   )
     .option('--interval <ms>', 'the polling interval for all tasks, in ms', '1000')
     .addHelpText(

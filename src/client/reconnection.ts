@@ -11,27 +11,42 @@ export interface ReconnectOptions {
   readonly jitter?: number
   /** The most failed attempts in a row. Default: no limit. */
   readonly maxAttempts?: number
+  /**
+   * How long a lost connection is tried to be restored, in ms, Infinity for ever; then what needs it fails. Default: 60000 for
+   * `createTaskClient`, Infinity for `connectInstance`.
+   */
+  readonly giveUpMs?: number
 }
 
-/** @returns the delay before an attempt (from 1) in ms; undefined after the last */
-export type Reconnection = (attempt: number) => number | undefined
+/**
+ * @param attempt counts from 1
+ * @param downMs how long there has been no connection, in ms
+ * @returns the delay before the attempt in ms; undefined after the last
+ */
+export type Reconnection = (attempt: number, downMs: number) => number | undefined
 
 /**
  * @param options `false` turns reconnection off
+ * @param defaultGiveUpMs the default of `giveUpMs`
  * @throws InvalidSettingError for a value out of range
  */
-export function createReconnection(options: ReconnectOptions | false = {}): Reconnection {
+export function createReconnection(
+  options: ReconnectOptions | false = {},
+  defaultGiveUpMs: number = Infinity,
+): Reconnection {
   if (options === false) return () => undefined
-  const { initialMs = 250, jitter = 0.5, maxAttempts = Infinity } = options
+  const { initialMs = 250, jitter = 0.5, maxAttempts = Infinity, giveUpMs = defaultGiveUpMs } = options
   const { maxMs = Math.max(15_000, initialMs) } = options
   check('reconnect.initialMs', initialMs, initialMs >= 0 && initialMs < Infinity, 'a number of ms >= 0')
   check('reconnect.maxMs', maxMs, maxMs >= initialMs && maxMs < Infinity, 'a number of ms >= initialMs')
   check('reconnect.jitter', jitter, jitter >= 0 && jitter <= 1, 'a number from 0 to 1')
   check('reconnect.maxAttempts', maxAttempts, maxAttempts >= 0, 'a number >= 0')
-  return (attempt) => {
-    if (attempt > maxAttempts) return undefined
+  check('reconnect.giveUpMs', giveUpMs, giveUpMs >= 0, 'a number of ms >= 0, or Infinity')
+  return (attempt, downMs) => {
+    if (attempt > maxAttempts || downMs >= giveUpMs) return undefined
     const whole = Math.min(maxMs, initialMs * 2 ** (attempt - 1))
-    return whole * (1 - jitter * Math.random())
+    // The last attempt is made when the time is over.
+    return Math.min(whole * (1 - jitter * Math.random()), giveUpMs - downMs)
   }
 }
 

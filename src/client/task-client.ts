@@ -1,5 +1,7 @@
 /** The typed client of a task server: submits, watches, lists and cancels command tasks. */
+import type { Observable } from 'rxjs'
 import { z } from 'zod'
+import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import { systemClock, type Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
 import type { ClientMessageInput } from '../protocol/client-messages.js'
@@ -12,7 +14,7 @@ import type { FetchLike, SocketConstructor } from './platform.js'
 import { createReconnection, type ReconnectOptions } from './reconnection.js'
 import type { AnswerOf, Request } from './requests.js'
 import { callRest, type RestOptions } from './rest.js'
-import { createSession, type TaskEvent } from './session.js'
+import { createSession, type ConnectionState, type TaskEvent } from './session.js'
 import { createWatchQueue } from './watch-queue.js'
 
 /** Options of `createTaskClient`. */
@@ -36,6 +38,9 @@ export interface TaskClientOptions {
   /** The most unread events of a watch; then the oldest progress messages are dropped. Default 1000. */
   readonly maxBuffered?: number
 }
+
+/** The default of `reconnect.giveUpMs`. */
+const DEFAULT_GIVE_UP_MS = 60_000
 
 /** A task to submit. */
 export type TaskSubmission = Omit<TaskSubmitMessage, 'type'>
@@ -70,13 +75,18 @@ export interface WatchOptions {
 
 /** A client of a task server. Methods reject with `TaskServerError`, which has the server's code, or with `ConnectionError`. */
 export interface TaskClient {
+  /** The state of the connection. */
+  readonly connection: ConnectionState
+  /** The state of the connection, now and after each change. Completes when the client is closed. An exception of a subscriber is printed. */
+  readonly connection$: Observable<ConnectionState>
   /** Submits a task. `queuePosition` counts from 1 among the tasks of its instance that have not ended. */
   submit(task: TaskSubmission): Promise<{ taskId: string; queuePosition: number }>
   /**
    * Iterates over the events of a task, across reconnections, up to and including its `task_complete`. The watch starts with the
    * iteration and ends when the loop is left. Started right after `submit`, it gets all events.
    *
-   * A slow consumer or a lost connection may miss progress messages, never the `task_complete`.
+   * A slow consumer or a lost connection may miss progress messages, never the `task_complete`. When the connection was lost and cannot be
+   * restored within `reconnect.giveUpMs`, the iteration throws ConnectionError; the task may go on.
    * @throws while iterating: TaskExpiredError when the server no longer has the task, TaskServerError (`TASK_NOT_FOUND`) when it
    *   never had it, ConnectionError
    */
@@ -109,6 +119,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   const { token, fetch, clock = systemClock } = options
   const endpoints = parseEndpoints(options.url)
   const maxBuffered = atLeastOne('maxBuffered', options.maxBuffered ?? 1000)
+  const requestTimeoutMs = atLeastOne('requestTimeoutMs', options.requestTimeoutMs ?? 30_000)
   const closing = new AbortController()
   const feeds = createFeeds({ clock, maxBuffered, session: () => session })
   const session = createSession({
@@ -116,8 +127,8 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     token,
     WebSocket: options.WebSocket,
     clock,
-    reconnection: createReconnection(options.reconnect),
-    requestTimeoutMs: atLeastOne('requestTimeoutMs', options.requestTimeoutMs ?? 30_000),
+    reconnection: createReconnection(options.reconnect, DEFAULT_GIVE_UP_MS),
+    requestTimeoutMs,
     heartbeatMs: atLeastOne('heartbeatMs', options.heartbeatMs ?? 30_000),
     onEvent: (event) => feeds.push(event),
     onReady: () => feeds.resume(),
@@ -144,7 +155,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   /** @throws ConnectionError when the client is closed */
   function restOptions(): RestOptions {
     closing.signal.throwIfAborted()
-    return { baseUrl: endpoints.http, token, fetch, signal: closing.signal }
+    return { baseUrl: endpoints.http, token, fetch, signal: closing.signal, clock, timeoutMs: requestTimeoutMs }
   }
 
   async function close(): Promise<void> {
@@ -154,6 +165,14 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   }
 
   return {
+    get connection() {
+      return session.connection.value
+    },
+    connection$: new IsolatedObservable(
+      (error) => console.error('[agent-tasks] subscriber of connection$:', error),
+      (subscriber) => session.connection.subscribe(subscriber),
+    ),
+
     submit: (task) =>
       ask(
         { message: { ...task, type: 'task_submit' }, answer: 'task_submit_response', isRepeatable: false },

@@ -86,6 +86,31 @@ it('reports an MCP server that does not start, and leaves nothing running', asyn
   expect(await bad.stderr).toMatch(/no key[^]*Run the command on its own/)
 })
 
+it.each([[['submit', '-']], [['submit', '-', '--json']]])(
+  'ends with 3 and the id of the task when the server dies: %j',
+  async (args) => {
+    const { url, child } = await serve('--demo')
+    const task = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 600, steps: 600 } }] }
+    const submit = start([...args, '--reconnect', '100'], { AGENT_TASKS_URL: url }, JSON.stringify(task))
+    await once(args.length > 2 ? submit.child.stdout! : submit.child.stderr!, 'data')
+    child.kill('SIGKILL')
+    expect(await submit.exited).toBe(3)
+    expect(await submit.stderr).toMatch(/(task_\S+) may still run: agent-tasks watch \1/)
+  },
+)
+
+it('ends quietly when the reader of its output has gone', async () => {
+  const { url } = await serve('--demo')
+  const task = JSON.stringify({ task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] })
+  await start(['submit', '-'], { AGENT_TASKS_URL: url }, task).exited
+  const watch = start(['watch', '--interval', '50', '--json'], { AGENT_TASKS_URL: url })
+  await once(watch.child.stdout!, 'data')
+  watch.child.stdout!.destroy()
+  await start(['submit', '-'], { AGENT_TASKS_URL: url }, task).exited
+  expect(await watch.exited).toBe(141)
+  expect(await watch.stderr).toBe('')
+})
+
 it('leaves no MCP server running when Ctrl-C comes while it starts', async () => {
   const lifelines = await openLifelines()
   onTestFinished(lifelines.close)

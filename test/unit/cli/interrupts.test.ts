@@ -1,4 +1,6 @@
 // Long-running commands and signals: watch, submit and serve.
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { begin, containing, jsonLines, matching, run, signal, startCommandLine } from './command-line.js'
 
@@ -93,6 +95,31 @@ describe('Ctrl-C', () => {
     expect(exit).toHaveBeenCalledExactlyOnceWith(130)
     await ended
     expect(server.taskManager.listTasks()[0]?.status).toBe('cancelled')
+  })
+})
+
+describe('a server that does not answer', () => {
+  it.each([
+    [['submit', '-'], /^The server has not answered: the task may run\. `agent-tasks tasks list` shows it\.\n$/],
+    [['watch'], /^$/],
+    [['watch', 'task_1'], /^$/],
+  ])('does not hold up the first Ctrl-C: %j', async (args, said) => {
+    const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => void silent.close())
+    const { port } = silent.address() as AddressInfo
+    const before = process.listenerCount('SIGINT')
+    const env = { AGENT_TASKS_URL: `http://127.0.0.1:${port}` }
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { ended } = begin(args, { env, stdin: JSON.stringify(add) })
+    await once(silent, 'connection')
+    expect(process.listenerCount('SIGINT')).toBe(before + 1)
+    signal('SIGINT')
+    await vi.advanceTimersByTimeAsync(4000)
+    const { exitCode, stderr } = await ended
+    expect(exitCode).toBe(130)
+    expect(stderr).toMatch(said)
   })
 })
 

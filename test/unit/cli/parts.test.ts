@@ -1,4 +1,5 @@
 // Parsers and formatters of the command line.
+import { EMPTY } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { parseInstanceOption, parseInstanceOptions } from '../../../src/cli/instance-option.js'
 import { describeError } from '../../../src/cli/failures.js'
@@ -92,7 +93,7 @@ describe('a followed task', () => {
       isJson: false,
       signal: new AbortController().signal,
     }
-    const exitCode = await followTask({ watch } as unknown as TaskClient, 't1', options)
+    const exitCode = await followTask({ watch, connection$: EMPTY } as unknown as TaskClient, 't1', options)
     return { exitCode, text: written.text }
   }
 
