@@ -1,6 +1,7 @@
 /** The command line `agent-tasks`: its commands and exit codes. */
 import tab from '@bomb.sh/tab/commander'
 import { Command, CommanderError } from 'commander'
+import { completeBash } from './bash-completion.js'
 import { addMcpCommand } from './mcp-command.js'
 import { addConfigCommand } from './config-command.js'
 import { addDoctorCommand } from './doctor-command.js'
@@ -42,6 +43,7 @@ Examples:
   addTasksCommands(program, io)
   addConfigCommand(program, io)
   addDoctorCommand(program, io)
+  completeBash(program, io)
   tab(program, { completionCommandName: 'completion' })
   return program
 }

@@ -65,7 +65,10 @@ function createBars(live: NonNullable<Terminal['live']>): TaskView {
   let last = ''
   const draw = (): void => {
     const width = Math.max(...rows.map(({ name }) => name.length))
-    live.draw([...rows.map((row) => drawRow(row, width)), ...(last === '' ? [] : [last])])
+    const footer = last === '' ? [] : [last]
+    const { first, end } = shownRows(rows, live.rows - footer.length)
+    const hidden = end - first < rows.length ? [`commands ${first + 1} to ${end} of ${rows.length}`] : []
+    live.draw([...rows.slice(first, end).map((row) => drawRow(row, width)), ...hidden, ...footer])
   }
   return {
     snapshot: (task) => {
@@ -99,6 +102,18 @@ function createBars(live: NonNullable<Terminal['live']>): TaskView {
     },
     end: () => live.done(),
   }
+}
+
+/** The part of the rows that fits, around the running command, or before the first that waits. */
+function shownRows(rows: readonly Row[], most: number): { readonly first: number; readonly end: number } {
+  if (rows.length <= most) return { first: 0, end: rows.length }
+  // One line says which part it is.
+  const count = Math.max(1, most - 1)
+  const running = rows.findIndex(({ status }) => status === 'running')
+  const next = rows.findIndex(({ status }) => status === 'pending')
+  const current = running >= 0 ? running : next >= 0 ? next : rows.length - 1
+  const first = Math.max(0, Math.min(current - Math.floor(count / 2), rows.length - count))
+  return { first, end: first + count }
 }
 
 const isOver = (status: CommandStatus): boolean => status !== 'pending' && status !== 'running'

@@ -10,6 +10,7 @@ import { escapeControls, toLines, toOneLine } from '../control-characters.js'
 export interface Output {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
   write(text: string): unknown
 }
 
@@ -49,6 +50,8 @@ export interface Terminal {
 
 /** A part of the screen that is redrawn. */
 export interface LiveLines {
+  /** How many lines fit on the screen. */
+  readonly rows: number
   draw(lines: readonly Line[]): void
   /** Stops redrawing; the last lines stay. */
   done(): void
@@ -96,6 +99,10 @@ function createLive(stream: Output, chalk: ChalkInstance): LiveLines {
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment
   const update = createLogUpdate(stream as NodeJS.WriteStream)
   return {
+    get rows() {
+      // The cursor is on the line below.
+      return Math.max(2, (stream.rows ?? 24) - 1)
+    },
     draw: (lines) => {
       const most = Math.max(10, (stream.columns ?? 80) - 1)
       update(lines.map((line) => render(line, chalk, most)).join('\n'))

@@ -13,7 +13,7 @@ import {
 import { CommandEnd } from './failures.js'
 import { followTask } from './follow.js'
 import { readInteger } from './numbers.js'
-import { listTasks, taskRows } from './task-list.js'
+import { findTaskId, listTasks, taskRows } from './task-list.js'
 import { createTerminal, type ProgramIO, type Terminal } from './terminal.js'
 
 interface WatchCommandOptions extends ClientOptions {
@@ -32,7 +32,7 @@ export function addWatchCommand(program: Command, io: ProgramIO): void {
       program
         .command('watch')
         .description('follow one task to its end, or all tasks until Ctrl-C')
-        .argument('[id]', 'the id of a task'),
+        .argument('[id]', 'the id of a task, or a unique prefix of it'),
     ),
   )
     .option('--interval <ms>', 'the polling interval for all tasks, in ms', '1000')
@@ -55,7 +55,7 @@ async function watch(id: string | undefined, options: WatchCommandOptions, io: P
   const intervalMs = readInteger('--interval', options.interval, 50, 3_600_000)
   const exitCode = await withClient(options, io, (client) =>
     interruptible(async (signal) => {
-      if (id !== undefined) return followTask(client, id, { terminal, isJson, signal })
+      if (id !== undefined) return followTask(client, await findTaskId(client, id), { terminal, isJson, signal })
       return watchAll(client, { terminal, isJson, intervalMs, signal })
     }),
   )

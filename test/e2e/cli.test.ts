@@ -105,6 +105,7 @@ it('ends quietly when the reader of its output has gone', async () => {
   await start(['submit', '-'], { AGENT_TASKS_URL: url }, task).exited
   const watch = start(['watch', '--interval', '50', '--json'], { AGENT_TASKS_URL: url })
   await once(watch.child.stdout!, 'data')
+  watch.stdout.catch(() => undefined)
   watch.child.stdout!.destroy()
   await start(['submit', '-'], { AGENT_TASKS_URL: url }, task).exited
   expect(await watch.exited).toBe(141)
@@ -135,6 +136,19 @@ it('completes its commands in bash', async () => {
     '--st',
   ])
   expect(stdout).toContain('--status')
+  // Bash without the package bash-completion, and agent-tasks as this program.
+  const completed = async (...words: string[]): Promise<string[]> => {
+    const lines = [
+      `agent-tasks() { ${[process.execPath, ...program].map((word) => `'${word}'`).join(' ')} "$@"; }`,
+      ...[script, `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})`, `COMP_CWORD=${words.length - 1}`],
+      ...['__agent_tasks_complete_or_file', `printf '%s\\n' "\${COMPREPLY[@]}"`],
+    ]
+    const { stdout: found } = await promisify(execFile)('bash', ['--norc', '-c', lines.join('\n')])
+    return found.trim().split('\n')
+  }
+  expect(await completed('agent-tasks', 'sub')).toEqual(['submit'])
+  expect(await completed('agent-tasks', 'submit', 'package.j')).toEqual(['package.json'])
+  expect(await completed('agent-tasks', 'mcp', '--config', 'package.j')).toEqual(['package.json'])
 })
 
 it('shows live actors in a viewer, through the given relay', async () => {

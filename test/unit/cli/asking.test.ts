@@ -115,6 +115,7 @@ describe('submit', () => {
     expect([exitCode, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^task_\S+\n$/)
     expect(await ask(['watch', stdout.trim()])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
+    expect(await ask(['watch', stdout.trim().slice(0, 8)])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
   })
 
   it('exits with 4 and a hint when the server refuses the task', async () => {

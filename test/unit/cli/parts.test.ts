@@ -8,7 +8,7 @@ import { introduce } from '../../../src/cli/introduction.js'
 import { formatAge, formatTable, oneLine } from '../../../src/cli/table.js'
 import { findTaskId } from '../../../src/cli/task-list.js'
 import { createTaskView } from '../../../src/cli/task-view.js'
-import { createTerminal, type Terminal } from '../../../src/cli/terminal.js'
+import { createTerminal, type Line, type Terminal } from '../../../src/cli/terminal.js'
 import type { TaskEvent } from '../../../src/client/session.js'
 import type { TaskClient } from '../../../src/client/task-client.js'
 import type { TaskCompleteMessage } from '../../../src/protocol/command-tasks.js'
@@ -139,6 +139,21 @@ describe('a followed task', () => {
     view.end()
     expect(written.text).toContain('     [....................] pending')
     expect(written.text).toContain('slow [=====...............] running 1/4 a bit')
+  })
+
+  it('shows the running command when there are more than the screen has lines', () => {
+    const drawn: (readonly Line[])[] = []
+    const live = { rows: 23, draw: (lines: readonly Line[]) => drawn.push(lines), done: () => undefined }
+    const view = createTaskView({ live } as unknown as Terminal)
+    const commands = Array.from({ length: 40 }, (_, index) => ({
+      tool_name: `tool ${index + 1}`,
+      status: index < 30 ? ('success' as const) : index === 30 ? ('running' as const) : ('pending' as const),
+    }))
+    view.snapshot({ commands })
+    const text = JSON.stringify(drawn.at(-1))
+    expect(drawn.at(-1)).toHaveLength(23)
+    expect(text).toContain('tool 31')
+    expect(text).toContain('commands 19 to 40 of 40')
   })
 
   it('has colours depending on FORCE_COLOR', () => {
