@@ -29,6 +29,10 @@ complete -F __agent_tasks_complete_or_file agent-tasks
 export function completeBash(program: Command, io: ProgramIO): void {
   const isBash = (command: Command): boolean => command.name() === 'completion' && command.args[0] === 'bash'
   program
-    .hook('preAction', (_program, command) => void (isBash(command) && io.stdout.write(BEFORE)))
-    .hook('postAction', (_program, command) => void (isBash(command) && io.stdout.write(AFTER)))
+    .hook('preAction', (_program, command) => {
+      if (isBash(command)) io.stdout.write(BEFORE)
+    })
+    .hook('postAction', (_program, command) => {
+      if (isBash(command)) io.stdout.write(AFTER)
+    })
 }

@@ -7,7 +7,7 @@ import { createAgentTasks, disposeOnSignals, type DisposeTarget } from 'agent-ta
 import { openLifelines, type TreeProgram } from '../../support/lifelines.js'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const script = 'test/support/programs/disposing-host.ts'
+const script = fileURLToPath(new URL('../../support/programs/disposing-host.ts', import.meta.url))
 
 const stubborn: TreeProgram[] = [
   { name: 'first', ignoresSigterm: true },
