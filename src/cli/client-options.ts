@@ -58,15 +58,15 @@ export async function interruptible<T>(
   onInterrupt: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<T> {
   const controller = new AbortController()
+  let hearOf: () => void = () => undefined
+  const interrupted = new Promise<void>((resolve) => (hearOf = resolve))
   const interrupt = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted)
     controller.abort()
+    hearOf()
   }
   process.on('SIGINT', interrupt)
   try {
-    const interrupted = new Promise<void>((resolve) =>
-      controller.signal.addEventListener('abort', () => resolve(), { once: true }),
-    )
     const using = use(controller.signal)
     const late = interrupted
       .then(() => within(INTERRUPT_MS, using))

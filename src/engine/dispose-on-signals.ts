@@ -2,7 +2,7 @@
  * Ends a host that runs programs. They lead process groups of their own, so neither the Ctrl-C of a terminal nor a signal to their host
  * reaches them, and Node emits no `exit` event when a signal ends the host: the programs would outlive it.
  */
-import { elapsedMs, setLongTimeout, systemClock } from '../clock.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
 import { isNode } from '../node-builtins.js'
 import { checkLeast } from '../protocol/option-checks.js'
@@ -66,6 +66,7 @@ export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignal
         console.error(error)
       })
       .finally(() => {
+        clearLongTimeout(systemClock, timer)
         underWay -= 1
         if (underWay === 0) process.exit(hasFailed ? 1 : code)
       })

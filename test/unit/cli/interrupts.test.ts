@@ -1,6 +1,6 @@
 // Long-running commands and signals: watch, submit and serve.
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { begin, containing, jsonLines, matching, run, signal, startCommandLine } from './command-line.js'
 
@@ -104,9 +104,14 @@ describe('a server that does not answer', () => {
     [['watch'], /^$/],
     [['watch', 'task_1'], /^$/],
   ])('does not hold up the first Ctrl-C: %j', async (args, said) => {
-    const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
+    const sockets: Socket[] = []
+    const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))
+    silent.listen(0, '127.0.0.1')
     await once(silent, 'listening')
-    onTestFinished(() => void silent.close())
+    onTestFinished(() => {
+      silent.close()
+      for (const socket of sockets) socket.destroy()
+    })
     const { port } = silent.address() as AddressInfo
     const before = process.listenerCount('SIGINT')
     const env = { AGENT_TASKS_URL: `http://127.0.0.1:${port}` }
