@@ -23,7 +23,9 @@ const coreFolders = [
   'commands',
   'host',
 ]
-const everyoneMayUse = ['errors', 'preview', 'clock', 'node-builtins'].map((name) => `^src/${name}[.]ts$`)
+const everyoneMayUse = ['errors', 'preview', 'control-characters', 'clock', 'node-builtins'].map(
+  (name) => `^src/${name}[.]ts$`,
+)
 // The command line speaks to a server as any program elsewhere does.
 // The version is read from the manifest, which only Node can do: the core does without it.
 const mayUseVersion = ['instances', 'server', 'mcp', 'cli']

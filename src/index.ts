@@ -48,6 +48,10 @@ export { createInProcessEngine } from './engine/in-process.js'
 export type { InProcessEngineOptions } from './engine/in-process.js'
 export { createFairEngine } from './engine/fair-engine.js'
 
+// The end of a host
+export { disposeOnSignals } from './engine/dispose-on-signals.js'
+export type { DisposeOnSignalsOptions, DisposeTarget } from './engine/dispose-on-signals.js'
+
 // Settings, time and errors
 export { parseSetting, settingDefinitions } from './async-tasks/settings.js'
 export type { SettingDefinition, SettingName } from './async-tasks/settings.js'

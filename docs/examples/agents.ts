@@ -4,6 +4,7 @@
  *
  * Run it after `npm run build` with `node --import tsx docs/examples/agents.ts [ai-sdk | openai-agents | langchain | json-schema]`.
  */
+import { disposeOnSignals } from 'agent-tasks'
 import { createAiSdkAgent } from './agents/ai-sdk.js'
 import { createPlainAgent } from './agents/json-schema.js'
 import { createLangChainAgent } from './agents/langchain.js'
@@ -23,9 +24,11 @@ const agents: Record<string, () => ExampleAgent> = {
 }
 
 async function show(name: string, agent: ExampleAgent): Promise<void> {
+  const unsubscribe = disposeOnSignals(agent.dispose)
   await Promise.all([agent.say('Start both jobs.'), agent.say('What is new meanwhile?')])
   await agent.onIdle()
   await agent.dispose()
+  unsubscribe()
   console.log(`\n# ${name}`)
   for (const { type, from, text, answer = '' } of agent.transcript) {
     if (type === 'began') console.log(from === 'user' ? `user:   ${text}` : '(woken by its tasks)')

@@ -6,7 +6,7 @@
  * Run it with `npm run demo`.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { createAgentTasks, runCommandLine } from 'agent-tasks'
+import { createAgentTasks, disposeOnSignals, runCommandLine } from 'agent-tasks'
 import { recordDeliveryLog } from 'agent-tasks/testing/ledger'
 import { filter, firstValueFrom } from 'rxjs'
 import { createAgent } from './demo/agent.js'
@@ -22,6 +22,7 @@ const tasks = createAgentTasks({
   onError: (error, { source }) =>
     display.say(`reported (${source}): ${error instanceof Error ? error.message : String(error)}`),
 })
+disposeOnSignals(tasks)
 const manager = tasks.getAsyncTaskManager()
 const display = createDisplay(manager, startedAt)
 const ledger = keepLedger(manager)

@@ -1,7 +1,9 @@
 /** The options of commands that connect to a server, and their client. */
 import type { Command } from 'commander'
+import { clearLongTimeout, setLongTimeout, systemClock } from '../clock.js'
 import { createTaskClient, type TaskClient } from '../client/task-client.js'
 import { CommandEnd } from './failures.js'
+import { readInteger } from './numbers.js'
 import { EXIT } from './exit-codes.js'
 import type { ProgramIO } from './terminal.js'
 
@@ -10,6 +12,8 @@ const DEFAULT_URL = 'http://127.0.0.1:3300'
 export interface ClientOptions {
   readonly url?: string
   readonly json?: boolean
+  /** Of commands that follow tasks. */
+  readonly reconnect?: string
 }
 
 export function addClientOptions(command: Command): Command {
@@ -18,9 +22,14 @@ export function addClientOptions(command: Command): Command {
     .option('--json', 'print JSON, one value a line')
 }
 
+/** The option of commands that follow tasks. */
+export function addReconnectOption(command: Command): Command {
+  return command.option('--reconnect <ms>', 'how long to try to reach a lost server again, in ms', '60000')
+}
+
 /** Runs a command with a client, and closes it. The token comes from AGENT_TASKS_TOKEN: other users can read a command line. */
 export async function withClient<T>(
-  { url }: ClientOptions,
+  { url, reconnect }: ClientOptions,
   { env }: ProgramIO,
   use: (client: TaskClient) => Promise<T>,
 ): Promise<T> {
@@ -28,6 +37,7 @@ export async function withClient<T>(
   const client = createTaskClient({
     url: url ?? env['AGENT_TASKS_URL'] ?? DEFAULT_URL,
     ...(token !== undefined && token !== '' && { token }),
+    ...(reconnect !== undefined && { reconnect: { giveUpMs: readInteger('--reconnect', reconnect, 0, 86_400_000) } }),
   })
   try {
     return await use(client)
@@ -35,6 +45,9 @@ export async function withClient<T>(
     await client.close()
   }
 }
+
+/** How long a command may take to end after Ctrl-C, and `onInterrupt` after that, in ms: the server may never answer. */
+const INTERRUPT_MS = 2000
 
 /**
  * Aborts the signal at Ctrl-C; a second one exits the process.
@@ -45,18 +58,33 @@ export async function interruptible<T>(
   onInterrupt: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<T> {
   const controller = new AbortController()
+  let hearOf: () => void = () => undefined
+  const interrupted = new Promise<void>((resolve) => (hearOf = resolve))
   const interrupt = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted)
     controller.abort()
+    hearOf()
   }
   process.on('SIGINT', interrupt)
   try {
-    return await use(controller.signal)
+    const using = use(controller.signal)
+    const late = interrupted
+      .then(() => within(INTERRUPT_MS, using))
+      .then(() => Promise.reject(new Error('interrupted')))
+    return await Promise.race([using, late])
   } catch (error) {
     if (!controller.signal.aborted) throw error
-    await onInterrupt()
+    await within(INTERRUPT_MS, onInterrupt())
     throw new CommandEnd(EXIT.interrupted)
   } finally {
     process.off('SIGINT', interrupt)
   }
+}
+
+/** Waits for a promise, but no longer than `ms`. */
+async function within(ms: number, promise: Promise<unknown>): Promise<void> {
+  let end: () => void = () => undefined
+  const over = new Promise<void>((resolve) => (end = resolve))
+  const timer = setLongTimeout(systemClock, end, ms)
+  await Promise.race([promise, over]).finally(() => clearLongTimeout(systemClock, timer))
 }

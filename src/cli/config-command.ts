@@ -17,7 +17,7 @@ export function addConfigCommand(program: Command, io: ProgramIO): void {
       'after',
       `
 The settings of the task server come from the environment and CONFIG_FILE. The first error is printed, and the exit code is 2.
-It does not start the programs: doctor does.
+It does not start the programs: doctor --start starts the instances.
 
 Examples:
   $ agent-tasks config check

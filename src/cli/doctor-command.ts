@@ -5,7 +5,14 @@ import { CommandEnd } from './failures.js'
 import { examine, type Finding } from './health-checks.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
+const marks = {
+  ok: { text: 'ok     ', colour: 'green' },
+  note: { text: 'note   ', colour: 'yellow' },
+  missing: { text: 'missing', colour: 'red' },
+} as const
+
 interface DoctorOptions {
+  readonly start?: boolean
   readonly config?: string
   readonly json?: boolean
 }
@@ -13,30 +20,30 @@ interface DoctorOptions {
 export function addDoctorCommand(program: Command, io: ProgramIO): void {
   program
     .command('doctor')
-    .description('check installed packages, free ports, and that subagents and instances start')
+    .description('check installed packages, free ports, and that the programs of subagents and instances are there')
     .option('--config <file>', 'the configuration of the MCP server (default: agent-tasks.config.json, if it exists)')
+    .option('--start', 'also start the instances of the file, to list their tools')
     .option('--json', 'print JSON, one finding a line')
     .addHelpText(
       'after',
       `
-Starts subagents with --version, and instances to list their tools. Exit code: 0, or 6 when something is missing.
+Looks programs up and starts none, unless --start is given: use it with a file that you trust. Exit code: 0, or 6 when something is missing.
 
 Examples:
   $ agent-tasks doctor
+  $ agent-tasks doctor --start
   $ agent-tasks doctor --json | jq 'select(.state == "missing")'`,
     )
     .action((options: DoctorOptions) => diagnose(options, io))
 }
 
-async function diagnose({ config, json }: DoctorOptions, io: ProgramIO): Promise<void> {
+async function diagnose({ config, start = false, json }: DoctorOptions, io: ProgramIO): Promise<void> {
   const terminal = createTerminal(io, 'stdout')
-  const { colours } = terminal
-  const marks = { ok: colours.green('ok     '), note: colours.yellow('note   '), missing: colours.red('missing') }
   const findings: Finding[] = []
-  for await (const finding of examine({ configPath: config, env: io.env, cwd: process.cwd() })) {
+  for await (const finding of examine({ configPath: config, env: io.env, cwd: process.cwd(), start })) {
     findings.push(finding)
     if (json === true) terminal.printJson(finding)
-    else terminal.print(`${marks[finding.state]}  ${finding.check}: ${finding.detail}`)
+    else terminal.print([marks[finding.state], `  ${finding.check}: ${finding.detail}`])
   }
   if (findings.some(({ state }) => state === 'missing')) throw new CommandEnd(EXIT.unhealthy)
 }

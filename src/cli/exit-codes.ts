@@ -16,6 +16,8 @@ export const EXIT = {
   unhealthy: 6,
   /** Stopped by Ctrl-C (128 + SIGINT). */
   interrupted: 130,
+  /** Nobody reads standard output any more (128 + SIGPIPE). */
+  brokenPipe: 141,
 } as const
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]

@@ -2,6 +2,7 @@
 import type { TaskClient, TaskSubmission } from '../client/task-client.js'
 import type { Task, TaskCompleteMessage } from '../protocol/command-tasks.js'
 import { toolCallResultSchema } from '../protocol/tool-calls.js'
+import { ConnectionError } from '../client/client-errors.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 import { createTaskView } from './task-view.js'
 import type { Terminal } from './terminal.js'
@@ -23,7 +24,7 @@ export interface FollowOptions {
 
 /**
  * As text: progress on standard error, then the results on standard output. As JSON: every event, one a line.
- * @throws the errors of `TaskClient.watch`
+ * @throws the errors of `TaskClient.watch`; a ConnectionError names the task
  */
 export async function followTask(client: TaskClient, taskId: string, options: FollowOptions): Promise<ExitCode> {
   const { terminal, isJson, signal, submitted } = options
@@ -33,31 +34,40 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
   const onSnapshot = (task: Task): void => {
     if (!isJson) view.snapshot(task)
   }
+  const connection = client.connection$.subscribe((state) => {
+    if (!isJson && state === 'reconnecting') view.note('The connection to the server was lost. Trying again.')
+    if (!isJson && state === 'connected') view.note('')
+  })
   try {
     for await (const event of client.watch(taskId, { signal, onSnapshot })) {
       if (isJson) terminal.printJson(event)
       else view.show(event)
       if (event.type === 'task_complete') end = event
     }
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error
+    const message = `${error.message} ${taskId} may still run: agent-tasks watch ${taskId}`
+    throw new ConnectionError(error.code, message, { cause: error })
   } finally {
+    connection.unsubscribe()
     view.end()
   }
   // A watch ends with `task_complete`, or throws.
   if (end === undefined) throw new Error(`The watch of ${taskId} ended before the task.`)
-  if (!isJson) for await (const line of resultLines(client, end)) terminal.print(line)
+  if (!isJson) for await (const text of resultTexts(client, end)) terminal.printResult(text)
   return exitCodes[end.status]
 }
 
 /** The text that the commands returned; other content as JSON. A result that is too large for the event is read on its own. */
-async function* resultLines(client: TaskClient, { taskId, results }: TaskCompleteMessage): AsyncGenerator<string> {
+async function* resultTexts(client: TaskClient, { taskId, results }: TaskCompleteMessage): AsyncGenerator<string> {
   for (const [index, { status, result, resultRef }] of results.entries()) {
     if (status !== 'success') continue
     const whole = resultRef === undefined ? result : await client.result(taskId, index)
-    if (whole !== undefined) yield* linesOf(whole)
+    if (whole !== undefined) yield* textsOf(whole)
   }
 }
 
-function linesOf(result: unknown): string[] {
+function textsOf(result: unknown): string[] {
   const parsed = toolCallResultSchema.safeParse(result)
   if (!parsed.success) return [JSON.stringify(result)]
   return parsed.data.content.map((part) => {

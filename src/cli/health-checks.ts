@@ -1,15 +1,16 @@
 /** The checks of `agent-tasks doctor`. */
-import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
 import { loadAgentConfig, type LoadedConfig } from '../mcp/config-file.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { healthSchema } from '../protocol/rest.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
+import { findProgram, type LookupOptions } from './program-lookup.js'
 import { oneLine } from './table.js'
 
 /** The result of one check. */
@@ -20,8 +21,6 @@ export interface Finding {
   readonly detail: string
 }
 
-/** The time limit of `--version`, in ms. */
-const VERSION_MS = 5000
 /** The time limit of a request, in ms. */
 const ANSWER_MS = 2000
 const LEAST_NODE = [20, 19] as const
@@ -40,15 +39,17 @@ export interface CheckupOptions {
   readonly configPath: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
+  /** Whether instances may be started. A configuration may name any program, and may have come with a repository. */
+  readonly start: boolean
 }
 
 /** Runs all checks in order. Never throws. */
-export async function* examine({ configPath, env, cwd }: CheckupOptions): AsyncGenerator<Finding> {
+export async function* examine({ configPath, env, cwd, start }: CheckupOptions): AsyncGenerator<Finding> {
   yield checkNode(process.versions.node)
   for (const [name, use] of Object.entries(optionalPackages)) yield checkPackage(name, use, cwd)
   const loaded = attempt(() => loadAgentConfig(configPath, cwd))
   if ('error' in loaded) yield { check: 'configuration', state: 'missing', detail: loaded.error }
-  else yield* checkConfigured(loaded.value)
+  else yield* checkConfigured(loaded.value, env, start)
   const server = attempt(() => resolveServerConfig({ env, file: readConfigFile(env['CONFIG_FILE']) }))
   if ('error' in server) yield { check: 'server settings', state: 'missing', detail: server.error }
   else {
@@ -57,14 +58,23 @@ export async function* examine({ configPath, env, cwd }: CheckupOptions): AsyncG
   }
 }
 
-async function* checkConfigured({ config, file, path, folder }: LoadedConfig): AsyncGenerator<Finding> {
+async function* checkConfigured(
+  { config, file, path, folder }: LoadedConfig,
+  env: CheckupOptions['env'],
+  start: boolean,
+): AsyncGenerator<Finding> {
   const detail = file ?? `there is no file ${path}: the MCP server has no subagents. ${howToConfigure(path)}`
   yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
-  for (const { name, command, cwd } of config.subagents) {
-    yield checkProgram(`subagent ${name}`, command, cwd === undefined ? folder : resolve(folder, cwd))
+  for (const { name, command, cwd = '.', env: more } of config.subagents) {
+    yield checkProgram(`subagent ${name}`, command, { cwd: resolve(folder, cwd), env: { ...env, ...more } })
   }
-  for (const { id, cwd, ...location } of config.instances) {
-    yield checkInstance(id, { ...location, cwd: cwd === undefined ? folder : resolve(folder, cwd) })
+  for (const { id, cwd = '.', ...location } of config.instances) {
+    const check = `instance ${id}`
+    const { command, env: more } = location
+    const at = resolve(folder, cwd)
+    // A URL is only asked for its tools; nothing is started.
+    if (command === undefined || start) yield checkInstance(id, { ...location, cwd: at })
+    else yield checkProgram(check, command, { cwd: at, env: { ...env, ...more } })
   }
 }
 
@@ -86,32 +96,22 @@ export function checkPackage(name: string, use: string, cwd: string): Finding {
   return { check: name, state: 'note', detail: `not installed; only ${use} needs it` }
 }
 
-/**
- * Starts the program with `--version` to see that it starts.
- * @param timeoutMs the time limit, in ms
- */
-export function checkProgram(
-  check: string,
-  command: string,
-  cwd: string,
-  timeoutMs: number = VERSION_MS,
-): Promise<Finding> {
-  return new Promise((done) => {
-    const found = (state: Finding['state'], detail: string): void =>
-      done({ check, state, detail: oneLine(detail, 200) })
-    execFile(command, ['--version'], { cwd, timeout: timeoutMs, killSignal: 'SIGKILL' }, (error, stdout) => {
-      if (error === null) found('ok', `${command} ${stdout.split('\n')[0] ?? ''}`.trim())
-      else if (typeof error.code === 'string') {
-        found('missing', `${command} does not start (${error.code}): install it, or set its path`)
-      } else if (error.killed === true) {
-        found('note', `${command} starts, and did not exit within ${timeoutMs} ms after --version`)
-      } else found('note', `${command} starts, and does not support --version`)
-    })
-  })
+/** Looks a program up as the system would, and does not start it. */
+export function checkProgram(check: string, command: string, lookup: LookupOptions): Finding {
+  const path = findProgram(command, lookup)
+  if (path !== undefined) return { check, state: 'ok', detail: path === command ? path : `${command} is ${path}` }
+  const where = /[\\/]/.test(command) ? `relative to ${lookup.cwd}` : 'in PATH'
+  return {
+    check,
+    state: 'missing',
+    detail: `there is no executable ${command} (${where}): install it, or set its path`,
+  }
 }
 
 async function checkInstance(id: string, location: object): Promise<Finding> {
   const check = `instance ${id}`
+  // Its program must not outlive a Ctrl-C: an exit kills it.
+  const unsubscribe = disposeOnSignals(() => undefined)
   try {
     // The configuration was checked when it was loaded.
     const instance = await mcpInstance({ ...(location as { command: string }), id })
@@ -123,6 +123,8 @@ async function checkInstance(id: string, location: object): Promise<Finding> {
     }
   } catch (error) {
     return { check, state: 'missing', detail: oneLine((error as Error).message, 300) }
+  } finally {
+    unsubscribe()
   }
 }
 

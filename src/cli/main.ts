@@ -2,11 +2,10 @@
 /** The program `agent-tasks`. */
 import { text } from 'node:stream/consumers'
 import { packageVersion } from '../version.js'
+import { endOnBrokenPipe } from './broken-pipe.js'
 import { runProgram } from './program.js'
 
 const { stdout, stderr, env, stdin } = process
-process.exitCode = await runProgram(
-  process.argv.slice(2),
-  { stdout, stderr, env, readStdin: () => text(stdin) },
-  packageVersion,
-)
+const args = process.argv.slice(2)
+endOnBrokenPipe(args[0], { stdout, stderr })
+process.exitCode = await runProgram(args, { stdout, stderr, env, readStdin: () => text(stdin) }, packageVersion)

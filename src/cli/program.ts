@@ -1,6 +1,7 @@
 /** The command line `agent-tasks`: its commands and exit codes. */
 import tab from '@bomb.sh/tab/commander'
 import { Command, CommanderError } from 'commander'
+import { completeBash } from './bash-completion.js'
 import { addMcpCommand } from './mcp-command.js'
 import { addConfigCommand } from './config-command.js'
 import { addDoctorCommand } from './doctor-command.js'
@@ -10,7 +11,8 @@ import { addTasksCommands } from './tasks-commands.js'
 import { addWatchCommand } from './watch-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
-import type { ProgramIO } from './terminal.js'
+import { toLines } from '../control-characters.js'
+import { toJsonLine, type ProgramIO } from './terminal.js'
 
 /** @param version the output of --version */
 export function createProgram(io: ProgramIO, version: string): Command {
@@ -27,7 +29,7 @@ export function createProgram(io: ProgramIO, version: string): Command {
       'after',
       `
 Exit codes: 0 success, 1 the task failed, 2 invalid input, 3 no server, 4 refused, 5 the task was cancelled, 6 doctor found something
-missing, 130 Ctrl-C. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
+missing, 130 Ctrl-C, 141 broken pipe. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
 
 Examples:
   $ agent-tasks serve --demo
@@ -41,6 +43,7 @@ Examples:
   addTasksCommands(program, io)
   addConfigCommand(program, io)
   addDoctorCommand(program, io)
+  completeBash(program, io)
   tab(program, { completionCommandName: 'completion' })
   return program
 }
@@ -59,8 +62,8 @@ export async function runProgram(args: readonly string[], io: ProgramIO, version
     // commander has printed its message, help or version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     const { message, hint, code, exitCode } = describeError(error)
-    if (args.includes('--json')) io.stderr.write(`${JSON.stringify({ error: message, code, hint })}\n`)
-    else io.stderr.write(`agent-tasks: ${message}\n${hint === undefined ? '' : `${hint}\n`}`)
+    if (args.includes('--json')) io.stderr.write(`${toJsonLine({ error: message, code, hint })}\n`)
+    else io.stderr.write(`agent-tasks: ${toLines(message)}\n${hint === undefined ? '' : `${hint}\n`}`)
     return exitCode
   }
 }

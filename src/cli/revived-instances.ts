@@ -35,7 +35,7 @@ export function reviveInstances({ instances, starts, clock, log }: RevivalOption
 
   function plan(id: string, lost: Lost, problem: string, error?: unknown): void {
     lost.attempts += 1
-    const delayMs = delayOf(lost.attempts) ?? BACK_OFF.maxMs
+    const delayMs = delayOf(lost.attempts, 0) ?? BACK_OFF.maxMs
     log('warn', `instance ${id} ${problem}; it is started again in ${delayMs / 1000} s`, error)
     lost.timer = setLongTimeout(clock, () => void start(id, lost), delayMs)
   }

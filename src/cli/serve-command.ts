@@ -1,17 +1,17 @@
 /** `agent-tasks serve`: the task server, with MCP servers as its instances. */
 import type { Command } from 'commander'
 import { systemClock } from '../clock.js'
+import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { createLog } from '../http/log.js'
 import type { Instance } from '../instances/instance.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
 import type { Inspector } from '../inspect/inspector-types.js'
-import { startTaskServer, type TaskServerOptions } from '../server/start-task-server.js'
+import { startTaskServer, type TaskServer, type TaskServerOptions } from '../server/start-task-server.js'
 import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'
 import { introduce } from './introduction.js'
 import { readInteger } from './numbers.js'
 import { reviveInstances } from './revived-instances.js'
-import { closeOnSignals } from './signals.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
 interface ServeOptions {
@@ -72,27 +72,32 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   }
   const inspector = await inspectorFor(options.inspect)
   const instances: Instance[] = options.demo === true ? [createDemoInstance()] : []
+  let server: TaskServer | undefined
+  let stopReviving = (): void => undefined
+  const close = async (): Promise<void> => {
+    stopReviving()
+    await (server?.close() ?? Promise.all(instances.map((instance) => instance.close())))
+    await inspector?.close()
+  }
+  // Before the first instance starts. The server has a time limit of its own: drainMs.
+  const stopListening = disposeOnSignals(close, { exitCode: 0, limitMs: Infinity })
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
-    const server = await startTaskServer({ ...settings, instances, ...(inspector && { inspect: inspector }) })
-    const stopReviving = reviveInstances({
+    server = await startTaskServer({ ...settings, instances, ...(inspector && { inspect: inspector }) })
+    stopReviving = reviveInstances({
       instances: server.instances,
       starts: new Map(wanted.map((location) => [location.id, () => mcpInstance(location)])),
       clock: systemClock,
       log: createLog(server.config.logLevel),
     })
-    closeOnSignals(async () => {
-      stopReviving()
-      await server.close()
-      await inspector?.close()
-    })
     const terminal = createTerminal(io, 'stdout')
     const { httpUrl, wsUrl } = server
     const ids = instances.map(({ id }) => id)
     if (options.json === true) terminal.printJson({ httpUrl, wsUrl, instances: ids })
-    else terminal.print(introduce(server, ids))
+    else terminal.printLines(introduce(server, ids))
   } catch (error) {
-    await Promise.all([...instances.map((instance) => instance.close()), inspector?.close()])
+    stopListening()
+    await close()
     throw error
   }
 }

@@ -1,9 +1,9 @@
 /** Serves MCP over stdio or streamable HTTP. Over stdio, standard output is the protocol's: messages go to standard error. */
+import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer } from '../mcp/stdio.js'
-import { closeOnSignals } from './signals.js'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions {
@@ -15,8 +15,8 @@ export interface ServeMcpOptions {
   readonly port?: number | undefined
 }
 
-/** The time limit for all programs to end, in ms; then they are killed with this process. */
-const CLOSE_MS = 10_000
+/** After the time limit all programs are killed with this process. */
+const ending = { exitCode: 0, limitMs: 10_000 } as const
 
 /**
  * Serves until a signal, or over stdio until the client disconnects; then it exits the process.
@@ -34,16 +34,17 @@ export async function serveMcp({ config: path, http = false, host, port }: Serve
     )
   }
   if (http) {
-    const server = await startMcpHttpServer({
+    const starting = startMcpHttpServer({
       ...{ config, folder, configFile },
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port }),
     })
-    closeOnSignals(() => server.close(), { limitMs: CLOSE_MS })
-    say(`MCP at ${server.url}`)
+    const stopListening = disposeOnSignals(async () => (await starting).close(), ending)
+    starting.catch(stopListening)
+    say(`MCP at ${(await starting).url}`)
     return
   }
   const server = startMcpStdioServer({ config, folder, configFile })
-  closeOnSignals(() => server.close(), { limitMs: CLOSE_MS })
+  disposeOnSignals(server, { ...ending, input: process.stdin })
   void server.closed.then(() => process.exit(0))
 }

@@ -1,6 +1,12 @@
 /** `agent-tasks submit FILE|-`: submits a task and follows it. */
 import type { Command } from 'commander'
-import { addClientOptions, interruptible, withClient, type ClientOptions } from './client-options.js'
+import {
+  addClientOptions,
+  addReconnectOption,
+  interruptible,
+  withClient,
+  type ClientOptions,
+} from './client-options.js'
 import { EXIT } from './exit-codes.js'
 import { CommandEnd } from './failures.js'
 import { followTask } from './follow.js'
@@ -13,11 +19,13 @@ interface SubmitOptions extends ClientOptions {
 }
 
 export function addSubmitCommand(program: Command, io: ProgramIO): void {
-  addClientOptions(
-    program
-      .command('submit')
-      .description('submit a task and follow it to its end')
-      .argument('<file>', 'a JSON file with the task, or - for standard input'),
+  addReconnectOption(
+    addClientOptions(
+      program
+        .command('submit')
+        .description('submit a task and follow it to its end')
+        .argument('<file>', 'a JSON file with the task, or - for standard input'),
+    ),
   )
     .option('--instance <id>', 'run it on this instance instead of that of the file')
     .option('--detach', 'print the id of the task and exit')
@@ -54,11 +62,17 @@ async function submit(file: string, options: SubmitOptions, io: ProgramIO): Prom
         return EXIT.ok
       },
       async () => {
-        if (taskId === undefined) return
+        if (taskId === undefined) {
+          terminal.say('The server has not answered: the task may run. `agent-tasks tasks list` shows it.')
+          return
+        }
+        const mayRun = `${taskId} may still run: agent-tasks task end ${taskId}`
+        if (client.connection !== 'connected') {
+          terminal.say(mayRun)
+          return
+        }
         const wasCancelled = await client.cancel(taskId).catch(() => false)
-        terminal.say(
-          wasCancelled ? `${taskId} was cancelled.` : `${taskId} may still run: agent-tasks task end ${taskId}`,
-        )
+        terminal.say(wasCancelled ? `${taskId} was cancelled.` : mayRun)
       },
     )
   })

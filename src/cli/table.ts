@@ -1,5 +1,6 @@
 /** Text tables. */
 import { systemClock } from '../clock.js'
+import { toOneLine } from '../control-characters.js'
 
 /** @returns a line of heads and a line for each row; the last column is not padded */
 export function formatTable(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
@@ -23,7 +24,6 @@ export function formatAge(since: number, now: number = systemClock.now()): strin
 
 /** A text as one line of at most `most` characters, without control characters. */
 export function oneLine(text: string, most: number): string {
-  // eslint-disable-next-line no-control-regex
-  const line = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()
+  const line = toOneLine(text).trim()
   return line.length <= most ? line : `${line.slice(0, most - 3)}...`
 }

@@ -2,12 +2,14 @@
 import type { TaskEvent } from '../client/session.js'
 import { statusText, type CommandError, type CommandStatus } from '../protocol/command-tasks.js'
 import { oneLine } from './table.js'
-import type { Terminal } from './terminal.js'
+import type { Line, Terminal } from './terminal.js'
 
 export interface TaskView {
   /** Shows the task at the start and after a reconnection. */
   snapshot(task: { readonly commands: readonly CommandLike[] }): void
   show(event: TaskEvent): void
+  /** Shows a message besides the events, until the next one; `''` for none. */
+  note(text: string): void
   /** Stops updating; what is drawn stays. */
   end(): void
 }
@@ -31,8 +33,16 @@ interface Row {
 
 const BAR_WIDTH = 20
 
+const COLOURS = {
+  success: 'green',
+  error: 'red',
+  skipped: 'dim',
+  pending: 'dim',
+  running: 'cyan',
+} as const satisfies Record<CommandStatus, string>
+
 export function createTaskView(terminal: Terminal): TaskView {
-  return terminal.live === undefined ? createLines(terminal) : createBars(terminal, terminal.live)
+  return terminal.live === undefined ? createLines(terminal) : createBars(terminal.live)
 }
 
 function createLines({ say }: Terminal): TaskView {
@@ -42,6 +52,9 @@ function createLines({ say }: Terminal): TaskView {
   return {
     snapshot: () => undefined,
     end: () => undefined,
+    note: (text) => {
+      if (text !== '') say(text)
+    },
     show: (event) => {
       if (event.type === 'task_complete') {
         const { status, error } = (last && event.results[last.commandIndex]) ?? {}
@@ -56,12 +69,15 @@ function createLines({ say }: Terminal): TaskView {
   }
 }
 
-function createBars({ colours }: Terminal, live: NonNullable<Terminal['live']>): TaskView {
+function createBars(live: NonNullable<Terminal['live']>): TaskView {
   const rows: Row[] = []
   let last = ''
   const draw = (): void => {
     const width = Math.max(...rows.map(({ name }) => name.length))
-    live.draw([...rows.map((row) => drawRow(row, width, colours)), ...(last === '' ? [] : [last])])
+    const footer = last === '' ? [] : [last]
+    const { first, end } = shownRows(rows, live.rows - footer.length)
+    const hidden = end - first < rows.length ? [`commands ${first + 1} to ${end} of ${rows.length}`] : []
+    live.draw([...rows.slice(first, end).map((row) => drawRow(row, width)), ...hidden, ...footer])
   }
   return {
     snapshot: (task) => {
@@ -91,23 +107,34 @@ function createBars({ colours }: Terminal, live: NonNullable<Terminal['live']>):
       }
       draw()
     },
+    note: (text) => {
+      if (last === text) return
+      last = text
+      draw()
+    },
     end: () => live.done(),
   }
 }
 
+/** The part of the rows that fits, around the running command, or before the first that waits. */
+function shownRows(rows: readonly Row[], most: number): { readonly first: number; readonly end: number } {
+  if (rows.length <= most) return { first: 0, end: rows.length }
+  // One line says which part it is.
+  const count = Math.max(1, most - 1)
+  const running = rows.findIndex(({ status }) => status === 'running')
+  const next = rows.findIndex(({ status }) => status === 'pending')
+  const current = running >= 0 ? running : next >= 0 ? next : rows.length - 1
+  const first = Math.max(0, Math.min(current - Math.floor(count / 2), rows.length - count))
+  return { first, end: first + count }
+}
+
 const isOver = (status: CommandStatus): boolean => status !== 'pending' && status !== 'running'
 
-function drawRow({ name, status, shown, share, note }: Row, width: number, colours: Terminal['colours']): string {
+function drawRow({ name, status, shown, share, note }: Row, width: number): Line {
   const filled = status === 'skipped' ? 0 : Math.round(share * BAR_WIDTH)
   const bar = `[${'='.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}]`
-  const colour = {
-    success: colours.green,
-    error: colours.red,
-    skipped: colours.dim,
-    pending: colours.dim,
-    running: colours.cyan,
-  }[status]
-  return `${name.padEnd(width)} ${colour(`${bar} ${shown}`)}${note === '' ? '' : ` ${oneLine(note, 60)}`}`
+  const rest = note === '' ? '' : ` ${oneLine(note, 60)}`
+  return [`${name.padEnd(width)} `, { text: `${bar} ${shown}`, colour: COLOURS[status] }, rest]
 }
 
 function noteOf(event: Extract<TaskEvent, { type: 'task_progress' }>): string {

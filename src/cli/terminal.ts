@@ -1,11 +1,16 @@
-/** The output of a command: text or JSON, with colour only on a terminal. */
+/**
+ * The output of a command: text or JSON, with colour only on a terminal. Control characters are removed here, in one place, because
+ * most of what is printed came from a server, its tools or their programs.
+ */
 import { Chalk, type ChalkInstance } from 'chalk'
 import { createLogUpdate } from 'log-update'
+import { escapeControls, toLines, toOneLine } from '../control-characters.js'
 
 /** An output stream. */
 export interface Output {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
   write(text: string): unknown
 }
 
@@ -18,21 +23,36 @@ export interface ProgramIO {
   readonly readStdin: () => Promise<string>
 }
 
+type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'dim'
+
+/** A line, or its parts: text, or text with a colour. */
+export type Line = string | readonly (string | Coloured)[]
+
+export interface Coloured {
+  readonly text: string
+  readonly colour: Colour
+}
+
 export interface Terminal {
   /** Prints a line of the result to standard output. */
-  readonly print: (line: string) => void
+  readonly print: (line: Line) => void
+  /** Prints several lines to standard output. */
+  readonly printLines: (text: string) => void
+  /** Prints a text that a tool returned to standard output: exactly, unless that is a terminal. */
+  readonly printResult: (text: string) => void
   /** Prints a value of the result as a line of JSON. */
   readonly printJson: (value: unknown) => void
   /** Prints a message to standard error. */
   readonly say: (line: string) => void
-  readonly colours: ChalkInstance
   /** Lines that can be redrawn; undefined when the stream is not a terminal. */
   readonly live: LiveLines | undefined
 }
 
 /** A part of the screen that is redrawn. */
 export interface LiveLines {
-  draw(lines: readonly string[]): void
+  /** How many lines fit on the screen. */
+  readonly rows: number
+  draw(lines: readonly Line[]): void
   /** Stops redrawing; the last lines stay. */
   done(): void
 }
@@ -40,14 +60,19 @@ export interface LiveLines {
 /** @param liveOn the stream of the lines that are redrawn: stderr for progress, stdout when they are the result */
 export function createTerminal({ stdout, stderr, env }: ProgramIO, liveOn: 'stdout' | 'stderr'): Terminal {
   const stream = liveOn === 'stdout' ? stdout : stderr
+  const chalk = new Chalk({ level: hasColour(stream, env) ? 1 : 0 })
   return {
-    print: (line) => void stdout.write(`${line}\n`),
-    printJson: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
-    say: (line) => void stderr.write(`${line}\n`),
-    colours: new Chalk({ level: hasColour(stream, env) ? 1 : 0 }),
-    live: stream.isTTY === true ? createLive(stream) : undefined,
+    print: (line) => void stdout.write(`${render(line, chalk)}\n`),
+    printLines: (text) => void stdout.write(`${toLines(text)}\n`),
+    printResult: (text) => void stdout.write(`${stdout.isTTY === true ? toLines(text) : text}\n`),
+    printJson: (value) => void stdout.write(`${toJsonLine(value)}\n`),
+    say: (line) => void stderr.write(`${toOneLine(line)}\n`),
+    live: stream.isTTY === true ? createLive(stream, chalk) : undefined,
   }
 }
+
+/** One line of JSON, in which all control characters are escaped: JSON.stringify leaves some of them. */
+export const toJsonLine = (value: unknown): string => escapeControls(JSON.stringify(value))
 
 /** `NO_COLOR` (https://no-color.org) and `FORCE_COLOR` (https://force-color.org) take precedence. */
 function hasColour(stream: Output, env: ProgramIO['env']): boolean {
@@ -57,13 +82,31 @@ function hasColour(stream: Output, env: ProgramIO['env']): boolean {
   return stream.isTTY === true && env['TERM'] !== 'dumb'
 }
 
-function createLive(stream: Output): LiveLines {
+/** @param most where the line is cut, in characters */
+function render(line: Line, chalk: ChalkInstance, most = Infinity): string {
+  let left = most
+  return (typeof line === 'string' ? [line] : line)
+    .map((part) => {
+      const text = toOneLine(typeof part === 'string' ? part : part.text).slice(0, left)
+      left -= text.length
+      return typeof part === 'string' ? text : chalk[part.colour](text)
+    })
+    .join('')
+}
+
+function createLive(stream: Output, chalk: ChalkInstance): LiveLines {
   // log-update only writes to the stream, and reads its size.
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment
   const update = createLogUpdate(stream as NodeJS.WriteStream)
-  const fit = (line: string): string => line.slice(0, Math.max(10, (stream.columns ?? 80) - 1))
   return {
-    draw: (lines) => update(lines.map(fit).join('\n')),
+    get rows() {
+      // The cursor is on the line below.
+      return Math.max(2, (stream.rows ?? 24) - 1)
+    },
+    draw: (lines) => {
+      const most = Math.max(10, (stream.columns ?? 80) - 1)
+      update(lines.map((line) => render(line, chalk, most)).join('\n'))
+    },
     done: () => update.done(),
   }
 }

@@ -3,11 +3,17 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { TaskClient } from '../client/task-client.js'
 import type { TaskSummary } from '../protocol/command-tasks.js'
-import { addClientOptions, interruptible, withClient, type ClientOptions } from './client-options.js'
+import {
+  addClientOptions,
+  addReconnectOption,
+  interruptible,
+  withClient,
+  type ClientOptions,
+} from './client-options.js'
 import { CommandEnd } from './failures.js'
 import { followTask } from './follow.js'
 import { readInteger } from './numbers.js'
-import { listTasks, taskRows } from './task-list.js'
+import { findTaskId, listTasks, taskRows } from './task-list.js'
 import { createTerminal, type ProgramIO, type Terminal } from './terminal.js'
 
 interface WatchCommandOptions extends ClientOptions {
@@ -21,11 +27,13 @@ const SHOWN = 20
 const LISTED = 1000
 
 export function addWatchCommand(program: Command, io: ProgramIO): void {
-  addClientOptions(
-    program
-      .command('watch')
-      .description('follow one task to its end, or all tasks until Ctrl-C')
-      .argument('[id]', 'the id of a task'),
+  addReconnectOption(
+    addClientOptions(
+      program
+        .command('watch')
+        .description('follow one task to its end, or all tasks until Ctrl-C')
+        .argument('[id]', 'the id of a task, or a unique prefix of it'),
+    ),
   )
     .option('--interval <ms>', 'the polling interval for all tasks, in ms', '1000')
     .addHelpText(
@@ -47,7 +55,7 @@ async function watch(id: string | undefined, options: WatchCommandOptions, io: P
   const intervalMs = readInteger('--interval', options.interval, 50, 3_600_000)
   const exitCode = await withClient(options, io, (client) =>
     interruptible(async (signal) => {
-      if (id !== undefined) return followTask(client, id, { terminal, isJson, signal })
+      if (id !== undefined) return followTask(client, await findTaskId(client, id), { terminal, isJson, signal })
       return watchAll(client, { terminal, isJson, intervalMs, signal })
     }),
   )

@@ -119,7 +119,8 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   const descriptions = options.tools.map(describeTool)
   const { http } = parseEndpoints(url)
   const closing = new AbortController()
-  const rest = { baseUrl: http, token: options.token, fetch: options.fetch, signal: closing.signal }
+  const { token, fetch } = options
+  const rest = { baseUrl: http, token, fetch, signal: closing.signal, clock, timeoutMs: REGISTER_TIMEOUT_MS }
   const register = (instanceId: string | undefined): Promise<RegisterResponse> =>
     callRest(rest, '/register', registerResponseSchema, {
       ...(instanceId !== undefined && { instanceId }),
@@ -229,6 +230,9 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     [Symbol.asyncDispose]: close,
   }
 }
+
+/** The time limit of a registration, in ms. */
+const REGISTER_TIMEOUT_MS = 30_000
 
 /** The close codes after which a worker does not reconnect. */
 const FINAL_CODES: readonly (number | undefined)[] = [

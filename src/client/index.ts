@@ -10,7 +10,7 @@ export type {
   TaskSubmission,
   WatchOptions,
 } from './task-client.js'
-export type { TaskEvent } from './session.js'
+export type { ConnectionState, TaskEvent } from './session.js'
 
 // The worker's side of a WebSocket instance
 export { connectInstance } from './connect-instance.js'

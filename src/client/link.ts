@@ -74,6 +74,8 @@ export function createLink(options: LinkOptions): Link {
   let generation = 0
   let timer: LongTimer | undefined
   let failures = 0
+  /** When the first of the failures in a row happened. */
+  let downSince = 0
   let heardAt = 0
 
   function setTimer(run: () => void, ms: number): void {
@@ -124,8 +126,9 @@ export function createLink(options: LinkOptions): Link {
     socket = undefined
     stage = 'idle'
     clearLongTimeout(clock, timer)
+    if (failures === 0) downSince = elapsedMs(clock)
     failures += 1
-    const waitMs = options.reconnection(failures)
+    const waitMs = options.reconnection(failures, elapsedMs(clock) - downSince)
     const error = new ConnectionError(
       wasReady ? 'CONNECTION_LOST' : 'CONNECTION_FAILED',
       wasReady

@@ -12,6 +12,11 @@ export interface ReconnectOptions {
   readonly jitter?: number
   /** The most failed attempts in a row. Default: no limit. */
   readonly maxAttempts?: number
+  /**
+   * How long a lost connection is tried to be restored, in ms, Infinity for ever; then what needs it fails. Default: 60000 for
+   * `createTaskClient`, Infinity for `connectInstance`.
+   */
+  readonly giveUpMs?: number
 }
 
 const backOff = optionsOf<ReconnectOptions>({
@@ -23,6 +28,7 @@ const backOff = optionsOf<ReconnectOptions>({
     isNumber: true,
   },
   maxAttempts: limitFrom(0),
+  giveUpMs: { ...limitFrom(0), expected: 'a number of ms >= 0, or Infinity' },
 })
 
 /** The option `reconnect`. */
@@ -32,21 +38,30 @@ export const reconnectOption: OptionType = {
   checkContent: (value, path) => value !== false && backOff.checkContent?.(value, path),
 }
 
-/** @returns the delay before an attempt (from 1) in ms; undefined after the last */
-export type Reconnection = (attempt: number) => number | undefined
+/**
+ * @param attempt counts from 1
+ * @param downMs how long there has been no connection, in ms
+ * @returns the delay before the attempt in ms; undefined after the last
+ */
+export type Reconnection = (attempt: number, downMs: number) => number | undefined
 
 /**
  * @param options `false` turns reconnection off
+ * @param defaultGiveUpMs the default of `giveUpMs`
  * @throws InvalidSettingError when `maxMs` is less than `initialMs`; `reconnectOption` checks the rest
  */
-export function createReconnection(options: ReconnectOptions | false = {}): Reconnection {
+export function createReconnection(
+  options: ReconnectOptions | false = {},
+  defaultGiveUpMs: number = Infinity,
+): Reconnection {
   if (options === false) return () => undefined
-  const { initialMs = 250, jitter = 0.5, maxAttempts = Infinity } = options
+  const { initialMs = 250, jitter = 0.5, maxAttempts = Infinity, giveUpMs = defaultGiveUpMs } = options
   const { maxMs = Math.max(15_000, initialMs) } = options
   if (maxMs < initialMs) throw new InvalidSettingError('reconnect.maxMs', maxMs, 'a number of ms >= initialMs')
-  return (attempt) => {
-    if (attempt > maxAttempts) return undefined
+  return (attempt, downMs) => {
+    if (attempt > maxAttempts || downMs >= giveUpMs) return undefined
     const whole = Math.min(maxMs, initialMs * 2 ** (attempt - 1))
-    return whole * (1 - jitter * Math.random())
+    // The last attempt is made when the time is over.
+    return Math.min(whole * (1 - jitter * Math.random()), giveUpMs - downMs)
   }
 }

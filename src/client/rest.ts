@@ -1,5 +1,6 @@
 /** Requests to the server's REST routes, with checked answers. */
 import type { z } from 'zod'
+import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import { restErrorSchema } from '../protocol/rest.js'
 import { ConnectionError, TaskServerError } from './client-errors.js'
 import { findFetch, type FetchLike } from './platform.js'
@@ -9,7 +10,10 @@ export interface RestOptions {
   readonly baseUrl: string
   readonly token: string | undefined
   readonly fetch: FetchLike | undefined
-  readonly signal?: AbortSignal
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** The time limit for the whole answer, in ms. */
+  readonly timeoutMs: number
 }
 
 /**
@@ -35,7 +39,15 @@ export async function callRest<T extends z.ZodType>(
   throw new ConnectionError('BAD_ANSWER', `${url} sent an invalid answer: is it an agent-tasks server?`)
 }
 
-async function send({ token, fetch, signal }: RestOptions, url: string, body: object | undefined) {
+async function send(
+  { token, fetch, clock, timeoutMs, ...options }: RestOptions,
+  url: string,
+  body: object | undefined,
+) {
+  const limit = new AbortController()
+  const late = new ConnectionError('REQUEST_TIMEOUT', `${url} did not answer within ${timeoutMs} ms.`)
+  const timer = setLongTimeout(clock, () => limit.abort(late), timeoutMs)
+  const signal = AbortSignal.any([options.signal, limit.signal])
   try {
     const response = await findFetch(fetch)(url, {
       headers: {
@@ -44,13 +56,15 @@ async function send({ token, fetch, signal }: RestOptions, url: string, body: ob
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-      ...(signal !== undefined && { signal }),
+      signal,
     })
     return { ok: response.ok, status: response.status, text: await response.text() }
   } catch (error) {
-    if (signal?.aborted === true) throw signal.reason
+    if (signal.aborted) throw signal.reason
     const why = error instanceof Error ? `${error.message}${causeOf(error)}` : String(error)
     throw new ConnectionError('CONNECTION_FAILED', `Cannot reach ${url} (${why}).`, { cause: error })
+  } finally {
+    clearLongTimeout(clock, timer)
   }
 }
 

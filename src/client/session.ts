@@ -4,6 +4,7 @@
  * It connects on demand, and reconnects while a request or a watched task needs it. The first connection is not retried, so
  * that a wrong URL or token is reported at once.
  */
+import { BehaviorSubject } from 'rxjs'
 import type { Clock } from '../clock.js'
 import type { AgentTasksError } from '../errors.js'
 import { CLIENT_CLOSE, serverMessageSchema, type ServerMessage } from '../protocol/client-messages.js'
@@ -13,6 +14,14 @@ import { createLink, type LinkEnd } from './link.js'
 import { findSocketConstructor, type SocketConstructor } from './platform.js'
 import type { Reconnection } from './reconnection.js'
 import { createRequests, type Requests } from './requests.js'
+
+/**
+ * - `disconnected`: there is no connection, and nothing needs one.
+ * - `connecting`: the first attempt, or one after `disconnected`.
+ * - `reconnecting`: the connection was lost, and is needed.
+ * - `closed`: `close()` was called.
+ */
+export type ConnectionState = 'disconnected' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
 /** An event of a task. */
 export type TaskEvent = TaskProgressMessage | TaskCompleteMessage
@@ -37,6 +46,8 @@ export interface SessionOptions {
 
 export interface Session {
   readonly isReady: boolean
+  /** The state of the connection, and each change of it. Completes after `closed`. */
+  readonly connection: BehaviorSubject<ConnectionState>
   readonly request: Requests['add']
   /** Connects, unless it is connected or connecting. */
   wake(): void
@@ -45,6 +56,7 @@ export interface Session {
 
 export function createSession(options: SessionOptions): Session {
   const { clock } = options
+  const connection = new BehaviorSubject<ConnectionState>('disconnected')
   let hasBeenReady = false
   let isClosed = false
   /** Why the server refused the handshake. */
@@ -99,6 +111,7 @@ export function createSession(options: SessionOptions): Session {
   function becomeReady(): void {
     hasBeenReady = true
     link.ready()
+    connection.next('connected')
     options.onReady()
     requests.resume()
   }
@@ -116,10 +129,19 @@ export function createSession(options: SessionOptions): Session {
       const error = refused ?? end.error
       requests.fail(error)
       options.onGivenUp(error)
+      connection.next('disconnected')
       return false
     }
     requests.interrupt(end.error)
-    return requests.size > 0 || options.watchedTask() !== undefined
+    const isNeeded = requests.size > 0 || options.watchedTask() !== undefined
+    // An observer may close the client, or need the connection again.
+    connection.next(isNeeded ? 'reconnecting' : 'disconnected')
+    return isNeeded
+  }
+
+  function wake(): void {
+    link.wake()
+    if (connection.value === 'disconnected') connection.next('connecting')
   }
 
   /** Sends a request whose timeout ends a dead connection. */
@@ -146,11 +168,14 @@ export function createSession(options: SessionOptions): Session {
         return
       }
       requests.add(request)
-      link.wake()
+      wake()
     },
-    wake: () => link.wake(),
+    connection,
+    wake,
     close: async () => {
       isClosed = true
+      connection.next('closed')
+      connection.complete()
       requests.fail(closedError())
       await link.close()
     },

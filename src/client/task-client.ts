@@ -1,5 +1,7 @@
 /** The typed client of a task server: submits, watches, lists and cancels command tasks. */
+import type { Observable } from 'rxjs'
 import { z } from 'zod'
+import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { ClientMessageInput } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
@@ -24,7 +26,7 @@ import type { FetchLike, SocketConstructor } from './platform.js'
 import { createReconnection, reconnectOption, type ReconnectOptions } from './reconnection.js'
 import type { AnswerOf, Request } from './requests.js'
 import { callRest, type RestOptions } from './rest.js'
-import { createSession, type TaskEvent } from './session.js'
+import { createSession, type ConnectionState, type TaskEvent } from './session.js'
 import { createWatchQueue } from './watch-queue.js'
 
 /** Options of `createTaskClient`. */
@@ -60,6 +62,9 @@ const optionTypes: OptionTypes<TaskClientOptions> = {
   heartbeatMs: limitFrom(1),
   maxBuffered: limitFrom(1),
 }
+
+/** The default of `reconnect.giveUpMs`. */
+const DEFAULT_GIVE_UP_MS = 60_000
 
 /** A task to submit. */
 export type TaskSubmission = Omit<TaskSubmitMessage, 'type'>
@@ -106,13 +111,18 @@ const watchOptionTypes: OptionTypes<WatchOptions> = {
 
 /** A client of a task server. Methods reject with `TaskServerError`, which has the server's code, or with `ConnectionError`. */
 export interface TaskClient {
+  /** The state of the connection. */
+  readonly connection: ConnectionState
+  /** The state of the connection, now and after each change. Completes when the client is closed. An exception of a subscriber is printed. */
+  readonly connection$: Observable<ConnectionState>
   /** Submits a task. `queuePosition` counts from 1 among the tasks of its instance that have not ended. */
   submit(task: TaskSubmission): Promise<{ taskId: string; queuePosition: number }>
   /**
    * Iterates over the events of a task, across reconnections, up to and including its `task_complete`. The watch starts with the
    * iteration and ends when the loop is left. Started right after `submit`, it gets all events.
    *
-   * A slow consumer or a lost connection may miss progress messages, never the `task_complete`.
+   * A slow consumer or a lost connection may miss progress messages, never the `task_complete`. When the connection was lost and cannot be
+   * restored within `reconnect.giveUpMs`, the iteration throws ConnectionError; the task may go on.
    * @throws while iterating: TaskExpiredError when the server no longer has the task, TaskServerError (`TASK_NOT_FOUND`) when it
    *   never had it, ConnectionError
    */
@@ -145,7 +155,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   checkOptions(options, optionTypes)
   const { token, fetch, clock = systemClock } = options
   const endpoints = parseEndpoints(options.url)
-  const { maxBuffered = 1000 } = options
+  const { maxBuffered = 1000, requestTimeoutMs = 30_000 } = options
   const closing = new AbortController()
   const feeds = createFeeds({ clock, maxBuffered, session: () => session })
   const session = createSession({
@@ -153,8 +163,8 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     token,
     WebSocket: options.WebSocket,
     clock,
-    reconnection: createReconnection(options.reconnect),
-    requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
+    reconnection: createReconnection(options.reconnect, DEFAULT_GIVE_UP_MS),
+    requestTimeoutMs,
     heartbeatMs: options.heartbeatMs ?? 30_000,
     onEvent: (event) => feeds.push(event),
     onReady: () => feeds.resume(),
@@ -181,7 +191,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   /** @throws ConnectionError when the client is closed */
   function restOptions(): RestOptions {
     closing.signal.throwIfAborted()
-    return { baseUrl: endpoints.http, token, fetch, signal: closing.signal }
+    return { baseUrl: endpoints.http, token, fetch, signal: closing.signal, clock, timeoutMs: requestTimeoutMs }
   }
 
   async function close(): Promise<void> {
@@ -191,6 +201,14 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   }
 
   return {
+    get connection() {
+      return session.connection.value
+    },
+    connection$: new IsolatedObservable(
+      (error) => console.error('[agent-tasks] subscriber of connection$:', error),
+      (subscriber) => session.connection.subscribe(subscriber),
+    ),
+
     submit: (task) =>
       ask(
         { message: { ...task, type: 'task_submit' }, answer: 'task_submit_response', isRepeatable: false },

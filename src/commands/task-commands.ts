@@ -5,6 +5,7 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
+import { toOneLine } from '../control-characters.js'
 import { defineCommand, groupCommands, type CommandResult, type SlashCommand } from './command.js'
 
 /** Options of `createTaskCommands`. */
@@ -65,7 +66,8 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   const lines = tasks.map((task) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
-    return `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`
+    // Names and goals come from a model, and this is for a person's terminal.
+    return toOneLine(`${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`)
   })
   return { type: 'info', text: boundLines(lines, LIST_CHARS) }
 }
@@ -74,16 +76,16 @@ function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix
   if (idOrPrefix === '') return { type: 'error', text: END_USAGE }
   const manager = getAsyncTaskManager()
   const found = lookUpTask(manager, idOrPrefix, owner)
-  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${idOrPrefix}` }
+  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${toOneLine(idOrPrefix)}` }
   if (found.type === 'ambiguous') {
     const shortOf = shortTaskIds(manager)
-    const candidates = found.candidates.map((task) => `- ${shortOf(task)} (${task.subagentName})`)
+    const candidates = found.candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName})`))
     return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}` }
   }
   const { id, status } = found.task
   return manager.cancelTask(id)
-    ? { type: 'info', text: `Cancelled task: ${id}` }
-    : { type: 'error', text: `Task ${id} is already ${status}.` }
+    ? { type: 'info', text: `Cancelled task: ${toOneLine(id)}` }
+    : { type: 'error', text: `Task ${toOneLine(id)} is already ${status}.` }
 }
 
 /** Short ids; the whole id when more than its short id was typed. */

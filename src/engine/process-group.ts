@@ -2,8 +2,8 @@
  * Programs with everything they start: each leads a process group of its own, which is signalled as a whole and does
  * not outlive this process.
  *
- * Such a group does not receive the Ctrl-C of a terminal, and Node emits no `exit` event when a signal ends it: a host that
- * runs programs handles SIGINT and SIGTERM itself, disposes its manager and exits.
+ * Such a group does not receive the Ctrl-C of a terminal, and Node emits no `exit` event when a signal ends it: see
+ * `dispose-on-signals.ts`.
  * Windows has no process groups: there only the program itself is signalled, and processes that it started may stay.
  */
 import type { ChildProcess } from 'node:child_process'

@@ -1,4 +1,8 @@
-/** The log of a server. No header, query or message body is ever logged, so no token is either. */
+/**
+ * The log of a server. No header, query or message body is ever logged, so no token is either. An entry is one line, whatever an error's
+ * message has in it.
+ */
+import { escapeControls } from '../control-characters.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 
@@ -15,6 +19,8 @@ export function createLog(
   const threshold = levels.indexOf(level)
   return (lineLevel, line, error) => {
     if (levels.indexOf(lineLevel) > threshold) return
-    write(`agent-tasks ${lineLevel}: ${line}${error === undefined ? '' : `: ${describeFailure(error)}`}`)
+    write(
+      escapeControls(`agent-tasks ${lineLevel}: ${line}${error === undefined ? '' : `: ${describeFailure(error)}`}`),
+    )
   }
 }

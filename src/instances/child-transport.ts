@@ -94,10 +94,9 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
           windowsHide: true,
         })
         child = started
-        started.once('spawn', () => {
-          group = leadGroup(started)
-          resolve()
-        })
+        // At once: an exit of this process before the event `spawn` would leave the server behind.
+        if (started.pid !== undefined) group = leadGroup(started)
+        started.once('spawn', resolve)
         started.once('error', (error) => {
           end ??= 'did not start'
           markGone()

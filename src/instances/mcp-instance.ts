@@ -1,5 +1,5 @@
 /** An instance that is an MCP server, over stdio or streamable HTTP, through the official client. */
-import { Client, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
+import { Client, type ClientOptions, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
 import { InstanceError, InvalidInputError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
@@ -64,6 +64,20 @@ function checkInstanceOptions(options: MCPInstanceOptions): void {
   throw new InvalidInputError('options', given.join(' and ') || 'neither', 'exactly one of command, url and transport')
 }
 
+/** An MCP server that was started or connected to. */
+export interface MCPInstance extends Instance {
+  /** The same as `close()`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Results are passed on as they are. The client would check them by the server's own schema, whose regular expressions can block this process for
+ * hours (ADR 27).
+ */
+const jsonSchemaValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
+  getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
+}
+
 const CLIENT = { name: 'agent-tasks', version: packageVersion }
 const PING_TIMEOUT_MS = 5000
 
@@ -72,13 +86,13 @@ const PING_TIMEOUT_MS = 5000
  * @throws InvalidInputError for an unknown or wrong option; InvalidSettingError for a number out of its range
  * @throws InstanceError when that fails, with what happened and the end of the server's stderr; the server was closed then
  */
-export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance> {
+export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInstance> {
   checkInstanceOptions(options)
   const { id, startTimeoutMs = 30_000, cancelGraceMs = 2000, closeGraceMs = 2000, clock = systemClock } = options
   const server = accessMCPServer(options, clock, closeGraceMs)
   const { transport } = server
   const answers = watchAnswers(transport)
-  const client = new Client(CLIENT)
+  const client = new Client(CLIENT, { jsonSchemaValidator })
   const calls = createCallsInFlight(id, options.onError)
   let lossReason: string | undefined
   let emitLoss: ((reason: string) => void) | undefined
@@ -163,6 +177,16 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
     throw toError(signal.reason)
   }
 
+  const close = (): Promise<void> =>
+    (closing ??= (async () => {
+      calls.end('It was closed.')
+      if (lossReason === undefined) await server.leave()
+      answers.end()
+      await client.close().catch(() => undefined)
+      await transport.close().catch(() => undefined)
+      await calls.settled()
+    })())
+
   return {
     id,
     kind: 'mcp',
@@ -179,17 +203,8 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<Instance
       emitLoss = onLost
       if (lossReason !== undefined) onLost(lossReason)
     },
-    close: () => {
-      closing ??= (async () => {
-        calls.end('It was closed.')
-        if (lossReason === undefined) await server.leave()
-        answers.end()
-        await client.close().catch(() => undefined)
-        await transport.close().catch(() => undefined)
-        await calls.settled()
-      })()
-      return closing
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

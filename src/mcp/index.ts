@@ -6,6 +6,8 @@ export type { McpStdioServer, McpStdioServerOptions } from './stdio.js'
 export { startMcpHttpServer } from './http.js'
 export type { McpHttpServer, McpHttpServerOptions } from './http.js'
 export type { McpServerOptions } from './backend.js'
+export { disposeOnSignals } from '../engine/dispose-on-signals.js'
+export type { DisposeOnSignalsOptions, DisposeTarget } from '../engine/dispose-on-signals.js'
 
 // Configuration
 export { loadAgentConfig, parseAgentConfig } from './config-file.js'

@@ -3,6 +3,14 @@ import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { toPlainData } from './plain-data.js'
 
+/**
+ * JavaScript tries every way to match a regular expression: one of ten characters can take hours for an answer of fifty, and nothing else
+ * runs meanwhile. MCP's forms have no patterns either (ADR 27).
+ */
+const PATTERN_KEYWORDS = ['pattern', 'patternProperties', 'propertyNames']
+const VALUE_KEYWORDS = ['const', 'enum', 'default', 'examples']
+const NAMED_SCHEMAS = ['properties', '$defs', 'definitions', 'dependentSchemas']
+
 /** The longest question, in characters. */
 const MAX_MESSAGE_CHARS = 20_000
 
@@ -26,15 +34,20 @@ const message = lazily(() => z.string().min(1).max(MAX_MESSAGE_CHARS))
 
 /** A question that is only text is answered with text. */
 export const taskQuestionSchema = lazily(() =>
-  z.union([
-    message().transform((text) => ({ message: text, schema: TEXT_ANSWER })),
-    z.strictObject({ message: message(), schema: objectSchema().default(TEXT_ANSWER) }),
-  ]),
+  z
+    .union([
+      message().transform((text) => ({ message: text, schema: TEXT_ANSWER })),
+      z.strictObject({ message: message(), schema: objectSchema().default(TEXT_ANSWER) }),
+    ])
+    .refine(({ schema }) => !hasPattern(schema), {
+      path: ['schema'],
+      message: `a JSON Schema without ${PATTERN_KEYWORDS.join(', ')}: describe the format, and check the answer in the run`,
+    }),
 )
 
 /**
  * The parameter of `ask`: text, or `{ message, schema? }` with the JSON Schema of an object whose properties are strings, numbers, booleans
- * or enums (MCP, "Elicitation": `requestedSchema`). Without a schema the answer is `{ answer: string }`.
+ * or enums (MCP, "Elicitation": `requestedSchema`), without regular expressions. Without a schema the answer is `{ answer: string }`.
  * @useDeclaredType
  */
 export type TaskQuestionInput = z.input<ReturnType<typeof taskQuestionSchema>>
@@ -52,6 +65,18 @@ export const taskAnswerSchema = lazily(() =>
 
 /** Validates the content of an answer. The schema of a question is always readable. */
 export const answerSchemaOf = (schema: Readonly<Record<string, unknown>>): z.ZodType => z.fromJSONSchema(schema)
+
+/** Whether a schema, or one within it, has a regular expression. It is plain data, so it ends. */
+function hasPattern(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false
+  return Object.entries(schema).some(([keyword, value]) => {
+    if (PATTERN_KEYWORDS.includes(keyword)) return true
+    if (VALUE_KEYWORDS.includes(keyword)) return false
+    // Here a key is a name, not a keyword.
+    if (NAMED_SCHEMAS.includes(keyword)) return Object.values(Object(value) as object).some(hasPattern)
+    return hasPattern(value)
+  })
+}
 
 function isReadable(schema: Readonly<Record<string, unknown>>): boolean {
   try {

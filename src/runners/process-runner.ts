@@ -20,8 +20,8 @@ import { superviseProgram, type StartedProgram } from './supervision.js'
  * output that cannot be read fails it with a `ProcessError`.
  *
  * An abort sends `killSignal` to the group and SIGKILL after `graceMs`; the run ends when the program has ended. Processes that the
- * program leaves in its group are killed. The group is also killed when this process exits, but not when a signal ends this process:
- * handle SIGINT and SIGTERM, and exit. On Windows, which has no process groups, only the program itself is ended.
+ * program leaves in its group are killed. The group is also killed when this process exits, but not when a signal ends this process: call
+ * `disposeOnSignals`. On Windows, which has no process groups, only the program itself is ended.
  * @param options which program to run, and how to read its output
  * @returns a runner for `AsyncTaskManager.launch`
  * @throws InvalidInputError with the name of the option

@@ -33,11 +33,15 @@ export type { LocalInstanceOptions } from '../instances/local-instance.js'
 export { instanceTool } from '../protocol/instance-tools.js'
 export type { InstanceTool, InstanceToolContext, TaskProgress } from '../protocol/instance-tools.js'
 export { mcpInstance } from '../instances/mcp-instance.js'
-export type { MCPInstanceOptions } from '../instances/mcp-instance.js'
+export type { MCPInstance, MCPInstanceOptions } from '../instances/mcp-instance.js'
 export type { ChildProgram } from '../instances/child-transport.js'
 export type { MCPServerLocation } from '../instances/mcp-server.js'
 export type { Instance, InstanceConnection, InstanceEnd, ToolCall, ToolDescription } from '../instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
+
+// The end of a host
+export { disposeOnSignals } from '../engine/dispose-on-signals.js'
+export type { DisposeOnSignalsOptions, DisposeTarget } from '../engine/dispose-on-signals.js'
 
 // Errors
 export { AgentTasksError, InstanceError, InvalidSettingError, ToolCallError } from '../errors.js'

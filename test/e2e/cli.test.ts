@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
 import { startRelay } from '../support/inspector-relay.js'
+import { openLifelines } from '../support/lifelines.js'
 
 const everything = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'
 const pidServer = 'test/support/programs/pid-server.mjs'
@@ -111,6 +112,44 @@ it('reports an MCP server that does not start, and leaves nothing running', asyn
   expect(await bad.stderr).toMatch(/no key[^]*Run the command on its own/)
 })
 
+it.each([[['submit', '-']], [['submit', '-', '--json']]])(
+  'ends with 3 and the id of the task when the server dies: %j',
+  async (args) => {
+    const { url, child } = await serve('--demo')
+    const task = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 600, steps: 600 } }] }
+    const submit = start([...args, '--reconnect', '100'], { AGENT_TASKS_URL: url }, JSON.stringify(task))
+    await once(args.length > 2 ? submit.child.stdout! : submit.child.stderr!, 'data')
+    child.kill('SIGKILL')
+    expect(await submit.exited).toBe(3)
+    expect(await submit.stderr).toMatch(/(task_\S+) may still run: agent-tasks watch \1/)
+  },
+)
+
+it('ends quietly when the reader of its output has gone', async () => {
+  const { url } = await serve('--demo')
+  const task = JSON.stringify({ task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] })
+  await start(['submit', '-'], { AGENT_TASKS_URL: url }, task).exited
+  const watch = start(['watch', '--interval', '50', '--json'], { AGENT_TASKS_URL: url })
+  await once(watch.child.stdout!, 'data')
+  watch.stdout.catch(() => undefined)
+  watch.child.stdout!.destroy()
+  await start(['submit', '-'], { AGENT_TASKS_URL: url }, task).exited
+  expect(await watch.exited).toBe(141)
+  expect(await watch.stderr).toBe('')
+})
+
+it('leaves no MCP server running when Ctrl-C comes while it starts', async () => {
+  const lifelines = await openLifelines()
+  onTestFinished(lifelines.close)
+  const [script, spec] = lifelines.argumentsOf({ name: 'starting', ignoresSigterm: true })
+  // It never answers, so that its start does not end.
+  const { child, exited } = start(['serve', '--instance', `x=${process.execPath} ${script} '${spec}'`])
+  const starting = await lifelines.program('starting')
+  child.kill('SIGINT')
+  await starting.gone
+  expect(await exited).toBe(0)
+})
+
 it('completes its commands in bash', async () => {
   const { stdout: script } = await promisify(execFile)(process.execPath, [...program, 'completion', 'bash'])
   expect(script).toContain('agent-tasks')
@@ -123,6 +162,19 @@ it('completes its commands in bash', async () => {
     '--st',
   ])
   expect(stdout).toContain('--status')
+  // Bash without the package bash-completion, and agent-tasks as this program.
+  const completed = async (...words: string[]): Promise<string[]> => {
+    const lines = [
+      `agent-tasks() { ${[process.execPath, ...program].map((word) => `'${word}'`).join(' ')} "$@"; }`,
+      ...[script, `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})`, `COMP_CWORD=${words.length - 1}`],
+      ...['__agent_tasks_complete_or_file', `printf '%s\\n' "\${COMPREPLY[@]}"`],
+    ]
+    const { stdout: found } = await promisify(execFile)('bash', ['--norc', '-c', lines.join('\n')])
+    return found.trim().split('\n')
+  }
+  expect(await completed('agent-tasks', 'sub')).toEqual(['submit'])
+  expect(await completed('agent-tasks', 'submit', 'package.j')).toEqual(['package.json'])
+  expect(await completed('agent-tasks', 'mcp', '--config', 'package.j')).toEqual(['package.json'])
 })
 
 it('shows live actors in a viewer, through the given relay', async () => {

@@ -225,6 +225,31 @@ describe('over stdio', () => {
     await until(() => !isAlive(Number(pid)))
   })
 
+  it('SIGTERM after the end of its input kills its programs at once, however long their grace is', async () => {
+    const lifelines = await openLifelines()
+    onTestFinished(lifelines.close)
+    const stubborn = {
+      ...{ name: 'stubborn', description: 'Ignores SIGTERM', command: process.execPath, graceMs: 3_600_000 },
+      args: lifelines.argumentsOf({ name: 'stubborn', ignoresSigterm: true }),
+    }
+    const child = spawn(process.execPath, argumentsFor({ subagents: [stubborn] }), {
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const tell = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    const clientInfo = { name: 'raw', version: '1.0.0' }
+    tell({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } })
+    tell({ method: 'notifications/initialized' })
+    const call = { name: 'task', arguments: { subagent_name: 'stubborn', goal_prompt: 'g', async: true } }
+    tell({ id: 2, method: 'tools/call', params: call })
+    const program = await lifelines.program('stubborn')
+    child.stdin.end()
+    await program.heard('SIGTERM')
+    child.kill('SIGTERM')
+    await program.gone
+    expect(await once(child, 'exit')).toEqual([143, null])
+  })
+
   it('only protocol messages are written to stdout, and the server ends with its input', async () => {
     const child = spawn(process.execPath, argumentsFor({ subagents }), { stdio: ['pipe', 'pipe', 'pipe'] })
     onTestFinished(() => void child.kill('SIGKILL'))

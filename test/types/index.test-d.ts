@@ -6,6 +6,7 @@ import {
   AsyncTaskAutoTrigger,
   AsyncTaskManager,
   createAgentTasks,
+  disposeOnSignals,
   functionRunner,
   parseSetting,
   processRunner,
@@ -215,4 +216,11 @@ export async function aTurnHasAnOwnerAndAResult(): Promise<void> {
   expectTypeOf(await tasks.withTurn(async () => Promise.resolve('text'))).toEqualTypeOf<string>()
   // @ts-expect-error whether the agent is busy is a boolean
   createAgentTasks({ isAgentBusy: async () => Promise.resolve('no'), triggerAgentTurn: () => undefined })
+}
+
+export function aHostIsEndedBySignals(): void {
+  disposeOnSignals(createAgentTasks(), { input: process.stdin, exitCode: 0, limitMs: Infinity })
+  expectTypeOf(disposeOnSignals(() => manager.dispose())).toEqualTypeOf<() => void>()
+  // @ts-expect-error it has nothing that could be called
+  disposeOnSignals({ close: () => undefined })
 }

@@ -152,12 +152,37 @@ describe('a run that asks', () => {
         schema: { type: 'object', toJSON: () => ({ type: 'object', properties: { a: { $ref: '#/no' } } }) },
       },
     ],
+    [
+      'a pattern',
+      { message: 'm', schema: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } } },
+    ],
+    ['patterns of names', { message: 'm', schema: { type: 'object', patternProperties: { '^(a+)+$': {} } } }],
+    [
+      'a pattern deep within',
+      { message: 'm', schema: { type: 'object', properties: { a: { anyOf: [{ items: { pattern: 'a' } }] } } } },
+    ],
     ['a schema that cannot be read', { message: 'm', schema: { type: 'object', properties: { a: { $ref: '#/no' } } } }],
   ])('may not ask %s', async (_what, question) => {
     const { ended, questions } = setUp((context) => context.ask(question))
     await settle()
     expect(ended).toHaveBeenCalledExactlyOnceWith(expect.any(InvalidInputError))
     expect(questions()).toBeUndefined()
+  })
+
+  it('may ask for a property or a value that is called pattern', async () => {
+    const schema = { type: 'object', properties: { pattern: { type: 'string', enum: ['pattern'] } } }
+    const { questions } = setUp((context) => context.ask({ message: 'Which?', schema }))
+    await settle()
+    expect(questions()).toMatchObject([{ schema }])
+  })
+
+  it('is told which part of its question is invalid', async () => {
+    const schema = { type: 'object', properties: { a: { type: 'string', pattern: 'a' } } }
+    const { ended } = setUp((context) => context.ask({ message: 'm', schema }))
+    await settle()
+    expect(ended.mock.calls[0]?.[0]).toMatchObject({
+      message: expect.stringMatching(/^question\.schema: got .*, expected a JSON Schema without pattern, /) as string,
+    })
   })
 
   it('ends a wait with endsOnQuestion, and no other', async () => {

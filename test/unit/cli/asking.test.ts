@@ -82,6 +82,29 @@ describe('submit', () => {
     expect(stderr).not.toContain('\u001b')
   })
 
+  it('prints no control characters of names, ids and errors, whatever the command', async () => {
+    const name = 'evil\u001b]0;title\u0007\u009b2J'
+    const tool = { name, description: name, execute: () => Promise.reject(new Error(name)) }
+    const { submit, run: ask } = await startCommandLine({ instances: [localInstance({ id: 'x', tools: [tool] })] })
+    const task = { task_name: name, task_intention: name, commands: [{ tool_name: name, intention: name }] }
+    const printed = [await submit(task), await submit(task, [], { isTTY: true, env: { NO_COLOR: '1' } })]
+    const [, id = ''] = /(task_\S+)/.exec(printed[0]?.stderr ?? '') ?? []
+    for (const args of [
+      ['watch', id],
+      ['tasks', 'list'],
+      ['instances'],
+      ['task', 'end', name],
+      ['watch', id, '--json'],
+    ]) {
+      printed.push(await ask(args))
+    }
+    for (const { stdout, stderr } of printed) {
+      expect(stdout + stderr).toMatch(/evil/)
+      // eslint-disable-next-line no-control-regex
+      expect(stdout + stderr).not.toMatch(/\u001b\]|\u0007|\u009b/)
+    }
+  })
+
   it('prints only the id with --detach', async () => {
     const { submit, run: ask } = await startCommandLine()
     const { exitCode, stdout, stderr } = await submit({ ...add, instanceId: 'nowhere' }, [
@@ -92,6 +115,7 @@ describe('submit', () => {
     expect([exitCode, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^task_\S+\n$/)
     expect(await ask(['watch', stdout.trim()])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
+    expect(await ask(['watch', stdout.trim().slice(0, 8)])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
   })
 
   it('exits with 4 and a hint when the server refuses the task', async () => {

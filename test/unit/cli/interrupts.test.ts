@@ -1,4 +1,6 @@
 // Long-running commands and signals: watch, submit and serve.
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { begin, containing, jsonLines, matching, run, signal, startCommandLine } from './command-line.js'
 
@@ -107,6 +109,36 @@ describe('Ctrl-C', () => {
   })
 })
 
+describe('a server that does not answer', () => {
+  it.each([
+    [['submit', '-'], /^The server has not answered: the task may run\. `agent-tasks tasks list` shows it\.\n$/],
+    [['watch'], /^$/],
+    [['watch', 'task_1'], /^$/],
+  ])('does not hold up the first Ctrl-C: %j', async (args, said) => {
+    const sockets: Socket[] = []
+    const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(() => {
+      silent.close()
+      for (const socket of sockets) socket.destroy()
+    })
+    const { port } = silent.address() as AddressInfo
+    const before = process.listenerCount('SIGINT')
+    const env = { AGENT_TASKS_URL: `http://127.0.0.1:${port}` }
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { ended } = begin(args, { env, stdin: JSON.stringify(add) })
+    await once(silent, 'connection')
+    expect(process.listenerCount('SIGINT')).toBe(before + 1)
+    signal('SIGINT')
+    await vi.advanceTimersByTimeAsync(4000)
+    const { exitCode, stderr } = await ended
+    expect(exitCode).toBe(130)
+    expect(stderr).toMatch(said)
+  })
+})
+
 describe('serve', () => {
   const free = ['--port', '0', '--ws-port', '0']
 
@@ -160,7 +192,7 @@ describe('serve', () => {
     await vi.waitFor(() => expect(exit).toHaveBeenCalledExactlyOnceWith(0), { timeout: 10_000 })
     await expect(fetch(`${url}/health`)).rejects.toThrow()
     // A second signal does not wait.
-    signal('SIGTERM')
-    expect(exit).toHaveBeenLastCalledWith(1)
+    stop('SIGINT')
+    expect(exit).toHaveBeenLastCalledWith(130)
   })
 })

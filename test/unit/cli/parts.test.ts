@@ -1,4 +1,5 @@
 // Parsers and formatters of the command line.
+import { EMPTY } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { parseInstanceOption, parseInstanceOptions } from '../../../src/cli/instance-option.js'
 import { describeError } from '../../../src/cli/failures.js'
@@ -7,7 +8,7 @@ import { introduce } from '../../../src/cli/introduction.js'
 import { formatAge, formatTable, oneLine } from '../../../src/cli/table.js'
 import { findTaskId } from '../../../src/cli/task-list.js'
 import { createTaskView } from '../../../src/cli/task-view.js'
-import { createTerminal } from '../../../src/cli/terminal.js'
+import { createTerminal, type Line, type Terminal } from '../../../src/cli/terminal.js'
 import type { TaskEvent } from '../../../src/client/session.js'
 import type { TaskClient } from '../../../src/client/task-client.js'
 import type { TaskCompleteMessage } from '../../../src/protocol/command-tasks.js'
@@ -92,7 +93,7 @@ describe('a followed task', () => {
       isJson: false,
       signal: new AbortController().signal,
     }
-    const exitCode = await followTask({ watch } as unknown as TaskClient, 't1', options)
+    const exitCode = await followTask({ watch, connection$: EMPTY } as unknown as TaskClient, 't1', options)
     return { exitCode, text: written.text }
   }
 
@@ -140,14 +141,68 @@ describe('a followed task', () => {
     expect(written.text).toContain('slow [=====...............] running 1/4 a bit')
   })
 
+  it('shows the running command when there are more than the screen has lines', () => {
+    const drawn: (readonly Line[])[] = []
+    const live = { rows: 23, draw: (lines: readonly Line[]) => drawn.push(lines), done: () => undefined }
+    const view = createTaskView({ live } as unknown as Terminal)
+    const commands = Array.from({ length: 40 }, (_, index) => ({
+      tool_name: `tool ${index + 1}`,
+      status: index < 30 ? ('success' as const) : index === 30 ? ('running' as const) : ('pending' as const),
+    }))
+    view.snapshot({ commands })
+    const text = JSON.stringify(drawn.at(-1))
+    expect(drawn.at(-1)).toHaveLength(23)
+    expect(text).toContain('tool 31')
+    expect(text).toContain('commands 19 to 40 of 40')
+  })
+
   it('has colours depending on FORCE_COLOR', () => {
-    const coloursOf = (env: Record<string, string>): string =>
-      createTerminal(
-        { stdout: { write: () => true }, stderr: { write: () => true }, env, readStdin: () => Promise.resolve('') },
-        'stdout',
-      ).colours.red('x')
-    expect(coloursOf({ FORCE_COLOR: '1' })).toBe('\u001b[31mx\u001b[39m')
-    expect([coloursOf({ FORCE_COLOR: '0' }), coloursOf({})]).toEqual(['x', 'x'])
+    const printed = (env: Record<string, string>): string => {
+      const { written, stream } = output()
+      const io = { stdout: { ...stream, isTTY: false }, stderr: stream, env, readStdin: () => Promise.resolve('') }
+      createTerminal(io, 'stdout').print([{ text: 'x', colour: 'red' }])
+      return written.text
+    }
+    expect(printed({ FORCE_COLOR: '1' })).toBe('\u001b[31mx\u001b[39m\n')
+    expect([printed({ FORCE_COLOR: '0' }), printed({})]).toEqual(['x\n', 'x\n'])
+  })
+
+  it('has lines that are cut by what is shown of them, so that their colour ends', () => {
+    const { written, stream } = output()
+    const io = { stdout: stream, stderr: stream, env: { FORCE_COLOR: '1' }, readStdin: () => Promise.resolve('') }
+    createTerminal(io, 'stdout').live?.draw([['x'.repeat(98), { text: 'yyy', colour: 'red' }, 'z']])
+    expect(written.text).toContain(`${'x'.repeat(98)}\u001b[31my\u001b[39m\n`)
+  })
+})
+
+describe('the output of a command', () => {
+  const evil = 'a\u001b]0;title\u0007b\rc\u009bd\u202ee\nf'
+  const printed = (isTTY: boolean, print: (terminal: Terminal) => void): string => {
+    let text = ''
+    const stream = { isTTY, columns: 100, write: (part: string) => (text += part) }
+    const io = { stdout: stream, stderr: stream, env: { NO_COLOR: '1' }, readStdin: () => Promise.resolve('') }
+    print(createTerminal(io, 'stdout'))
+    return text
+  }
+
+  it.each([true, false])('has no control characters of others, on a terminal: %s', (isTTY) => {
+    const line = 'a ]0;title b c d e f\n'
+    expect(printed(isTTY, ({ print }) => print(evil))).toBe(line)
+    expect(printed(isTTY, ({ print }) => print([evil]))).toBe(line)
+    expect(printed(isTTY, ({ say }) => say(evil))).toBe(line)
+    expect(printed(isTTY, ({ printLines }) => printLines(evil))).toBe('a ]0;title b c d e\nf\n')
+    expect(printed(isTTY, ({ printJson }) => printJson(evil))).toBe(
+      '"a\\u001b]0;title\\u0007b\\rc\\u009bd\\u202ee\\nf"\n',
+    )
+  })
+
+  it('has the exact text of a result when it is piped', () => {
+    expect(printed(false, ({ printResult }) => printResult(evil))).toBe(`${evil}\n`)
+    expect(printed(true, ({ printResult }) => printResult(evil))).toBe('a ]0;title b c d e\nf\n')
+  })
+
+  it('has no control characters in lines that are redrawn', () => {
+    expect(printed(true, ({ live }) => live?.draw([[evil]]))).toContain('a ]0;title b c d e f\n')
   })
 })
 

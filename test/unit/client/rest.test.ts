@@ -1,15 +1,17 @@
 /** Errors of REST requests without a valid answer. */
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { ConnectionError, TaskServerError } from '../../../src/client/client-errors.js'
 import type { FetchLike } from '../../../src/client/platform.js'
 import { callRest } from '../../../src/client/rest.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 const schema = z.object({ ok: z.boolean() })
 
-const call = (fetch: FetchLike, signal?: AbortSignal): Promise<unknown> =>
+const clock = createManualClock()
+const call = (fetch: FetchLike, signal = new AbortController().signal): Promise<unknown> =>
   callRest(
-    { baseUrl: 'http://127.0.0.1:1', token: undefined, fetch, ...(signal && { signal }) },
+    { baseUrl: 'http://127.0.0.1:1', token: undefined, fetch, signal, clock, timeoutMs: 1000 },
     '/health',
     schema,
   ).catch((error: unknown) => error)
@@ -23,7 +25,22 @@ const refuse =
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a fetch may reject with anything
     Promise.reject(reason)
 
+afterEach(() => expect(clock.pending).toBe(0))
+
 describe('a call of a REST route', () => {
+  it('fails when there is no answer within its time limit', async () => {
+    const never: FetchLike = (_url, init) =>
+      new Promise((_resolve, reject) => {
+        init?.signal?.addEventListener('abort', () => reject(new Error('aborted')))
+      })
+    const failed = call(never)
+    clock.advance(1000)
+    expect(await failed).toMatchObject({
+      code: 'REQUEST_TIMEOUT',
+      message: 'http://127.0.0.1:1/health did not answer within 1000 ms.',
+    })
+  })
+
   it.each([
     [
       'says why there is no answer',

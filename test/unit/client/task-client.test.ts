@@ -1,5 +1,5 @@
 /** Requests over the client socket, also when the connection fails. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AgentTasksError } from '../../../src/errors.js'
 import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
 import { createTaskClient } from '../../../src/client/task-client.js'
@@ -314,6 +314,25 @@ describe('a connection that fails', () => {
     expect(sockets.sockets).toHaveLength(3)
   })
 
+  it('is given up after giveUpMs, with a last attempt at that time; after a success the time starts again', async () => {
+    const reconnect = { initialMs: 300, maxMs: 300, jitter: 0, giveUpMs: 1000 }
+    const { client, accept, clock, sockets } = setUpClient({ reconnect })
+    const pending = failure(client.get('t0'))
+    const first = await accept()
+    first.lose()
+    clock.advance(300)
+    const second = await accept()
+    second.lose()
+    for (const wait of [300, 300, 300, 100]) {
+      clock.advance(wait)
+      await settle()
+      sockets.last.lose()
+    }
+    expect(await pending).toMatchObject({ code: 'CONNECTION_FAILED' })
+    expect(sockets.sockets).toHaveLength(2 + 4)
+    expect(clock.pending).toBe(0)
+  })
+
   it('is not retried with reconnect: false, or when nothing needs it', async () => {
     const once = setUpClient({ reconnect: false })
     const pending = failure(once.client.get('t0'))
@@ -328,6 +347,50 @@ describe('a connection that fails', () => {
     idle.clock.advance(60_000)
     await settle()
     expect(idle.sockets.sockets).toHaveLength(1)
+  })
+})
+
+describe('the state of the connection', () => {
+  it('is emitted from connecting to closed, and an observer that throws changes nothing', async () => {
+    const { client, accept, clock } = setUpClient()
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => said.mockRestore())
+    const seen: string[] = []
+    let isOver = false
+    client.connection$.subscribe(() => {
+      throw new Error('observer')
+    })
+    client.connection$.subscribe({ next: (state) => seen.push(state), complete: () => (isOver = true) })
+    expect(client.connection).toBe('disconnected')
+    const pending = failure(client.get('t0'))
+    const socket = await accept()
+    expect(client.connection).toBe('connected')
+    socket.lose()
+    clock.advance(100)
+    ;(await accept()).lose()
+    await client.close()
+    await pending
+    expect(seen).toEqual([
+      ...['disconnected', 'connecting', 'connected', 'reconnecting', 'connected', 'reconnecting', 'closed'],
+    ])
+    expect(isOver).toBe(true)
+    expect(said).toHaveBeenCalledTimes(seen.length)
+  })
+
+  it('is disconnected when nothing needs the connection, or when it is given up', async () => {
+    const { client, accept, answer, sockets } = setUpClient({ reconnect: false })
+    const seen: string[] = []
+    client.connection$.subscribe((state) => seen.push(state))
+    const page = client.list()
+    const socket = await accept()
+    await answer(socket, 'task_list', { type: 'task_list_response', tasks: [] })
+    await page
+    socket.lose()
+    const failed = failure(client.list())
+    await settle()
+    sockets.last.lose()
+    await failed
+    expect(seen).toEqual(['disconnected', 'connecting', 'connected', 'disconnected', 'connecting', 'disconnected'])
   })
 })
 
@@ -475,6 +538,7 @@ describe('options', () => {
     { reconnect: { initialMs: 100, maxMs: 10 } },
     { reconnect: { jitter: 2 } },
     { reconnect: { maxAttempts: Number.NaN } },
+    { reconnect: { giveUpMs: Number.NaN } },
     { requestTimeoutMs: 0 },
     { heartbeatMs: Number.NaN },
     { maxBuffered: 0 },
@@ -485,7 +549,7 @@ describe('options', () => {
   it('add jitter to the delays, within their bounds', async () => {
     const { createReconnection } = await import('../../../src/client/reconnection.js')
     const reconnection = createReconnection({ initialMs: 100, jitter: 0.5 })
-    const waits = Array.from({ length: 200 }, () => reconnection(3) ?? 0)
+    const waits = Array.from({ length: 200 }, () => reconnection(3, 0) ?? 0)
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(200)
     expect(Math.max(...waits)).toBeLessThanOrEqual(400)
     expect(new Set(waits).size).toBeGreaterThan(100)

@@ -259,6 +259,20 @@ describe('a watch that loses its connection', () => {
     expect(watched).toMatchObject({ isOver: true, error: { code: 'CONNECTION_LOST' } })
   })
 
+  it('throws when the server has been away for a minute', async () => {
+    const { watched, socket, clock, sockets } = await watchOne({})
+    socket.lose()
+    let lostMs = 0
+    for (; !watched.isOver && lostMs < 120_000; lostMs += 100) {
+      clock.advance(100)
+      await settle()
+      sockets.last.lose()
+      await settle()
+    }
+    expect(watched).toMatchObject({ isOver: true, error: { code: 'CONNECTION_FAILED' } })
+    expect(lostMs).toBe(60_000)
+  })
+
   it('drops a silent connection when a request gets no answer, and keeps a live one', async () => {
     const { socket, clock, answer } = await watchOne({ heartbeatMs: 10_000, requestTimeoutMs: 5000 })
     clock.advance(10_000)

@@ -45,6 +45,12 @@ describe.each(['/tasks', '/tasks list', '/task list', ' /tasks  list '])('%s', (
     })
   })
 
+  it('has no control characters of names and goals, which a model chose', () => {
+    const { register, run } = setUp()
+    register('evil', { subagentName: 'e\u001b[2Jvil', goalPrompt: 'do\u001b]0;title\u0007 it' })
+    expect(run(line)?.text).toBe('[RUNNING] [evil] e [2Jvil (0s) - do ]0;title  it')
+  })
+
   it('A5: acknowledges nothing', () => {
     const { manager, register, run } = setUp()
     register('a')

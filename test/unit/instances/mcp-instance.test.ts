@@ -72,6 +72,21 @@ function answerCalls(theirs: InMemoryTransport, answer: (id: RequestId, progress
   }
 }
 
+it('a result is not matched with a regular expression of its server, which could block this process', async () => {
+  const { ours, theirs, server } = await serve(createSuiteTools())
+  const text = { type: 'string' as const, pattern: '^(a+)+$' }
+  const outputSchema = { type: 'object' as const, properties: { text } }
+  server.setRequestHandler('tools/list', () => ({
+    tools: [{ name: 'echo', inputSchema: { type: 'object' as const }, outputSchema }],
+  }))
+  const structuredContent = { text: `${'a'.repeat(28)}!` }
+  answerCalls(theirs, (id) => void theirs.send({ jsonrpc: '2.0', id, result: { content: [], structuredContent } }))
+  const instance = await mcpInstance({ id: 'evil', transport: ours })
+  await instance.listTools()
+  expect(await instance.callTool(callOf('echo'))).toMatchObject({ structuredContent })
+  await instance.close()
+})
+
 it('progress that arrives together with the result is emitted before it', async () => {
   const { ours, theirs } = await serve(createSuiteTools())
   answerCalls(theirs, (id, progressToken) => {

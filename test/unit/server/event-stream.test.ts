@@ -1,4 +1,5 @@
 // The events of a task as Server-Sent Events: the same events as on the socket, and resuming an interrupted stream.
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { openEvents } from '../../support/event-source.js'
@@ -155,4 +156,11 @@ describe('GET /tasks/:id/events', () => {
     const server = await startTestServer()
     expect((await openEvents(`${server.httpUrl}/tasks/none/events`)).status).toBe(404)
   })
+})
+
+it('has the names of events that docs/protocol.md has', () => {
+  const named = readFileSync('docs/protocol.md', 'utf8').matchAll(/`?event: (\w+)/g)
+  const names = [...named].map(([, name]) => name)
+  expect(names).toContain('subscribe_ack')
+  expect(names.filter((name) => !['subscribe_ack', 'task_progress', 'task_complete'].includes(name ?? ''))).toEqual([])
 })

@@ -191,6 +191,12 @@ describe('the log', () => {
     createLog('silent', (line) => lines.push(line))('error', 'Not written')
     expect(lines).toEqual(['agent-tasks error: This failed: for a reason', 'agent-tasks warn: This is odd'])
   })
+
+  it('is one line for each entry, without control characters, whatever a message has in it', () => {
+    const lines: string[] = []
+    createLog('warn', (line) => lines.push(line))('warn', 'Odd', new Error('a\nagent-tasks info: forged\u001b[2J'))
+    expect(lines).toEqual(['agent-tasks warn: Odd: a\\u000aagent-tasks info: forged\\u001b[2J'])
+  })
 })
 
 describe('GET /metrics', () => {

@@ -1,0 +1,38 @@
+/** What the completion script for bash needs besides: bash without the package bash-completion, and names of files. */
+import type { Command } from 'commander'
+import type { ProgramIO } from './terminal.js'
+
+/** The script calls this function of bash-completion. */
+const BEFORE = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    _get_comp_words_by_ref() {
+        words=("\${COMP_WORDS[@]}")
+        cword=$COMP_CWORD
+        cur=\${COMP_WORDS[COMP_CWORD]}
+        prev=\${COMP_WORDS[COMP_CWORD - 1]}
+    }
+fi
+`
+
+/** Where the program has nothing to suggest, as for `submit` and `--config`, a file is meant. */
+const AFTER = `
+__agent_tasks_complete_or_file() {
+    __agent_tasks_complete
+    if [[ \${#COMPREPLY[@]} -eq 0 ]]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")
+    fi
+}
+complete -F __agent_tasks_complete_or_file agent-tasks
+`
+
+/** Prints it around the script of `completion bash`. */
+export function completeBash(program: Command, io: ProgramIO): void {
+  const isBash = (command: Command): boolean => command.name() === 'completion' && command.args[0] === 'bash'
+  program
+    .hook('preAction', (_program, command) => {
+      if (isBash(command)) io.stdout.write(BEFORE)
+    })
+    .hook('postAction', (_program, command) => {
+      if (isBash(command)) io.stdout.write(AFTER)
+    })
+}

@@ -1,0 +1,33 @@
+/** Where the system would find a program. Nothing is started. */
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, resolve } from 'node:path'
+
+export interface LookupOptions {
+  /** The working directory that the program would be started in: a path in `command` is relative to it. */
+  readonly cwd: string
+  /** The environment that it would be started with: `PATH`, and on Windows `PATHEXT`. */
+  readonly env: Readonly<Record<string, string | null | undefined>>
+}
+
+/** @returns the path of the executable file; undefined when there is none */
+export function findProgram(command: string, { cwd, env }: LookupOptions): string | undefined {
+  const isWindows = process.platform === 'win32'
+  const isPath = command.includes('/') || (isWindows && command.includes('\\'))
+  // Windows does not tell `Path` from `PATH`; an object that was copied from the environment does.
+  const variable = (name: string): string | null | undefined =>
+    env[name] ?? (isWindows ? Object.entries(env).find(([other]) => other.toUpperCase() === name)?.[1] : undefined)
+  const folders = isPath ? [''] : (variable('PATH') ?? '').split(delimiter)
+  const endings = isWindows ? ['', ...(variable('PATHEXT') ?? '.EXE;.CMD;.BAT;.COM').split(';')] : ['']
+  return folders
+    .flatMap((folder) => endings.map((ending) => resolve(cwd, folder, command + ending)))
+    .find(isExecutableFile)
+}
+
+function isExecutableFile(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

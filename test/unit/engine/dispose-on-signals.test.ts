@@ -1,0 +1,204 @@
+/** A host that ends by a signal leaves no program behind. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createAgentTasks, disposeOnSignals, type DisposeTarget } from 'agent-tasks'
+import { openLifelines, type TreeProgram } from '../../support/lifelines.js'
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const script = fileURLToPath(new URL('../../support/programs/disposing-host.ts', import.meta.url))
+
+const stubborn: TreeProgram[] = [
+  { name: 'first', ignoresSigterm: true },
+  { name: 'second', ignoresSigterm: true },
+  { name: 'third', ignoresSigterm: true, child: { name: 'child', ignoresSigterm: true, output: 'inherit' } },
+]
+
+/** A host with three programs under way that ignore SIGTERM, one of which has a child. It leads a process group, as from a terminal. */
+async function startHost(options: { graceMs: number; limitMs?: number }) {
+  const lifelines = await openLifelines()
+  onTestFinished(lifelines.close)
+  const spec = JSON.stringify([stubborn.map((program) => lifelines.argumentsOf(program)), options])
+  const host = spawn(process.execPath, ['--import', 'tsx', script, spec], {
+    ...{ cwd: root, detached: true, stdio: ['pipe', 'inherit', 'inherit'] },
+  })
+  onTestFinished(() => void host.kill('SIGKILL'))
+  const exited = once(host, 'exit').then(([code, signal]) => (code ?? signal) as unknown)
+  const names = ['first', 'second', 'third', 'child']
+  const programs = await Promise.all(names.map((name) => lifelines.program(name)))
+  return {
+    ...{ host, exited },
+    toGroup: (signal: NodeJS.Signals) => process.kill(-(host as Required<ChildProcess>).pid!, signal),
+    heardSigterm: () => Promise.all(programs.map((program) => program.heard('SIGTERM'))),
+    gone: () => Promise.all(programs.map((program) => program.gone)),
+  }
+}
+
+const HOUR_MS = 3_600_000
+
+describe('a host that ends by a signal', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('%s to it alone stops its programs, kills those that do not stop, and ends it', async (signal, code) => {
+    const { host, exited, heardSigterm, gone } = await startHost({ graceMs: 100 })
+    host.kill(signal)
+    await heardSigterm()
+    await gone()
+    expect(await exited).toBe(code)
+  })
+
+  it('the Ctrl-C of a terminal, to its process group, does the same', async () => {
+    const { exited, toGroup, heardSigterm, gone } = await startHost({ graceMs: 100 })
+    toGroup('SIGINT')
+    await heardSigterm()
+    await gone()
+    expect(await exited).toBe(130)
+  })
+
+  it('a second signal kills its programs at once', async () => {
+    const { host, exited, heardSigterm, gone } = await startHost({ graceMs: HOUR_MS })
+    host.kill('SIGINT')
+    await heardSigterm()
+    host.kill('SIGTERM')
+    await gone()
+    expect(await exited).toBe(143)
+  })
+
+  it('SIGTERM after the end of its input kills its programs at once', async () => {
+    const { host, exited, heardSigterm, gone } = await startHost({ graceMs: HOUR_MS })
+    host.stdin.end()
+    await heardSigterm()
+    host.kill('SIGTERM')
+    await gone()
+    expect(await exited).toBe(143)
+  })
+
+  it('the end of its input alone ends it with 0', async () => {
+    const { host, exited, gone } = await startHost({ graceMs: 100 })
+    host.stdin.end()
+    await gone()
+    expect(await exited).toBe(0)
+  })
+
+  it('its programs are killed at the time limit', async () => {
+    const { host, exited, gone } = await startHost({ graceMs: HOUR_MS, limitMs: 100 })
+    host.kill('SIGTERM')
+    await gone()
+    expect(await exited).toBe(1)
+  })
+})
+
+/** In this process: exits are recorded, time is moved by hand, and the listeners are called as the signals would. */
+async function stage() {
+  // A disposal that never ends must not hold up the exit of the next test.
+  vi.resetModules()
+  const { disposeOnSignals } = await import('agent-tasks')
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)
+  const said = vi.spyOn(console, 'error').mockReturnValue()
+  onTestFinished(() => [exit, said].forEach((spy) => spy.mockRestore()))
+  const before = new Set(process.listeners('SIGINT'))
+  return {
+    exit,
+    said,
+    signal: (name: 'SIGINT' | 'SIGTERM') => {
+      for (const listener of process.listeners(name)) if (!before.has(listener)) listener(name)
+    },
+    use: (target: DisposeTarget, options?: Parameters<typeof disposeOnSignals>[1]) => {
+      const unsubscribe = disposeOnSignals(target, options)
+      onTestFinished(unsubscribe)
+      return unsubscribe
+    },
+    settle: () => vi.advanceTimersByTimeAsync(0),
+  }
+}
+
+describe('disposeOnSignals', () => {
+  it('counts a signal that npm has passed on, besides the terminal, once', async () => {
+    const { exit, signal, use, settle } = await stage()
+    use(() => new Promise(() => undefined), { limitMs: Infinity })
+    signal('SIGINT')
+    vi.advanceTimersByTime(499)
+    signal('SIGINT')
+    await settle()
+    expect(exit).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1)
+    signal('SIGINT')
+    expect(exit).toHaveBeenCalledExactlyOnceWith(130)
+  })
+
+  it('exits after the last of several disposals', async () => {
+    const { exit, signal, use, settle } = await stage()
+    let finish: () => void = () => undefined
+    use(() => Promise.resolve())
+    use({ [Symbol.asyncDispose]: () => new Promise<void>((resolve) => (finish = resolve)) }, { exitCode: 7 })
+    signal('SIGTERM')
+    await settle()
+    expect(exit).not.toHaveBeenCalled()
+    finish()
+    await settle()
+    expect(exit).toHaveBeenCalledExactlyOnceWith(7)
+  })
+
+  it('exits with 1 at its time limit', async () => {
+    const { exit, signal, use } = await stage()
+    use(() => new Promise(() => undefined), { limitMs: 50 })
+    signal('SIGTERM')
+    vi.advanceTimersByTime(49)
+    expect(exit).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1)
+    expect(exit).toHaveBeenCalledExactlyOnceWith(1)
+  })
+
+  it('does nothing any more after its unsubscribe function was called', async () => {
+    const { signal, use } = await stage()
+    const dispose = vi.fn()
+    const before = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => process.listenerCount(name))
+    const unsubscribe = use(dispose, { input: process.stdin })
+    unsubscribe()
+    signal('SIGINT')
+    process.stdin.emit('end')
+    expect(dispose).not.toHaveBeenCalled()
+    expect(['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => process.listenerCount(name))).toEqual(before)
+  })
+
+  it.each([
+    [
+      () => disposeOnSignals(undefined as never),
+      'target: got undefined, expected an object with [Symbol.asyncDispose]',
+    ],
+    [() => disposeOnSignals({ dispose: () => undefined } as never), 'target: got {}'],
+    [() => disposeOnSignals(() => undefined, { limitMs: Number.NaN }), 'Setting limitMs: got NaN'],
+    [() => disposeOnSignals(() => undefined, { limitMs: -1 }), 'Setting limitMs: got -1'],
+  ])('refuses an invalid argument', (call, problem) => {
+    const before = process.listenerCount('SIGINT')
+    expect(call).toThrow(problem)
+    expect(process.listenerCount('SIGINT')).toBe(before)
+  })
+
+  it('takes what createAgentTasks returns', async () => {
+    const { exit, signal, use, settle } = await stage()
+    const tasks = createAgentTasks()
+    use(tasks)
+    signal('SIGINT')
+    await settle()
+    expect(() => tasks.getAsyncTaskManager().launch({ subagentName: 'a', goalPrompt: 'b' }, () => ({}))).toThrow()
+    expect(exit).toHaveBeenCalledExactlyOnceWith(130)
+  })
+
+  it('prints why a disposal failed, and exits with 1', async () => {
+    const { exit, said, signal, use, settle } = await stage()
+    const error = new Error('stuck')
+    use(() => {
+      throw error
+    })
+    signal('SIGTERM')
+    await settle()
+    expect(said).toHaveBeenCalledExactlyOnceWith(error)
+    expect(exit).toHaveBeenCalledExactlyOnceWith(1)
+  })
+})
