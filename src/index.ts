@@ -3,7 +3,7 @@
 // The registry of background tasks
 export { AsyncTaskManager } from './async-tasks/manager.js'
 export type { AsyncTaskManagerOptions, ReadOutputOptions } from './async-tasks/manager.js'
-export type { TaskLease } from './async-tasks/leases.js'
+export type { HeldLease, HoldLease, TaskLease } from './async-tasks/leases.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
 export type { OutputChunk } from './async-tasks/output-log.js'

@@ -28,7 +28,7 @@ import {
   pickOptions,
   recordOf,
   type OptionTypes,
-  numberFrom,
+  limitFrom,
 } from '../protocol/option-checks.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
@@ -60,8 +60,8 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
   /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
   readonly maxMessageChars?: number
   /**
-   * How long a turn may hold the results of its reminder, in ms; then they are owed again, and `onError` is called. Default 1800000 (30
-   * minutes).
+   * How long a turn may hold the results of its reminder, in ms, Infinity for ever; then they are owed again, and `onError` is called. Default
+   * 1800000 (30 minutes).
    */
   readonly turnTimeoutMs?: number
   /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
@@ -84,7 +84,7 @@ const optionTypes: OptionTypes<AgentTasksOptions> = {
   maxMessageChars: messageLength,
   isAgentBusy: aBusySource,
   triggerAgentTurn: aFunction,
-  turnTimeoutMs: numberFrom(1),
+  turnTimeoutMs: limitFrom(1),
   autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
 }
 

@@ -63,6 +63,8 @@ type RequestId = string | number
 /** A stdio transport that knows which of its answers were written. */
 export class AnsweringStdioTransport extends StdioServerTransport {
   readonly #open = new Map<RequestId, OpenExchange>()
+  /** Stops listening for the cancellation of an open request. */
+  readonly #unlisten = new Map<OpenExchange, () => void>()
   readonly #sending = new Set<OpenExchange>()
 
   /** The exchange of a request that has not been answered. */
@@ -71,11 +73,10 @@ export class AnsweringStdioTransport extends StdioServerTransport {
     this.#open.set(id, exchange)
     // A request that is cancelled is not answered.
     const onCancel = (): void => {
-      if (this.#open.get(id) !== exchange) return
-      this.#open.delete(id)
-      exchange.end(false)
+      if (this.#open.get(id) === exchange) this.#take(id)?.end(false)
     }
     signal.addEventListener('abort', onCancel, { once: true })
+    this.#unlisten.set(exchange, () => signal.removeEventListener('abort', onCancel))
     if (signal.aborted) onCancel()
     return exchange
   }
@@ -95,14 +96,18 @@ export class AnsweringStdioTransport extends StdioServerTransport {
 
   override async close(): Promise<void> {
     await super.close()
-    for (const exchange of [...this.#open.values(), ...this.#sending]) exchange.end(false)
-    this.#open.clear()
+    for (const id of [...this.#open.keys()]) this.#take(id)?.end(false)
+    for (const exchange of this.#sending) exchange.end(false)
   }
 
   #take(id: RequestId | undefined): OpenExchange | undefined {
     if (id === undefined) return undefined
     const exchange = this.#open.get(id)
     this.#open.delete(id)
+    if (exchange !== undefined) {
+      this.#unlisten.get(exchange)?.()
+      this.#unlisten.delete(exchange)
+    }
     return exchange
   }
 }

@@ -39,6 +39,7 @@ export interface ModelRecord {
   error?: string
   /** What its run returned after its deadline. */
   lateOutput?: object
+  /** The name of the error that its run threw. */
   errorName?: string
   /** Its deadline, in ms after the launch. */
   timeoutMs?: number

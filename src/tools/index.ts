@@ -32,4 +32,5 @@ export type { AsyncTaskToolOptions, FollowUps } from './task-tool-options.js'
 
 // Your own tools
 export { defineTool } from './tool.js'
+export type { HeldLease, HoldLease } from '../async-tasks/leases.js'
 export type { Tool, ToolContext, ToolDefinition, ToolError, ToolInput, ToolResult } from './tool.js'

@@ -54,9 +54,9 @@ const submission: fc.Arbitrary<Submission> = fc.record(
 const submit = (action: Submission): LaneCommand<AgentModel, AgentHost> => ({
   check: () => true,
   run: async (model, host) => {
-    const expected = model.submit(submissionOf(action)) as Record<string, unknown>
-    const metadata = await host.submitAsAgent(action)
-    const { agentId, commandTaskId: taskId, queuePosition, code } = metadata
+    const { agentId, commandTaskId: taskId, queuePosition, code } = await host.submitAsAgent(action)
+    const message = { ...submissionOf(action), ...(agentId !== undefined && { metadata: { asyncTaskId: agentId } }) }
+    const expected = model.submit(message) as Record<string, unknown>
     assert.deepEqual(code === undefined ? { taskId, queuePosition } : { code }, expected)
     if (typeof agentId === 'string' && typeof taskId === 'string') {
       model.agentTasks.push({ asyncId: agentId, taskId, end: undefined, error: undefined, isCancelledByAgent: false })

@@ -28,6 +28,7 @@ export function acceptedTask(id: string, instanceId: string, message: TaskSubmit
     status: 'queued',
     currentCommandIndex: 0,
     createdAt: now,
+    ...(message.metadata !== undefined && { metadata: message.metadata }),
   }
 }
 

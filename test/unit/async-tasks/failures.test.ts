@@ -11,7 +11,9 @@ async function fail(thrown: unknown) {
   const manager = new AsyncTaskManager({ onError })
   const records: AsyncTaskInfo[] = []
   manager.transitions$.subscribe(({ record }) => records.push(record))
-  manager.launch(input, () => Promise.reject(thrown as Error))
+  manager.launch(input, () => {
+    throw thrown
+  })
   await settle()
   return { manager, records, onError, record: () => manager.getTask('a')! }
 }

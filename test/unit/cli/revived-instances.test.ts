@@ -29,7 +29,10 @@ function setUp() {
     clock,
     log: (level, line) => lines.push(`${level}: ${line}`),
   })
-  onTestFinished(() => instances.dispose())
+  onTestFinished(async () => {
+    stop()
+    await instances.dispose()
+  })
   const settle = () => new Promise((done) => setImmediate(done))
   return {
     ...{ clock, instances, lines, start, stop, settle, create, close },
