@@ -181,7 +181,8 @@ describe('over stdio', () => {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     const [out, said, code] = await Promise.all([text(child.stdout), text(child.stderr), exitCode(child)])
-    expect([out, said, code]).toEqual(['', 'agent-tasks: /no/such/file: cannot be read (ENOENT).\n', 2])
+    expect([out, code]).toEqual(['', 2])
+    expect(said).toMatch(/^agent-tasks: \/no\/such\/file: cannot be read \(ENOENT\)\. Write \{"subagents":/)
   })
 
   it('a client is notified when its tasks change', async () => {
@@ -444,6 +445,13 @@ describe('over HTTP', () => {
   })
 })
 
+/** The answer in a response: its whole body, or the data of its last event. */
+const answerIn = (body: string): string =>
+  body
+    .match(/^data: (\{.*)$/gm)
+    ?.at(-1)
+    ?.slice('data: '.length) ?? body
+
 type TaskSession = ReturnType<typeof createTaskSessionFromClient>
 type Answer = { action: 'accept'; content: Record<string, string> }
 
@@ -473,7 +481,10 @@ async function openTaskSession(
         },
         body: JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }),
       })
-      const { result, error } = (await response.json()) as { result: never; error?: { code: number; message: string } }
+      const { result, error } = JSON.parse(answerIn(await response.text())) as {
+        result: never
+        error?: { code: number; message: string }
+      }
       return error === undefined ? { kind: 'result', result } : { kind: 'error', error }
     },
     ...(answer && { onInputRequest: (request) => Promise.resolve(answer(request) as never) }),
