@@ -1,5 +1,6 @@
 // Access control: Host, Origin and tokens, on HTTP and on both kinds of socket; limits per address.
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { startTaskServer } from '../../../src/server/index.js'
@@ -322,6 +323,24 @@ describe('limits of an address', () => {
     stream.abort()
     await (await admitted(() => server.client())).close()
     await next.close()
+  })
+
+  it('closes the connection of a refused request, whose body is not read', async () => {
+    const server = await startTestServer({ auth: { tokens: ['t'] } })
+    for (const [status, headers] of [
+      [401, {}],
+      [403, { host: 'evil.example' }],
+      [403, { origin: 'https://evil.example' }],
+    ] as const) {
+      const sent = request(`${server.httpUrl}/tasks`, {
+        method: 'POST',
+        headers: { ...headers, 'content-length': '10' },
+      })
+      sent.flushHeaders()
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
+      sent.destroy()
+    }
   })
 
   it('answers 404 to an upgrade at another path, and 426 to a request on the client port', async () => {
