@@ -229,15 +229,19 @@ describe('a request', () => {
     }
   })
 
-  it('that was not read to its end gets 413 and the close of its connection', async () => {
-    const { url } = await setUp()
+  it.each([
+    ['too large', {}, 413],
+    ['of a foreign page', { origin: 'https://evil.example' }, 403],
+    ['without its token', { authorization: 'Bearer wrong' }, 401],
+  ])('that is refused before it was read to its end (%s) closes its connection', async (_what, headers, status) => {
+    const { url } = await setUp({ tokens: ['t'] })
     const sent = httpRequest(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': String(1024 ** 3) },
+      headers: { authorization: 'Bearer t', ...headers, 'content-length': String(1024 ** 3) },
     })
     sent.on('error', () => undefined).flushHeaders()
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
-    expect([response.statusCode, response.headers.connection]).toEqual([413, 'close'])
+    expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
     sent.destroy()
   })
 })

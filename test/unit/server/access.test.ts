@@ -288,6 +288,9 @@ describe('limits of an address', () => {
       expect(await statusOf(server, { origin: 'https://evil.example' })).toBe(403)
       expect(await statusOf(server, { host: 'evil.example' })).toBe(403)
       expect(await statusOf(server, { 'sec-fetch-site': 'cross-site' })).toBe(403)
+      for (const url of socketsOf(server)) {
+        await expect(openSocket(url, { origin: 'https://evil.example' })).rejects.toThrow(UpgradeRefused)
+      }
     }
     expect([await statusOf(server, {}), await statusOf(server, {}), await statusOf(server, {})]).toEqual([
       200, 200, 429,
