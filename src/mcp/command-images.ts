@@ -42,5 +42,16 @@ function imagesIn(result: unknown): ImageBlock[] {
 
 function toImage(block: unknown): ImageBlock[] {
   const { type, data, mimeType } = Object(block) as Readonly<Record<string, unknown>>
-  return type === 'image' && typeof data === 'string' && typeof mimeType === 'string' ? [{ type, data, mimeType }] : []
+  return type === 'image' && isBase64(data) && typeof mimeType === 'string' ? [{ type, data, mimeType }] : []
+}
+
+/** As the SDK checks it: it refuses an answer with another image as a whole, results included. */
+function isBase64(data: unknown): data is string {
+  if (typeof data !== 'string') return false
+  try {
+    atob(data)
+    return true
+  } catch {
+    return false
+  }
 }

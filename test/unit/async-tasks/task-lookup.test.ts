@@ -68,6 +68,17 @@ describe('a short id that was shown', () => {
     expect(show(manager)).toEqual(['researcher-a', 'researcher-b', 'research'])
   })
 
+  it('is forgotten with the record of its task', () => {
+    const manager = new AsyncTaskManager({ notifyCancelled: false, maxAsyncTasks: 0 })
+    register(manager, 'researcher-a1')
+    show(manager)
+    const { listed } = manager.registry
+    expect([listed.idOf('research'), listed.shortOf('researcher-a1')]).toEqual(['researcher-a1', 'research'])
+    manager.cancelTask('researcher-a1')
+    expect(manager.getTask('researcher-a1')).toBeUndefined()
+    expect([listed.idOf('research'), listed.shortOf('researcher-a1')]).toEqual([undefined, undefined])
+  })
+
   it('cancels no later task once its own is gone: a model has to read the new one first', async () => {
     const manager = new AsyncTaskManager({ maxAsyncTasks: 0 })
     const check = createCheckAsyncTasksTool({ getAsyncTaskManager: () => manager })

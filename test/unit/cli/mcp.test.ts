@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { howToConfigure } from '../../../src/mcp/starter-config.js'
 import { run } from './command-line.js'
 
 describe('agent-tasks mcp', () => {
@@ -20,6 +21,22 @@ describe('agent-tasks mcp', () => {
     const { exitCode, stdout, stderr } = await run(['mcp', ...args])
     expect([exitCode, stdout]).toEqual([2, ''])
     expect(stderr.split(problem)).toHaveLength(2)
+  })
+
+  it('says which file is missing, and what to write there, before it serves no subagents', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const cwd = vi.spyOn(process, 'cwd').mockReturnValue(folder)
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => [cwd, said].forEach((spy) => spy.mockRestore()))
+    // The address is refused after that.
+    expect((await run(['mcp', '--http', '--host', '0.0.0.0'])).exitCode).toBe(2)
+    const file = join(folder, 'agent-tasks.config.json')
+    expect(said.mock.calls.flat()).toEqual([
+      'agent-tasks info: configuration: none, 0 subagent(s), 0 instance(s)',
+      `agent-tasks warn: there is no file ${file}, so there are no subagents. ${howToConfigure(file)}`,
+    ])
+    expect(howToConfigure(file)).toMatch(/^Write \{"subagents":.* into ".*agent-tasks\.config\.json", or let /)
   })
 
   it('--init writes an example that is valid, and never changes a file', async () => {

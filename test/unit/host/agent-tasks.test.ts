@@ -378,6 +378,17 @@ describe('tools, commands and settings', () => {
     )
   })
 
+  it('reports a misnamed field of a task that the host runs itself', () => {
+    const onError = vi.fn()
+    const { manager } = setUp({ onError })
+    manager.registerTask(input('own'))
+    manager.completeTask('own', { terminateReason: 'GOAL' })
+    expect(onError).toHaveBeenCalledExactlyOnceWith(
+      new Error('The output of subagent "s" has a field "terminateReason": did you mean terminate_reason?'),
+      { source: 'output', taskId: 'own' },
+    )
+  })
+
   it('does not find a subagent on the prototype', async () => {
     const { tasks } = setUp({ subagents: {} })
     const result = await tasks.tools.task.execute({ subagent_name: 'toString', goal_prompt: 'x' })

@@ -192,7 +192,7 @@ describe('over HTTP', () => {
     await answer.text()
   })
 
-  it('the number of open sessions is limited', async () => {
+  it('the number of sessions is limited, those that are just opening included', async () => {
     const { app } = setUp()
     const sessions = createHttpSessions(app, 60_000, { max: 1, perToken: 1 })
     onTestFinished(() => sessions.close())
@@ -201,7 +201,12 @@ describe('over HTTP', () => {
       ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
     }
-    const server = createServer((request, response) => void sessions.serve(request, response, initialize, caller))
+    const arrived: (() => void)[] = []
+    const server = createServer((request, response) => {
+      arrived.push(() => void sessions.serve(request, response, initialize, caller))
+      // Both in one turn.
+      if (arrived.length >= 2) for (const serve of arrived.splice(0)) serve()
+    })
     server.listen(0, '127.0.0.1')
     onTestFinished(() => {
       server.closeAllConnections()
@@ -216,11 +221,11 @@ describe('over HTTP', () => {
       })
       return [response.status, await response.text()] as const
     }
-    expect((await open())[0]).toBe(200)
-    const [status, text] = await open()
-    expect([status, JSON.parse(text)]).toEqual([
-      503,
-      { jsonrpc: '2.0', id: null, error: { code: -32000, message: 'There are too many sessions.' } },
-    ])
+    const refused = { jsonrpc: '2.0', id: null, error: { code: -32000, message: 'There are too many sessions.' } }
+    const first = await Promise.all([open(), open()])
+    expect(first.map(([status]) => status).sort()).toEqual([200, 503])
+    for (const [status, text] of await Promise.all([open(), open()])) {
+      expect([status, JSON.parse(text)]).toEqual([503, refused])
+    }
   })
 })

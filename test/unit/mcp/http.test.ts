@@ -1,5 +1,6 @@
 /** The server over HTTP: access, and the life of a session. The test owns the clock; the sockets are real. */
-import { request as httpRequest } from 'node:http'
+import { once } from 'node:events'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { listenWith, type McpHttpServer } from '../../../src/mcp/http.js'
@@ -191,8 +192,57 @@ describe('a request', () => {
   it('that is not JSON, or too large, gets 400 or 413, and the next one is served', async () => {
     const { url } = await setUp()
     expect((await post(url, '{')).status).toBe(400)
-    expect((await post(url, `"${'x'.repeat(5 * 1024 * 1024)}"`)).status).toBe(413)
+    const most = 4 * 1024 * 1024
+    expect((await post(url, `"${'x'.repeat(most - 2)}"`)).status).toBe(400)
+    expect((await post(url, `"${'x'.repeat(most - 1)}"`)).status).toBe(413)
     expect((await post(url, INITIALIZE)).status).toBe(200)
+  })
+
+  it('that is nested deeper than 100 levels gets 400', async () => {
+    const { url } = await setUp()
+    // The request, its params and the capabilities are three of them.
+    const nested = (levels: number): object => {
+      const experimental = JSON.parse(`${'{"a":'.repeat(levels - 3)}{}${'}'.repeat(levels - 3)}`) as object
+      return { ...INITIALIZE, params: { ...INITIALIZE.params, capabilities: experimental } }
+    }
+    expect((await post(url, nested(100))).status).toBe(200)
+    expect((await post(url, nested(101))).status).toBe(400)
+  })
+
+  it('that is too large and was read to its end leaves its connection open', async () => {
+    const { url } = await setUp()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      for (const isReused of [false, true]) {
+        const sent = httpRequest(url, { agent, method: 'POST', headers: { 'content-type': 'application/json' } })
+        sent.end('x'.repeat(6 * 1024 * 1024))
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        await once(response.resume(), 'end')
+        expect([response.statusCode, response.headers.connection, sent.reusedSocket]).toEqual([
+          413,
+          'keep-alive',
+          isReused,
+        ])
+      }
+    } finally {
+      agent.destroy()
+    }
+  })
+
+  it.each([
+    ['too large', {}, 413],
+    ['of a foreign page', { origin: 'https://evil.example' }, 403],
+    ['without its token', { authorization: 'Bearer wrong' }, 401],
+  ])('that is refused before it was read to its end (%s) closes its connection', async (_what, headers, status) => {
+    const { url } = await setUp({ tokens: ['t'] })
+    const sent = httpRequest(url, {
+      method: 'POST',
+      headers: { authorization: 'Bearer t', ...headers, 'content-length': String(1024 ** 3) },
+    })
+    sent.on('error', () => undefined).flushHeaders()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
+    sent.destroy()
   })
 })
 

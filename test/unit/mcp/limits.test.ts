@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { listenWith } from '../../../src/mcp/http.js'
+import { acceptedConnections } from '../../support/accepted-connections.js'
 import { until } from '../../support/lifelines.js'
 import { controlled, overHttp, overStdio, type Called } from './clients.js'
 import { ALICE, BOB, setUpApp, TASKS } from './wire.js'
@@ -59,26 +60,48 @@ describe('a session', () => {
     const { app } = setUpApp({}, { http: { tokens: ['one', 'two'] } })
     const server = await listenWith(app, { port: 0 })
     onTestFinished(() => server.close())
-    const open = async (token: string) => {
-      const response = await fetch(server.url, {
-        method: 'POST',
-        headers: {
-          ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-          authorization: `Bearer ${token}`,
-        },
-        body: JSON.stringify({
-          ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
-          params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
-        }),
-      })
-      return [response.status, await response.text()] as const
-    }
+    const open = (token: string) => openSession(server.url, token)
     const opened = await Promise.all(Array.from({ length: 101 }, () => open('one')))
     expect(opened.filter(([status]) => status === 200)).toHaveLength(100)
     expect(opened.find(([status]) => status === 503)?.[1]).toContain('This token has too many sessions (100).')
     expect((await open('two'))[0]).toBe(200)
   })
+
+  it('is refused when there are 1,000', async () => {
+    const { app } = setUpApp()
+    const server = await listenWith(app, { port: 0 })
+    onTestFinished(() => server.close())
+    const statuses: number[] = []
+    for (let round = 0; round < 10; round += 1) {
+      const opened = await Promise.all(Array.from({ length: 100 }, () => openSession(server.url)))
+      statuses.push(...opened.map(([status]) => status))
+    }
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1000)
+    expect(await openSession(server.url)).toEqual([503, expect.stringContaining('There are too many sessions.')])
+  })
 })
+
+it('accepts 2,000 connections of an address, and no more', async () => {
+  const server = await listenWith(setUpApp().app, { port: 0 })
+  onTestFinished(() => server.close())
+  expect(await acceptedConnections(server.url, 2000)).toBe(2000)
+})
+
+/** Initializes a client of 2025: the status and the text of the answer. */
+async function openSession(url: string, token?: string): Promise<readonly [number, string]> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+    }),
+  })
+  return [response.status, await response.text()]
+}
 
 describe('a subscription', () => {
   it('is to a task of the client, and there are 1,000 of them at most', async () => {
@@ -104,23 +127,34 @@ describe('a subscription', () => {
     expect(await ask(5001, 'resources/subscribe', { uri: uris[1] })).toEqual({})
   })
 
-  it('over HTTP without a session has at most 65,536 characters of URIs', async () => {
+  it('over HTTP without a session is a request of at most 65,536 characters', async () => {
     const { server } = await overHttp()
-    const response = await fetch(server.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify({
-        ...{ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen' },
-        params: { notifications: { resourceSubscriptions: ['task://'.padEnd(70_000, 'x')] } },
-      }),
-    })
-    expect(response.status).toBe(413)
+    const listen = async (chars: number): Promise<number> => {
+      const bodyOf = (uri: string) =>
+        JSON.stringify({
+          ...{ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen' },
+          params: { notifications: { resourceSubscriptions: [uri] } },
+        })
+      const response = await fetch(server.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: bodyOf('x'.repeat(chars - bodyOf('').length)),
+      })
+      await response.body?.cancel()
+      return response.status
+    }
+    expect(await listen(65_537)).toBe(413)
+    expect(await listen(65_536)).not.toBe(413)
   })
 })
 
 describe('an image that a command returned', () => {
   const shot = (data: string) => ({ type: 'image', data, mimeType: 'image/png' })
-  const COMMANDS = { task_name: 'Look', commands: [{ tool_name: 'shot' }, { tool_name: 'shot' }] }
+  const look = (times: number) => ({
+    task_name: 'Look',
+    commands: Array.from({ length: times }, () => ({ tool_name: 'shot' })),
+  })
+  const COMMANDS = look(2)
 
   function withCamera(data: string) {
     const host = setUp()
@@ -144,8 +178,24 @@ describe('an image that a command returned', () => {
     expect(JSON.stringify((await get(result['taskId'] as string)).result['result'])).toContain('"type":"image"')
   })
 
-  it('is left out, in words, if it makes the answer larger than 4 MB', async () => {
-    const { use } = withCamera('x'.repeat(3_000_000))
+  it('is left out when it is not base64: the answer would be refused, with the results that it has', async () => {
+    const { use } = withCamera('not base64!')
+    const answer = await use('submit_commands', { ...COMMANDS, async: false })
+    expect(imagesOf(answer)).toEqual([])
+    expect(answer.content[0]!.text).toContain('completed')
+  })
+
+  it('is one of the last eight', async () => {
+    const { use } = withCamera('aGk=')
+    const answer = await use('submit_commands', { ...look(9), async: false })
+    expect(imagesOf(answer)).toHaveLength(8)
+    expect(answer.content.map(({ text = '' }) => text).join('\n')).toContain('The last 8 of the 9 images')
+  })
+
+  it('is left out, in words, if the images have more than 4 MiB of base64', async () => {
+    const half = withCamera('x'.repeat(2 * 1024 * 1024))
+    expect(imagesOf(await half.use('submit_commands', { ...COMMANDS, async: false }))).toHaveLength(2)
+    const { use } = withCamera('x'.repeat(2 * 1024 * 1024 + 4))
     const answer = await use('submit_commands', { ...COMMANDS, async: false })
     expect(imagesOf(answer)).toHaveLength(1)
     expect(answer.content.map(({ text = '' }) => text).join('\n')).toContain('The last 1 of the 2 images')

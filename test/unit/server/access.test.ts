@@ -1,5 +1,6 @@
 // Access control: Host, Origin and tokens, on HTTP and on both kinds of socket; limits per address.
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { startTaskServer } from '../../../src/server/index.js'
@@ -287,6 +288,9 @@ describe('limits of an address', () => {
       expect(await statusOf(server, { origin: 'https://evil.example' })).toBe(403)
       expect(await statusOf(server, { host: 'evil.example' })).toBe(403)
       expect(await statusOf(server, { 'sec-fetch-site': 'cross-site' })).toBe(403)
+      for (const url of socketsOf(server)) {
+        await expect(openSocket(url, { origin: 'https://evil.example' })).rejects.toThrow(UpgradeRefused)
+      }
     }
     expect([await statusOf(server, {}), await statusOf(server, {}), await statusOf(server, {})]).toEqual([
       200, 200, 429,
@@ -322,6 +326,24 @@ describe('limits of an address', () => {
     stream.abort()
     await (await admitted(() => server.client())).close()
     await next.close()
+  })
+
+  it('closes the connection of a refused request, whose body is not read', async () => {
+    const server = await startTestServer({ auth: { tokens: ['t'] } })
+    for (const [status, headers] of [
+      [401, {}],
+      [403, { host: 'evil.example' }],
+      [403, { origin: 'https://evil.example' }],
+    ] as const) {
+      const sent = request(`${server.httpUrl}/tasks`, {
+        method: 'POST',
+        headers: { ...headers, 'content-length': '10' },
+      })
+      sent.flushHeaders()
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
+      sent.destroy()
+    }
   })
 
   it('answers 404 to an upgrade at another path, and 426 to a request on the client port', async () => {

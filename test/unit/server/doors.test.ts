@@ -1,12 +1,19 @@
 // What a peer may leave open: an upgrade that was refused, half a connection, a handshake that never begins. Closing waits for none of them.
 import { once } from 'node:events'
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https'
 import { connect, type Socket } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { trackConnections } from '../../../src/http/connections.js'
 import { createServer, listen, stopListening } from '../../../src/http/listening.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
+import { acceptedConnections } from '../../support/accepted-connections.js'
 import { until } from '../../support/lifelines.js'
 import { startTestServer } from './test-server.js'
+
+vi.mock('node:https', async (load) => {
+  const https = await load<typeof import('node:https')>()
+  return { ...https, createServer: vi.fn(https.createServer) }
+})
 
 /** A connection that stays half open: it does not end when the server ends its half. */
 async function open(url: string, bytes = ''): Promise<{ socket: Socket; received: () => string }> {
@@ -74,6 +81,27 @@ it('destroys a connection whose TLS handshake has not begun', async () => {
   network.destroyAll()
   await stopped
   await gone(socket)
+})
+
+it('gives a TLS handshake 10 s', async () => {
+  // The time is kept by Node, on a clock that no test can set: here it is 1 ms.
+  const limits: unknown[] = []
+  vi.mocked(createHttpsServer).mockImplementationOnce((options, listener) => {
+    const { handshakeTimeout = NaN } = options as ServerOptions
+    limits.push(handshakeTimeout)
+    return createHttpsServer({ ...(options as ServerOptions), handshakeTimeout: handshakeTimeout / 10_000 }, listener)
+  })
+  const server = createServer({ cert: '', key: '' }, () => undefined)
+  const port = await listen(server, '127.0.0.1', 0, { host: 'HOST', port: 'PORT' })
+  onTestFinished(() => stopListening(server))
+  const { socket } = await open(`https://127.0.0.1:${port}`)
+  await once(socket, 'end')
+  expect(limits).toEqual([10_000])
+})
+
+it('accepts 1,000 connections of an address besides its sockets and streams, and no more', async () => {
+  const server = await startTestServer({ limits: { connectionsPerClient: 1 } })
+  expect(await acceptedConnections(server.httpUrl, 1001)).toBe(1001)
 })
 
 it('closes a connection beyond the most that an address may have, before it says anything', async () => {

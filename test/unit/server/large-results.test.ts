@@ -1,10 +1,12 @@
 // Results of any size: small ones are in the events, larger ones are referred to, and what is too large for the server fails its command.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
+import { request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createTaskClient } from '../../../src/client/index.js'
 import { jsonPieces } from '../../../src/http/json-pieces.js'
 import { openEvents } from '../../support/event-source.js'
+import { until } from '../../support/lifelines.js'
 import { createHolding, startTestServer, taskOf, type TestServer } from './test-server.js'
 
 const KIB = 1024
@@ -86,8 +88,8 @@ describe('a result', () => {
     }
   })
 
-  it('S9: fails its command when its task, or all tasks, would hold too much', async () => {
-    const server = await startTestServer({ tasks: { maxTaskBytes: MIB, maxBytes: 2 * MIB } })
+  it('S9: fails its command when its task would hold too much', async () => {
+    const server = await startTestServer({ tasks: { maxTaskBytes: MIB } })
     const client = await server.client()
     await client.ask({ type: 'task_submit', ...taskOf('hold', 'hold') })
     ;(await server.held()).finish('x'.repeat(600 * KIB))
@@ -97,7 +99,27 @@ describe('a result', () => {
         code: 'RESULT_TOO_LARGE',
         message: expect.stringContaining('the task would hold more than 1048576') as string,
       },
+      results: [{ status: 'success' }, { status: 'error' }],
     })
+  })
+
+  it('S9: fails its command when all tasks would hold too much, and takes no room then', async () => {
+    const server = await startTestServer({ tasks: { maxBytes: MIB } })
+    const client = await server.client()
+    await client.ask({ type: 'task_submit', ...taskOf('hold') })
+    const filler = 'x'.repeat(600 * KIB)
+    await client.ask({ type: 'task_submit', ...taskOf({ tool_name: 'hold', args: { filler } }) })
+    const [first, second] = ['x'.repeat(600 * KIB), 'x'.repeat(400 * KIB)]
+    ;(await server.held()).finish(first)
+    expect(await client.skipTo('task_complete')).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'RESULT_TOO_LARGE',
+        message: `The result has ${bytesOf(contentOf(first))} bytes of JSON: with it, all tasks would hold more than 1048576.`,
+      },
+    })
+    ;(await server.held()).finish(second)
+    expect(await client.skipTo('task_complete')).toMatchObject({ status: 'completed' })
   })
 
   it('cuts the message of an error, and never fails to send one', async () => {
@@ -111,16 +133,54 @@ describe('a result', () => {
     )
   })
 
-  it('is sent as fast as it is read', async () => {
+  it('is sent as fast as it is read, and not written before', async () => {
     const server = await startTestServer()
-    const taskId = await runSizes(server, [12 * MIB])
-    const sent = request(`${server.httpUrl}/tasks/${taskId}/commands/0/result`).end()
+    const taskId = await runSizes(server, [15 * MIB])
+    const path = `/tasks/${taskId}/commands/0/result`
+    const sending = firstResponse(path)
+    const sent = request(server.httpUrl + path).end()
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
     onTestFinished(() => void sent.destroy())
-    // Nobody reads it: closing the server does not wait for it.
     response.pause()
+    // What the system does not take for a reader that has stopped waits in this process.
+    const waiting = await sending
+    await until(() => waiting.writableNeedDrain || waiting.writableEnded)
+    for (let turn = 0; turn < 100; turn += 1) {
+      await new Promise(setImmediate)
+      expect(waiting.writableLength).toBeLessThan(512 * KIB)
+    }
     expect(await server.call('/health')).toMatchObject({ status: 200 })
+    let bytes = 0
+    for await (const chunk of response) bytes += (chunk as Buffer).length
+    expect(bytes).toBe(Number(response.headers['content-length']))
   })
+})
+
+/** The next response to a request of this path, in the server. */
+function firstResponse(path: string): Promise<ServerResponse> {
+  return new Promise((resolve) => {
+    const onStart = (message: unknown): void => {
+      const { request: asked, response } = message as { request: IncomingMessage; response: ServerResponse }
+      if (asked.url !== path) return
+      unsubscribe('http.server.request.start', onStart)
+      resolve(response)
+    }
+    subscribe('http.server.request.start', onStart)
+  })
+}
+
+it('S9: a submission that is too large for a task is refused, and takes no room', async () => {
+  const server = await startTestServer({ tasks: { maxTaskBytes: 10_000 } })
+  const large = taskOf({ tool_name: 'add', args: { filler: 'x'.repeat(10_000) } })
+  expect(await server.post('/tasks', large)).toMatchObject({
+    status: 400,
+    body: {
+      code: 'INVALID_TASK',
+      error: expect.stringMatching(/^task: got \d+ or more bytes of JSON, expected at most 10000\.$/) as string,
+    },
+  })
+  expect(server.taskManager.listTasks()).toEqual([])
+  expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 201 })
 })
 
 it('S9: ended tasks are forgotten, the earliest first, when they hold too many bytes; then submissions are refused', async () => {

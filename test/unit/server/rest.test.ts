@@ -1,6 +1,7 @@
 // The REST routes: every documented status, over real sockets.
 import { createHash } from 'node:crypto'
-import { Agent, request } from 'node:http'
+import { once } from 'node:events'
+import { Agent, request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Script } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -75,6 +76,19 @@ describe('POST /tasks', () => {
     const huge = await postWith(agent, server, '', { 'content-length': String(1024 * over) })
     expect([huge.status, huge.connection, huge.body]).toEqual([413, 'close', expect.stringContaining('BODY_TOO_LARGE')])
     expect(await postWith(agent, server, '{}')).toMatchObject({ status: 400, isReused: false })
+  })
+
+  it('answers 413 to a body that does not end, and closes the connection', async () => {
+    const server = await startTestServer()
+    const sent = request(`${server.httpUrl}/tasks`, { method: 'POST', headers: { 'content-type': 'application/json' } })
+    // The server may close the connection while the client writes.
+    sent.on('error', () => undefined)
+    const answered = once(sent, 'response')
+    const piece = 'x'.repeat(1024 * 1024)
+    for (let count = 0; count < 18; count += 1) sent.write(piece)
+    const [response] = (await answered) as [IncomingMessage]
+    expect([response.statusCode, response.headers.connection]).toEqual([413, 'close'])
+    sent.destroy()
   })
 
   it('answers 413 to a body over the limit, with or without content-length', async () => {
@@ -190,6 +204,22 @@ describe('GET /tasks', () => {
     const second = await server.call(`/tasks?limit=2&cursor=${String(first.body['nextCursor'])}`)
     expect(ids(second)).toEqual(['3'])
     expect(second.body).not.toHaveProperty('nextCursor')
+  })
+
+  it('has 100 tasks in a page, or up to 1,000, each with the longest texts in fewer than 12,000 characters', async () => {
+    const server = await startTestServer({ tasks: { maxQueueSize: 2000 } })
+    const longest = {
+      ...{ task_name: 'n'.repeat(1000), task_intention: 'i'.repeat(10_000), metadata: { note: 'm'.repeat(100_000) } },
+      commands: [{ tool_name: 'hold', intention: 'c'.repeat(1000), args: { filler: 'a'.repeat(1000) } }],
+    }
+    for (let count = 0; count <= 1000; count += 1) server.taskManager.submitTask(longest)
+    const pages = await Promise.all(['', '?limit=1000'].map((query) => server.call(`/tasks${query}`)))
+    for (const [index, { body }] of pages.entries()) {
+      const tasks = body['tasks'] as object[]
+      expect(tasks).toHaveLength([100, 1000][index]!)
+      expect(body).toHaveProperty('nextCursor')
+      expect(JSON.stringify(body).length).toBeLessThan(tasks.length * 12_000)
+    }
   })
 
   it('returns opaque cursors, and refuses all others', async () => {
