@@ -2,8 +2,10 @@
 import { AgentTasksError } from '../errors.js'
 import type { Clock } from '../clock.js'
 import { createManualClock } from './manual-clock.js'
-import { CLOCK } from './race-options.js'
 import { originOf, timerName, type TimerOrigin } from './timer-origin.js'
+
+/** The name of the actor that runs the timers, in orders and timelines. */
+export const CLOCK = 'clock'
 
 /** The clock of a race. Pass it as the option `clock`. */
 export interface RaceClock extends Clock {

@@ -119,6 +119,3 @@ export interface RaceOptions<World, Input = undefined> {
   /** How many microtasks run after each turn. Raise it for chains of more promises than this. Default 64. */
   readonly settleTicks?: number
 }
-
-/** The name of the actor that runs the timers, in orders and timelines. */
-export const CLOCK = 'clock'
