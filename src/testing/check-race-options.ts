@@ -1,7 +1,8 @@
 /** Checks the options of a race; an error names the field, what came and what was expected. */
 import { InvalidInputError } from '../errors.js'
 import { checkOptionNames } from '../protocol/option-checks.js'
-import { CLOCK, type RaceActors, type RaceOptions } from './race-options.js'
+import { CLOCK } from './race-clock.js'
+import type { RaceActors, RaceOptions } from './race-options.js'
 
 /** The options that are numbers, with the least value of each. */
 const numbers = {

@@ -2,9 +2,10 @@
 import fc from 'fast-check'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
-import { Enumeration, NOT_DETERMINISTIC_HINT } from './enumeration.js'
+import { NOT_DETERMINISTIC_HINT, OrderTree, RecordedChooser, type Choice } from './order-tree.js'
 import type { RaceOptions } from './race-options.js'
-import { chooserOf, raceOrders, type Chooser } from './race-order.js'
+import { choiceOf, chooserOf, raceOrders, type Chooser } from './race-order.js'
+import type { RaceError } from './race-error.js'
 import { orderOf, raceErrorOf } from './race-report.js'
 import { runRace, runWatchedRace, type AfterFailure, type RaceRun } from './race-run.js'
 import { watchRejections, type RejectionWatch } from './unhandled-rejections.js'
@@ -15,7 +16,7 @@ export interface RaceSummary {
   readonly mode: 'random' | 'exhaustive'
   /** How many runs were made. */
   readonly runs: number
-  /** How many different orders they took; in exhaustive mode all of them. */
+  /** How many different orders they took: all of them in exhaustive mode, and in random mode when there are no more than `numRuns`. */
   readonly orders: number
   /** The seed of random mode. */
   readonly seed?: number
@@ -26,9 +27,13 @@ const levels = [fc.VerbosityLevel.None, fc.VerbosityLevel.Verbose, fc.VerbosityL
 /** How many runs may follow each other before the event loop gets a turn. */
 const RUNS_PER_TURN = 256
 
+/** A race has few orders if it has no more than this, and than `numRuns`. The tree of more orders would fill the memory. */
+const MOST_FEW_ORDERS = 10_000
+
 /**
  * Runs your code in many orders. The steps of `actors`, the promises passed to `race.schedule` and the timers of the simulated
- * clock take turns, in orders that fast-check draws or, with `mode: 'exhaustive'`, in every order. No real time passes.
+ * clock take turns, in orders that fast-check draws or, with `mode: 'exhaustive'`, in every order. An order that was drawn before is not
+ * run again: a race with no more than `numRuns` orders, and without `inputs`, runs each of them. No real time passes.
  * @returns how many orders were explored
  * @throws RaceError with the shortest failing order, as a timeline and as a regression test; InvalidInputError for an invalid option;
  *   AgentTasksError `RACE_TOO_LONG` when there are more orders than `maxOrders`, `RACE_NOT_DETERMINISTIC` when runs of one order differ
@@ -99,11 +104,22 @@ class Runs {
 async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>, runs: Runs): Promise<RaceSummary> {
   const { numRuns = 1000, seed, path, endOnFailure = false, verbose = false } = options
   const orders = new Set<string>()
+  // With inputs, the same order is another run.
+  let tree = options.inputs === undefined && path === undefined ? new OrderTree() : undefined
+  let made = 0
+  let madeUntilFailure: number | undefined
   const inputs = (options.inputs ?? fc.constant(undefined)) as fc.Arbitrary<Input>
   const property = fc.asyncProperty(raceOrders(), inputs, async (order, input) => {
-    const run = await runs.run(options, chooserOf(order), input)
+    if (tree?.has((at, of) => choiceOf(order, at, of)) === true) return
+    const chooser = new RecordedChooser(chooserOf(order))
+    const run = await runs.run(options, chooser, input)
+    made += 1
     orders.add(orderOf(run).join('\n'))
-    if (run.failure !== undefined) throw new Error(run.failure.message)
+    if (run.failure !== undefined) {
+      madeUntilFailure ??= made
+      throw new Error(run.failure.message)
+    }
+    tree = withOrder(tree, chooser.choices)
   })
   const details = await fc.check(property, {
     numRuns,
@@ -113,8 +129,11 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>,
     ...(path !== undefined && { path }),
   })
   if (details.errorInstance === REJECTED) throw REJECTED
-  if (!details.failed) await runs.look()
-  if (!details.failed) return { mode: 'random', runs: details.numRuns, orders: orders.size, seed: details.seed }
+  if (!details.failed) {
+    await runs.look()
+    const left = tree === undefined ? 0 : await exploreLeft(options, runs, tree, numRuns)
+    return { mode: 'random', runs: made + left, orders: orders.size + left, seed: details.seed }
+  }
   if (details.errorInstance instanceof InvalidInputError) throw details.errorInstance
   if (details.counterexample === null) {
     throw new AgentTasksError('RACE_NOT_RUN', `no run was made: ${(await fc.asyncDefaultReportMessage(details)) ?? ''}`)
@@ -128,39 +147,85 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>,
         NOT_DETERMINISTIC_HINT,
     )
   }
-  const found = { runs: details.numRuns, failed: 1, seed: details.seed, path: details.counterexamplePath }
+  const found = { runs: madeUntilFailure ?? made, failed: 1, seed: details.seed, path: details.counterexamplePath }
   const heading = `failed after ${found.runs} run(s), seed ${found.seed}, path ${found.path}; the shortest order found:`
   const others = verbose === false || verbose === 0 ? undefined : await fc.asyncDefaultReportMessage(details)
   throw raceErrorOf({ options, run, input, found, heading, others })
 }
 
+/** Adds an order to a tree. @returns undefined when the tree cannot say which orders are left */
+function withOrder(tree: OrderTree | undefined, choices: readonly Choice[]): OrderTree | undefined {
+  try {
+    tree?.add(choices)
+  } catch {
+    // What can happen depends on more than the order: each draw is run.
+    return undefined
+  }
+  return tree?.size === MOST_FEW_ORDERS ? undefined : tree
+}
+
+/** Runs the orders that no draw has taken. @returns how many these were */
+async function exploreLeft<World, Input>(
+  options: RaceOptions<World, Input>,
+  all: Runs,
+  tree: OrderTree,
+  numRuns: number,
+): Promise<number> {
+  const drawn = tree.size
+  const { failed, runs, shortest } = await runOrders(options, all, tree, numRuns)
+  if (shortest !== undefined) throw errorOfOrders(options, shortest, drawn + runs, failed)
+  await all.look()
+  return runs
+}
+
 async function exploreAll<World, Input>(options: RaceOptions<World, Input>, all: Runs): Promise<RaceSummary> {
-  const { maxOrders = 100_000, endOnFailure = false, name = 'race' } = options
-  const enumeration = new Enumeration()
+  const { maxOrders = 100_000, name = 'race' } = options
+  const tree = new OrderTree()
+  const { runs, failed, shortest } = await runOrders(options, all, tree, maxOrders)
+  if (shortest !== undefined) throw errorOfOrders(options, shortest, runs, failed)
+  if (!tree.isComplete) {
+    throw new AgentTasksError(
+      'RACE_TOO_LONG',
+      `${name}: more than maxOrders = ${maxOrders} orders. Use fewer steps, pauses and timers (time: 'waits' leaves out the orders of ` +
+        'timers), raise maxOrders, or explore at random.',
+    )
+  }
+  await all.look()
+  return { mode: 'exhaustive', runs, orders: runs }
+}
+
+/** Runs the orders that a tree lacks, one after the other, until it has `maxOrders`. */
+async function runOrders<World, Input>(
+  options: RaceOptions<World, Input>,
+  all: Runs,
+  tree: OrderTree,
+  maxOrders: number,
+) {
+  const { endOnFailure = false } = options
   let failed = 0
-  let shortest: RaceRun | undefined
   let runs = 0
-  do {
-    if (runs === maxOrders) {
-      if (shortest !== undefined) break
-      throw new AgentTasksError(
-        'RACE_TOO_LONG',
-        `${name}: more than maxOrders = ${maxOrders} orders. Use fewer steps, pauses and timers (time: 'waits' leaves out the orders of ` +
-          'timers), raise maxOrders, or explore at random.',
-      )
-    }
-    const run = await all.run(options, enumeration, undefined as Input, endOnFailure ? 'stop' : 'go on')
+  let shortest: RaceRun | undefined
+  while (!tree.isComplete && tree.size < maxOrders && !(endOnFailure && failed > 0)) {
+    const chooser = new RecordedChooser(tree.next())
+    const run = await all.run(options, chooser, undefined as Input, endOnFailure ? 'stop' : 'go on')
+    // A run that stopped at a failure made fewer choices than the order has.
+    if (run.failure === undefined || !endOnFailure) tree.add(chooser.choices)
     runs += 1
-    if (run.failure !== undefined) {
-      failed += 1
-      if (shortest === undefined || cost(run) < cost(shortest)) shortest = run
-      if (endOnFailure) break
-    }
-  } while (enumeration.next())
-  if (failed === 0) await all.look()
-  if (shortest === undefined) return { mode: 'exhaustive', runs, orders: runs }
-  const heading = `${failed} of ${runs} order(s) failed${endOnFailure ? ', the first of them' : '; the shortest of them'}:`
-  throw raceErrorOf({ options, run: shortest, input: undefined, found: { runs, failed }, heading })
+    if (run.failure === undefined) continue
+    failed += 1
+    if (shortest === undefined || cost(run) < cost(shortest)) shortest = run
+  }
+  return { failed, runs, shortest }
+}
+
+function errorOfOrders<World, Input>(
+  options: RaceOptions<World, Input>,
+  shortest: RaceRun,
+  runs: number,
+  failed: number,
+): RaceError {
+  const heading = `${failed} of ${runs} order(s) failed${options.endOnFailure === true ? ', the first of them' : '; the shortest of them'}:`
+  return raceErrorOf({ options, run: shortest, input: undefined, found: { runs, failed }, heading })
 }
 
 /** Orders with fewer events cost less; among equals, orders with fewer changes of actor. */

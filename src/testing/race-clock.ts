@@ -2,6 +2,10 @@
 import { AgentTasksError } from '../errors.js'
 import type { Clock } from '../clock.js'
 import { createManualClock } from './manual-clock.js'
+import { originOf, timerName, type TimerOrigin } from './timer-origin.js'
+
+/** The name of the actor that runs the timers, in orders and timelines. */
+export const CLOCK = 'clock'
 
 /** The clock of a race. Pass it as the option `clock`. */
 export interface RaceClock extends Clock {
@@ -12,6 +16,8 @@ export interface RaceClock extends Clock {
 /** The same clock, with the methods that only the race calls. */
 export interface MovableRaceClock extends RaceClock {
   readonly nextDue: number | undefined
+  /** Names the timer that ran last, by who set it. Another function for each timer. */
+  readonly lastRun: () => string
   runNext(): boolean
   /** Starts a new turn, which may read the clock again. */
   startTurn(): void
@@ -22,10 +28,28 @@ export interface MovableRaceClock extends RaceClock {
 /** How often one turn may read the clock before it counts as a loop that waits for time to pass. */
 const MAX_READS = 100_000
 
-export function createRaceClock(start: number): MovableRaceClock {
+/** @param lastActor who took the last turn; undefined in the setup */
+export function createRaceClock(start: number, lastActor: () => string | undefined): MovableRaceClock {
   const clock = createManualClock(start)
   let reads = 0
   let isClosed = false
+  let last: TimerOrigin | undefined
+  let lastRun = (): string => 'timer'
+  const during = (): TimerOrigin['during'] => {
+    const actor = lastActor()
+    if (actor === CLOCK && last !== undefined) return last
+    return actor === undefined ? 'the setup' : `the turn of ${actor}`
+  }
+  const setTimeout = (run: () => void, ms: number): unknown => {
+    if (isClosed) return undefined
+    const origin: TimerOrigin = { ...originOf(setTimeout), during: during() }
+    const runAs = (): void => {
+      last = origin
+      lastRun = () => timerName(origin)
+      run()
+    }
+    return clock.setTimeout(runAs, ms)
+  }
   return {
     now: () => {
       if (++reads > MAX_READS) {
@@ -36,13 +60,16 @@ export function createRaceClock(start: number): MovableRaceClock {
       }
       return clock.now()
     },
-    setTimeout: (run, ms) => (isClosed ? undefined : clock.setTimeout(run, ms)),
+    setTimeout,
     clearTimeout: (timer) => clock.clearTimeout(timer),
     get pending() {
       return clock.pending
     },
     get nextDue() {
       return clock.nextDue
+    },
+    get lastRun() {
+      return lastRun
     },
     runNext: () => clock.runNext(),
     startTurn: () => {

@@ -92,7 +92,7 @@ export interface RaceOptions<World, Input = undefined> {
   readonly mode?: 'random' | 'exhaustive'
   /** An arbitrary of inputs for `setup` and `actors`. They shrink together with the order. Random mode only. */
   readonly inputs?: fc.Arbitrary<Input>
-  /** How many orders random mode draws. Default 1000. */
+  /** How many orders random mode draws. Without `inputs`, one that was drawn before is not run again. Default 1000. */
   readonly numRuns?: number
   /** The seed of random mode. Default: a random one, which a failure prints. */
   readonly seed?: number
@@ -119,6 +119,3 @@ export interface RaceOptions<World, Input = undefined> {
   /** How many microtasks run after each turn. Raise it for chains of more promises than this. Default 64. */
   readonly settleTicks?: number
 }
-
-/** The name of the actor that runs the timers, in orders and timelines. */
-export const CLOCK = 'clock'

@@ -4,15 +4,17 @@
  * (`settleTicks`) and the invariants are checked, until nothing is left.
  *
  * A run never waits for real time or for the event loop. A step that hangs is noticed because nothing is left to choose from.
+ * The file is long because all of this is about the state of one run.
  */
 import { isThenable } from '../callbacks/isolated-call.js'
 import { AgentTasksError } from '../errors.js'
 import { preview } from '../preview.js'
 import { checkRaceActors } from './check-race-options.js'
 import { runMicrotasks } from './microtasks.js'
+import { watchOutside, type OutsideWatch } from './outside-work.js'
 import { watchPromise } from './promise-outcome.js'
-import { createRaceClock, type MovableRaceClock } from './race-clock.js'
-import { CLOCK, type Race, type RaceCheck, type RaceOptions } from './race-options.js'
+import { CLOCK, createRaceClock, type MovableRaceClock } from './race-clock.js'
+import type { Race, RaceCheck, RaceOptions } from './race-options.js'
 import type { Chooser } from './race-order.js'
 import { RacePromises, type Turn } from './race-promises.js'
 import type { RejectionWatch } from './unhandled-rejections.js'
@@ -24,7 +26,7 @@ export interface RaceEvent {
   readonly at: number
   /** The name of an actor, the label of a promise, or `clock`. */
   readonly actor: string
-  /** The label of the step. */
+  /** The label of the step; of a timer, who set it. */
   readonly step: string
   /** The lines of `race.note`, and what the step returned. */
   readonly notes: readonly string[]
@@ -101,7 +103,8 @@ class Run<World, Input> {
   readonly #clock: MovableRaceClock
   readonly #promises = new RacePromises()
   readonly #race: Race
-  readonly #events: { at: number; actor: string; step: string; notes: string[] }[] = []
+  readonly #events: { at: number; actor: string; readonly step: string; notes: string[] }[] = []
+  readonly #outside: OutsideWatch = watchOutside()
   readonly #ticks: number
   readonly #maxEvents: number
   readonly #timeoutMs: number
@@ -116,7 +119,7 @@ class Run<World, Input> {
     this.#options = options
     this.#chooser = chooser
     this.#afterFailure = afterFailure
-    this.#clock = createRaceClock(options.startTime ?? 0)
+    this.#clock = createRaceClock(options.startTime ?? 0, () => this.#events.at(-1)?.actor)
     this.#ticks = options.settleTicks ?? 64
     this.#maxEvents = options.maxEvents ?? 1000
     this.#timeoutMs = options.timeoutMs ?? 3_600_000
@@ -130,6 +133,14 @@ class Run<World, Input> {
   }
 
   async run(input: Input): Promise<RaceRun> {
+    try {
+      return await this.#run(input)
+    } finally {
+      this.#outside.stop()
+    }
+  }
+
+  async #run(input: Input): Promise<RaceRun> {
     const { setup, actors, atEnd = {}, teardown } = this.#options
     const built = await this.#finish('setup', () => setup(this.#race, input))
     if (built !== undefined) {
@@ -176,7 +187,7 @@ class Run<World, Input> {
     const promises = this.#promises.unsettled.map((name) => `the promise '${name}'`)
     const what = [...steps, ...promises].join(', ')
     if (this.#clock.nextDue === undefined) {
-      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on. ${HANG_HINT}`)
+      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on. ${this.#outside.hint()}`)
     } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
   }
 
@@ -201,16 +212,22 @@ class Run<World, Input> {
     const latest = this.#doneAt === undefined ? startTime + this.#timeoutMs : this.#doneAt + drainMs
     const due = this.#clock.nextDue
     if (due === undefined || due > latest) return []
-    return [{ actor: CLOCK, step: 'the next timer is due', take: () => void this.#runTimer() }]
+    return [{ actor: CLOCK, step: 'timer', take: () => void this.#runTimer(this.#events.at(-1)) }]
   }
 
-  /** @returns false when no timer is set */
-  #runTimer(): boolean {
+  /**
+   * @param event its turn in the timeline, which names who set it
+   * @returns false when no timer is set
+   */
+  #runTimer(event?: RaceEvent): boolean {
     try {
       return this.#clock.runNext()
     } catch (error) {
-      this.#fail('timer', `a timer threw ${messageOf(error)}`, error)
+      this.#fail('timer', `a ${this.#clock.lastRun()} threw ${messageOf(error)}`, error)
       return true
+    } finally {
+      // Looked up when it is read: most runs are not reported.
+      if (event !== undefined) Object.defineProperty(event, 'step', { enumerable: true, get: this.#clock.lastRun })
     }
   }
 
@@ -268,8 +285,9 @@ class Run<World, Input> {
     }
     const { outcome } = done
     if (outcome !== undefined && 'value' in outcome) return outcome
-    if (outcome === undefined) this.#fail(phase, `${phase} never settled: nothing is left that could go on`)
-    else this.#fail(phase, `${phase} threw ${messageOf(outcome.error)}`, outcome.error)
+    if (outcome === undefined) {
+      this.#fail(phase, `${phase} never settled: nothing is left that could go on. ${this.#outside.hint()}`)
+    } else this.#fail(phase, `${phase} threw ${messageOf(outcome.error)}`, outcome.error)
     return undefined
   }
 
@@ -310,9 +328,6 @@ class Run<World, Input> {
 }
 
 const CHECK_ROUNDS = 10
-
-const HANG_HINT =
-  'Does it wait for a real timer, fetch or a file? Set timers on race.clock, and pass promises of the outside to race.schedule'
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : preview(error)

@@ -231,6 +231,36 @@ export const deliveryFaults: readonly PlantedFault[] = [
     ...withMachine(alterMachine(() => undefined).provide({ actions: { resetFailures: () => undefined } })),
   },
   {
+    name: 'd4-waits-past-the-longest-back-off',
+    invariant: 'A6',
+    description: 'The back-off grows past retryMaxMs.',
+    property: deliveryTiming,
+    ...withMachine(
+      alterMachine(() => undefined).provide({
+        delays: {
+          backOff: ({ context: { timing, failures } }) => timing.retryInitialMs * 2 ** Math.max(0, failures - 1),
+        },
+      }),
+    ),
+  },
+  {
+    name: 'd2-keeps-old-durations',
+    invariant: 'A6',
+    description:
+      'The durations of a replaced source do not apply: a function that replaces an Observable is not polled.',
+    property: delivery,
+    ...withMachine(alterMachine(() => undefined).provide({ actions: { setTiming: () => undefined } })),
+  },
+  {
+    name: 'd2-keeps-old-durations-during-a-delivery',
+    invariant: 'A6',
+    description: 'The durations of a source that is replaced during a delivery do not apply after it.',
+    property: delivery,
+    ...machineThat((machine) => {
+      for (const state of ['attended', 'unattended']) stateAt(machine, 'delivering', state).on['timing.set'] = {}
+    }),
+  },
+  {
     name: 'd5-asks-after-unsubscribe',
     invariant: 'A9',
     description: 'A trigger that waits for its agent keeps asking it after unsubscribe.',

@@ -58,7 +58,10 @@ describe.each([
   })
 
   it('is not in the fixed version, in either mode', async () => {
-    expect(await exploreRaces({ ...rightRace, numRuns: 200 })).toMatchObject({ mode: 'random', runs: 200 })
+    expect(await exploreRaces({ ...rightRace, numRuns: 200 })).toMatchObject({
+      mode: 'random',
+      runs: Math.min(200, counts.right),
+    })
     expect(await exploreRaces({ ...rightRace, mode: 'exhaustive' })).toEqual({
       mode: 'exhaustive',
       runs: counts.right,

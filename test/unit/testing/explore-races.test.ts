@@ -124,10 +124,10 @@ describe('exhaustive mode', () => {
 })
 
 describe('random mode', () => {
-  it('draws the same orders for a seed, covers all of a small race, and shrinks to few interruptions', async () => {
-    const race = { setup: () => undefined, actors: { a: steps(3), b: steps(3) }, seed: 7 }
+  it('draws the same orders for a seed, and shrinks to few interruptions', async () => {
+    const race = { setup: () => undefined, actors: { a: steps(8), b: steps(8) }, seed: 7 }
     const once = await exploreRaces(race)
-    expect(once).toEqual({ mode: 'random', runs: 1000, orders: 20, seed: 7 })
+    expect(once).toMatchObject({ mode: 'random', seed: 7 })
     expect(await exploreRaces(race)).toEqual(once)
 
     const ordered: string[] = []
@@ -228,7 +228,7 @@ describe('a run that hangs, loops or throws fails', () => {
   it('with a step that never settles, and the promises it may wait for', async () => {
     const never = () => new Promise(() => undefined)
     expect(await failOf({ actors: { a: [{ label: 'waits', run: never }], b: steps(2) } })).toBe(
-      "hang: never settled: step 'waits' of a. Nothing is left that could go on. Does it wait for a real timer, fetch or a file? Set timers on race.clock, and pass promises of the outside to race.schedule",
+      "hang: never settled: step 'waits' of a. Nothing is left that could go on. Set timers on race.clock, and pass promises of the outside to race.schedule.",
     )
     expect(await failOf({ actors: { a: [(_, race) => race.schedule(never(), 'the answer')] } })).toContain(
       "step 'step 1' of a, the promise 'the answer'",
@@ -279,8 +279,8 @@ describe('a run that hangs, loops or throws fails', () => {
     expect(await failOf({ setup: fail })).toBe('setup: setup threw on purpose')
     expect(await failOf({ actors: { a: [fail] } })).toBe("step: step 'fail' of a threw on purpose")
     expect(await failOf({ actors: { a: [async () => fail()] } })).toContain('threw on purpose')
-    expect(await failOf({ actors: { a: [(_, race) => void race.clock.setTimeout(fail, 5)] } })).toBe(
-      'timer: a timer threw on purpose',
+    expect(await failOf({ actors: { a: [(_, race) => void race.clock.setTimeout(fail, 5)] } })).toMatch(
+      /^timer: a timer of \S+ \(explore-races\.test\.ts:\d+\) threw on purpose$/u,
     )
     expect(await failOf({ invariants: { sound: async () => fail() } })).toContain(
       "invariant: 'sound' does not hold: on purpose",
@@ -291,7 +291,7 @@ describe('a run that hangs, loops or throws fails', () => {
 
   it('with code that is not deterministic', async () => {
     let runs = 0
-    const race = { setup: () => undefined, actors: { a: [() => void (runs += 1)] } }
+    const race = { setup: () => undefined, actors: { a: [() => void (runs += 1)], b: steps(3) } }
     const flaky = exploreRaces({ ...race, atEnd: { once: () => runs !== 3 }, endOnFailure: true })
     await expect(flaky).rejects.toThrow("failed ('once' does not hold) and held in the same order")
   })
@@ -310,10 +310,9 @@ describe('time', () => {
       actors: { a: [({ clock }) => new Promise<void>((resolve) => clock.setTimeout(resolve, 250))] },
       atEnd: { noted: ({ clock }) => void seen.push(clock.now()) },
       teardown: ({ clock }) => new Promise<void>((resolve) => clock.setTimeout(resolve, 1000)),
-      numRuns: 3,
     })
-    expect(summary.runs).toBe(3)
-    expect(seen).toEqual([3_005_250, 3_005_250, 3_005_250])
+    expect(summary.runs).toBe(1)
+    expect(seen).toEqual([3_005_250])
   })
 })
 

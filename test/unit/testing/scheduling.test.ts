@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRaceScheduler, exploreRaces, RaceOrder, raceOrders, raceScripts } from 'agent-tasks/testing'
-import { Enumeration } from '../../../src/testing/enumeration.js'
+import { OrderTree, RecordedChooser } from '../../../src/testing/order-tree.js'
 import { choiceOf } from '../../../src/testing/race-order.js'
 
 /** The sequence of the last turn goes on, and the others follow in the order in which they were scheduled. */
@@ -68,14 +68,31 @@ describe('an order', () => {
     expect(details.failed).toBe(true)
   })
 
+  it('is run once, depth first, until all were run', () => {
+    const all = new OrderTree()
+    const taken: string[] = []
+    while (!all.isComplete) {
+      const chooser = new RecordedChooser(all.next())
+      // After b there is nothing to choose.
+      if (chooser.choose(['a', 'b']) === 0) chooser.choose(['b', 'c', 'd'])
+      all.add(chooser.choices)
+      taken.push(chooser.choices.map((choice) => choice.taken).join(''))
+    }
+    expect(taken).toEqual(['00', '01', '02', '1'])
+    expect(all.size).toBe(4)
+    expect(all.has(() => 0)).toBe(true)
+  })
+
   it('that leads to other choices than before is an error', () => {
-    const all = new Enumeration()
-    expect([all.choose(['a', 'b']), all.next(), all.choose(['a', 'b'])]).toEqual([0, true, 1])
-    expect(all.next()).toBe(false)
-    const other = new Enumeration()
-    other.choose(['a', 'b'])
-    other.next()
-    expect(() => other.choose(['a', 'b', 'c'])).toThrow(
+    const all = new OrderTree()
+    const take = (...offers: string[][]): readonly number[] => {
+      const chooser = new RecordedChooser(all.next())
+      for (const names of offers) chooser.choose(names)
+      all.add(chooser.choices)
+      return chooser.choices.map(({ taken }) => taken)
+    }
+    expect(take(['a', 'b'], ['b', 'c', 'd'])).toEqual([0, 0])
+    expect(() => all.next().choose(['a', 'b', 'c'])).toThrow(
       expect.objectContaining({
         code: 'RACE_NOT_DETERMINISTIC',
         message: expect.stringMatching(/^the same order led to 2 possibilities before and to 3 now\. /) as string,
@@ -169,7 +186,7 @@ describe('a race', () => {
         }),
       actors: { one: [() => undefined] },
     })
-    await expect(exploration).rejects.toThrow('race: a timer threw in the timer')
+    await expect(exploration).rejects.toThrow(/^race: a timer of scheduling\.test\.ts:\d+ threw in the timer$/mu)
   })
 
   it.each([

@@ -1,0 +1,110 @@
+/** The orders of a race that were run, as a tree of their choices: which orders are new, and which one is next. */
+import { AgentTasksError } from '../errors.js'
+import type { Chooser } from './race-order.js'
+
+/** One choice of an order: the index that was taken, and of how many. */
+export interface Choice {
+  readonly taken: number
+  readonly of: number
+}
+
+/** Every order below was run. */
+const DONE = 'done'
+
+interface Branch {
+  readonly of: number
+  /** What follows each choice; undefined where no order was run. */
+  readonly next: (Branch | typeof DONE | undefined)[]
+}
+
+export class OrderTree {
+  #root: Branch | typeof DONE | undefined
+  #size = 0
+
+  /** How many orders were added. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Whether every order was run. */
+  get isComplete(): boolean {
+    return this.#root === DONE
+  }
+
+  /** Whether an order was run. @param choiceOf the choice number `at` of `of` possibilities */
+  has(choiceOf: (at: number, of: number) => number): boolean {
+    let branch = this.#root
+    for (let at = 0; typeof branch === 'object'; at += 1) branch = branch.next[choiceOf(at, branch.of)]
+    return branch === DONE
+  }
+
+  /** Chooses the first order, depth first, that was not run. */
+  next(): Chooser {
+    let branch = this.#root
+    return {
+      choose: ({ length: of }) => {
+        const taken = typeof branch === 'object' ? firstOpen(branch) : 0
+        if (typeof branch === 'object') expectSame(branch.of, of)
+        branch = typeof branch === 'object' ? branch.next[taken] : undefined
+        return taken
+      },
+    }
+  }
+
+  /**
+   * Adds an order that was run.
+   * @throws AgentTasksError `RACE_NOT_DETERMINISTIC` when the same choices led to other possibilities before
+   */
+  add(choices: readonly Choice[]): void {
+    const path: { branch: Branch; taken: number }[] = []
+    let branch = this.#root
+    for (const { taken, of } of choices) {
+      if (branch === DONE) throw notDeterministic(0, of)
+      branch ??= { of, next: Array.from({ length: of }, () => undefined) }
+      expectSame(branch.of, of)
+      path.push({ branch, taken })
+      branch = branch.next[taken]
+    }
+    if (typeof branch === 'object') throw notDeterministic(branch.of, 0)
+    if (branch === DONE) return
+    this.#size += 1
+    let below: Branch | typeof DONE = DONE
+    for (const { branch, taken } of path.reverse()) {
+      branch.next[taken] = below
+      below = firstOpen(branch) === -1 ? DONE : branch
+    }
+    this.#root = below
+  }
+}
+
+/** Makes the choices of another chooser, and keeps them. */
+export class RecordedChooser implements Chooser {
+  readonly choices: Choice[] = []
+  readonly #chooser: Chooser
+
+  constructor(chooser: Chooser) {
+    this.#chooser = chooser
+  }
+
+  choose(names: readonly string[]): number {
+    const taken = this.#chooser.choose(names)
+    this.choices.push({ taken, of: names.length })
+    return taken
+  }
+}
+
+const firstOpen = ({ next }: Branch): number => next.findIndex((branch) => branch !== DONE)
+
+function expectSame(before: number, now: number): void {
+  if (before !== now) throw notDeterministic(before, now)
+}
+
+function notDeterministic(before: number, now: number): AgentTasksError {
+  return new AgentTasksError(
+    'RACE_NOT_DETERMINISTIC',
+    `the same order led to ${before} possibilities before and to ${now} now. ${NOT_DETERMINISTIC_HINT}`,
+  )
+}
+
+export const NOT_DETERMINISTIC_HINT =
+  'Look for what decides besides the race: real time, Math.random, I/O, or state that an earlier run left behind.'
