@@ -9,15 +9,20 @@ const MAX_UNREAD_RECORDS = 100
 export class History {
   readonly #entries = new Map<string, TaskEntry>()
   readonly #limit: () => number
+  readonly #isHeld: (entry: TaskEntry) => boolean
   /** Ended tasks that owe nothing, the earliest ended first. */
   readonly #prunable = new BinaryHeap<TaskEntry>((a, b) => byEnd(a, b) < 0)
   /** Ended tasks whose text was cut, and the rest was not read. */
   readonly #unread = new Set<TaskEntry>()
   #terminal = 0
 
-  /** @param limit how many ended tasks may be kept */
-  constructor(limit: () => number) {
+  /**
+   * @param limit how many ended tasks may be kept
+   * @param isHeld whether a task must be kept although it owes nothing
+   */
+  constructor(limit: () => number, isHeld: (entry: TaskEntry) => boolean = () => false) {
     this.#limit = limit
+    this.#isHeld = isHeld
   }
 
   get size(): number {
@@ -58,7 +63,7 @@ export class History {
   offer(entry: TaskEntry): void {
     const { record } = entry
     if (!isTerminal(record) || record.delivery === 'owed' || record.delivery === 'leased') return
-    if (entry.pruning !== 'handled' || this.#unread.has(entry)) return
+    if (entry.pruning !== 'handled' || this.#unread.has(entry) || this.#isHeld(entry)) return
     entry.pruning = 'queued'
     this.#prunable.push(entry)
   }

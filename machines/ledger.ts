@@ -36,6 +36,18 @@ export interface LedgerOptions {
   readonly find: (id: string) => TaskEntry | undefined
   /** An ended entry owes nothing (any more). */
   readonly onCleared: (entry: TaskEntry) => void
+  /** Called with the messages that carry results, where they are stored. */
+  readonly deliveries?: DeliveryObserver
+}
+
+/** What happens to the messages that carry results. */
+export interface DeliveryObserver {
+  /** A message carries an entry. */
+  onCarried(lease: Lease, entry: TaskEntry): void
+  /** A message was accepted, with these of its entries; all when absent. */
+  onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void
+  /** A message was not accepted. */
+  onReleased(deliveryId: string): void
 }
 
 /** Keeps an account for each owner, and the open leases. */
@@ -132,6 +144,7 @@ export class Ledger {
   acknowledge(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
+    this.#options.deliveries?.onAccepted(deliveryId, carried)
     for (const entry of [...lease.entries]) {
       if (carried?.has(entry) === false) this.#return(entry, lease)
       else this.#deliver(entry, deliveryId)
@@ -143,6 +156,7 @@ export class Ledger {
   release(deliveryId: string): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
+    this.#options.deliveries?.onReleased(deliveryId)
     for (const entry of [...lease.entries]) this.#return(entry, lease)
     this.#close(lease)
   }
@@ -232,6 +246,7 @@ export class Ledger {
     entry.lease = lease
     lease.entries.add(entry)
     this.#add(entry, 'leased')
+    this.#options.deliveries?.onCarried(lease, entry)
   }
 
   #takeOutOfLease(entry: TaskEntry): void {

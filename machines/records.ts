@@ -75,6 +75,8 @@ interface TaskFields {
   readonly delivery: DeliveryStatus
   /** When a message that carried the end was accepted, in ms since the epoch. */
   readonly notifiedAt?: number
+  /** The result may have been delivered before: the process that did it died before it could know. */
+  readonly isRepeat?: boolean
   /** The deadline, in ms after the launch. */
   readonly timeoutMs?: number
   /** The last progress that its run reported. */

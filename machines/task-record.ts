@@ -74,12 +74,15 @@ export function endedRecord(
   }
 }
 
-/** A copy with another owner, delivery or progress. */
+/** A copy with another owner, delivery or progress, or marked as a possible repeat. */
 export function changedRecord(
   record: AsyncTaskInfo,
-  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress'>>,
+  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress' | 'isRepeat'>>,
 ): AsyncTaskInfo {
-  return frozenWithCause(record, 'progress' in change ? { ...change, ...record, ...change } : { ...record, ...change })
+  return frozenWithCause(
+    record,
+    'progress' in change || 'isRepeat' in change ? { ...change, ...record, ...change } : { ...record, ...change },
+  )
 }
 
 /** The record of an ended task whose end was delivered. */

@@ -9,6 +9,7 @@
  *     passed over.
  * R6  Every change is numbered and queued for the host in that order; no host code runs inside a transition.
  * R7  A disposed registry changes nothing more.
+ * R8  A task is admitted only when its launch has been stored, where there is a store.
  *
  * It is actor logic rather than a machine: it has no states to move between, only counts. Slots, ledger and history change in
  * place; the snapshot is new after each event, and frozen. Tasks are made with `createActor({ parent })`: `spawn` copies the list
@@ -20,7 +21,7 @@ import { DueTimes } from './due-times.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
-import type { AsyncTaskInfo, Settlement, TaskAdmission, TaskFailure } from './records.js'
+import type { AsyncTaskInfo, RunningTaskInfo, Settlement, TaskAdmission, TaskFailure } from './records.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import type { Slots } from './slots.js'
 import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
@@ -30,7 +31,11 @@ import { runningRecord } from './task-record.js'
 export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room'
 
 /** The answer to `task.register`. */
-export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
+export type Admission =
+  | { readonly entry: TaskEntry }
+  | { readonly refusal: AdmissionRefusal }
+  /** The launch could not be stored. */
+  | { readonly failure: unknown }
 
 /** An event with an answer: `reply` is called inside the transition. */
 type Command<Type extends string, Payload, Answer> = Payload & {
@@ -64,6 +69,12 @@ export type RegistryEvent =
   | { readonly type: 'lease.release'; readonly deliveryId: string }
   | { readonly type: 'claims.drop'; readonly deliveryId: string }
   | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
+  | Command<
+      'task.resume',
+      { readonly record: RunningTaskInfo; readonly graceMs: number; readonly remainingMs: number | undefined },
+      TaskEntry
+    >
+  | { readonly type: 'lease.restore'; readonly deliveryId: string; readonly taskIds: readonly string[] }
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
   | { readonly type: 'slot.release'; readonly entry: TaskEntry }
   | { readonly type: 'limit.set'; readonly max: number }
@@ -91,6 +102,8 @@ export interface RegistryParts {
   readonly host: AsyncTaskHost
   /** The time that deadlines are kept by, in ms; it is never set back. */
   readonly elapsed: () => number
+  /** Stores the launch of a task that is about to be admitted. If it throws, the task is not admitted. */
+  readonly storeLaunch?: (entry: TaskEntry, admission: TaskAdmission) => void
   /** Describes what the actor of a task failed with. */
   readonly describeError: (error: unknown) => TaskFailure
 }
@@ -146,11 +159,17 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       reply({ refusal })
       return undefined
     }
-    if (reservationId !== undefined) slots.cancelReservation(reservationId)
     const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
     const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
     const seq = journal.next()
     const entry = newEntry(runningRecord(admission, seq, journal.now()), ref, graceMs)
+    try {
+      parts.storeLaunch?.(entry, admission)
+    } catch (failure) {
+      reply({ failure })
+      return undefined
+    }
+    if (reservationId !== undefined) slots.cancelReservation(reservationId)
     history.add(entry)
     if (!isForeground) slots.take(entry, isLaunched)
     if (timeoutMs !== undefined) deadlines.set(entry, elapsed() + timeoutMs)
@@ -175,6 +194,24 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     journal.continueAfter(record.seq)
     history.add(entry)
     ledger.add(entry)
+  }
+
+  /** A task of an earlier process whose run goes on. */
+  const resume = (
+    { record, graceMs, remainingMs, reply }: Extract<RegistryEvent, { type: 'task.resume' }>,
+    parent: AnyActorRef,
+  ): AnyActorRef => {
+    const { id, subagentName, timeoutMs } = record
+    const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
+    const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
+    const entry = newEntry(record, ref, graceMs)
+    journal.continueAfter(record.seq)
+    history.add(entry)
+    slots.take(entry, true)
+    if (remainingMs !== undefined) deadlines.set(entry, elapsed() + remainingMs)
+    ledger.add(entry)
+    reply(entry)
+    return ref
   }
 
   /** The tasks whose deadline or grace period has passed, with the event that each gets. */
@@ -213,6 +250,11 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           if (ref !== undefined) scope.defer(() => ref.start())
           break
         }
+        case 'task.resume': {
+          const ref = resume(event, scope.self)
+          scope.defer(() => ref.start())
+          break
+        }
         case 'task.restore':
           restore(event.record)
           prune()
@@ -245,6 +287,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           break
         case 'lease.take':
           event.reply(ledger.take(event.request))
+          break
+        case 'lease.restore':
+          ledger.take({ deliveryId: event.deliveryId, taskIds: event.taskIds })
           break
         case 'lease.acknowledge':
           if (event.late === undefined) ledger.acknowledge(event.deliveryId, event.carried)

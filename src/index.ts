@@ -39,9 +39,24 @@ export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/remin
 export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'
 export type { AutoTriggerOptions, ReminderSource, TriggerAgentTurn, TurnDelivery } from './async-tasks/auto-trigger.js'
 export type { BusySource } from './async-tasks/busy.js'
+export type { Recovery, WasDelivered } from './async-tasks/recovery.js'
 
 // Runners and engines
-export type { RunContext, RunInput, Runner } from './engine/runner.js'
+export type { RunContext, RunDurability, RunInput, Runner } from './engine/runner.js'
+export type { ProgramIdentity } from './engine/program-identity.js'
+export type { StartedProgram } from './engine/reap.js'
+export type {
+  Store,
+  StoreChange,
+  StoreContents,
+  StoredCommandTask,
+  StoredDelivery,
+  StoredInstance,
+  StoredJson,
+  StoredTask,
+  StoreTable,
+  StoreTables,
+} from './store/store.js'
 export type { Engine, Outcome, Run, Work, WorkContext } from './engine/engine.js'
 export type { Inspect } from './callbacks/inspection.js'
 export { createInProcessEngine } from './engine/in-process.js'

@@ -57,6 +57,7 @@ import {
   numberFrom,
   optionsOf,
   type OptionTypes,
+  objectWith,
 } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
@@ -67,11 +68,13 @@ import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
+import { recover, type Recovery, type WasDelivered } from './recovery.js'
 import { toRestoredRecords } from './restoring.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import type { Runner } from '../engine/runner.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
-import { startRun } from './runs.js'
+import type { Store } from '../store/store.js'
+import { startRun, type RunHost } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
@@ -107,6 +110,21 @@ export interface AsyncTaskManagerOptions {
   readonly onError?: OnError
   /** Called with XState's inspection events, each after its transition. Default: none. */
   readonly inspect?: Inspect | undefined
+  /**
+   * Keeps tasks, and what is owed for them, across the end of the process; the manager opens it and closes it. Default: none, everything ends
+   * with the process.
+   */
+  readonly store?: Store
+  /**
+   * Asked after a restart for each message that had been sent: whether it is in the host's transcript. Without an answer its results are owed
+   * again, marked with `isRepeat`.
+   */
+  readonly wasDelivered?: WasDelivered
+  /**
+   * Finds the runner of a subagent after a restart, for tasks whose programs survived (`processRunner({ survivesHost: true })`): they go on. Default:
+   * such tasks have failed.
+   */
+  readonly findRunner?: (subagentName: string) => Runner | undefined
   /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
@@ -121,6 +139,9 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   engine: anEngine,
   onError: aFunction,
   inspect: anInspector,
+  store: objectWith('a store', 'open', 'write', 'close'),
+  findRunner: aFunction,
+  wasDelivered: aFunction,
   machines: optionsOf({ task: aMachine }),
 }
 
@@ -150,6 +171,8 @@ export class AsyncTaskManager {
   readonly actor: RegistryActor
   /** @internal For the package's own tools, commands and hosts. */
   readonly registry: TaskRegistry
+  /** Resolves when the store's content has been taken over: nothing of it is delivered before. Without a store there is nothing in it. */
+  readonly recovered: Promise<Recovery>
   readonly #events: TaskEvents
   readonly #engine: Engine
   readonly #createId: (prefix: string) => string
@@ -159,7 +182,8 @@ export class AsyncTaskManager {
 
   /**
    * @param maxAsyncTasks how many tasks may run at once (-1: no limit), or options
-   * @throws InvalidSettingError when a number is out of its range; InvalidInputError for an unknown or wrong option
+   * @throws InvalidSettingError when a number is out of its range; InvalidInputError for an unknown or wrong option; StoreInUseError, StoreError
+   *   when the store cannot be opened
    */
   constructor(maxAsyncTasks: number | AsyncTaskManagerOptions = {}) {
     const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
@@ -182,6 +206,7 @@ export class AsyncTaskManager {
       report,
       inspect: options.inspect,
       taskMachine: options.machines?.task,
+      store: options.store,
       onEnd: (transition) => this.#events.callHandlers(transition),
       onDispose: () => this.#events.close(),
     })
@@ -193,6 +218,19 @@ export class AsyncTaskManager {
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
+    const { persistence } = this.registry
+    this.recovered =
+      persistence === undefined
+        ? Promise.resolve({ adopted: [], interrupted: [], uncertain: [] })
+        : recover(this.registry, persistence, {
+            wasDelivered: options.wasDelivered,
+            findRunner: options.findRunner,
+            resumeRun: (entry, runner, graceMs) => {
+              this.#link(entry)
+              startRun(this.#runHost(), entry, runner, graceMs, true)
+            },
+            newController: (taskId) => this.#newController(taskId),
+          })
   }
 
   /**
@@ -280,13 +318,7 @@ export class AsyncTaskManager {
         id,
       )
       const { entry, registered } = this.#admit(admission, true, reservationId)
-      const host = {
-        registry: this.registry,
-        engine: this.#engine,
-        report: this.#report.bind(this),
-        append: this.#append.bind(this),
-      }
-      startRun(host, entry, runner, admission.graceMs)
+      startRun(this.#runHost(), entry, runner, admission.graceMs)
       return registered
     })
   }
@@ -371,6 +403,15 @@ export class AsyncTaskManager {
   }
 
   /**
+   * Says that the message with this id is in the host's transcript: its results will not be delivered again after a crash. The next message that
+   * the owner accepts says so too.
+   * @returns false when no accepted message with this id waits for it, as always without a store
+   */
+  confirm(deliveryId: string): boolean {
+    return this.registry.batch(() => this.registry.persistence?.confirmDelivery(deliveryId) === true)
+  }
+
+  /**
    * Hands the running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
    * @returns the number of those tasks
    * @throws InvalidInputError; nothing has changed then
@@ -380,6 +421,7 @@ export class AsyncTaskManager {
     const { ledger } = this.registry
     const count = ledger.countOf('running', owner) + ledger.countOf('owed', owner) + ledger.countOf('leased', owner)
     this.registry.pushSubscribers.remove(owner)
+    this.registry.persistence?.confirmOwner(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
     return count
   }
@@ -462,7 +504,7 @@ export class AsyncTaskManager {
     if (this.#disposal !== undefined) return this.#disposal
     const { registry } = this
     const runs = [...registry.runs]
-    this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => undefined)
+    this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
       for (const entry of registry.ledger.running()) registry.cancel(entry)
     })
@@ -495,6 +537,10 @@ export class AsyncTaskManager {
     const { abortController } = admission
     const abort = abortController && this.registry.listen(abortController)
     const answer = this.registry.register(admission, isLaunched, reservationId)
+    if ('failure' in answer) {
+      abort?.stop()
+      throw answer.failure
+    }
     if ('refusal' in answer) {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
@@ -505,6 +551,20 @@ export class AsyncTaskManager {
     const registered = entry.record as RunningTaskInfo
     abort?.link(entry)
     return { entry, registered }
+  }
+
+  #runHost(): RunHost {
+    return {
+      registry: this.registry,
+      engine: this.#engine,
+      report: this.#report.bind(this),
+      append: this.#append.bind(this),
+    }
+  }
+
+  #link(entry: TaskEntry): void {
+    const { abortController } = entry.record
+    if (abortController !== undefined) this.registry.listen(abortController).link(entry)
   }
 
   #newController(taskId: string): AbortController {

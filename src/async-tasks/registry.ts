@@ -10,7 +10,13 @@ import { asyncTaskMachine, timeoutMessage, type AsyncTaskMachine } from '../../m
 import { History } from '../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
-import type { TaskAdmission, TaskProgress, TaskQuestion, TaskTransition } from '../../machines/records.js'
+import type {
+  RunningTaskInfo,
+  TaskAdmission,
+  TaskProgress,
+  TaskQuestion,
+  TaskTransition,
+} from '../../machines/records.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import { Slots } from '../../machines/slots.js'
 import type { Lease, TaskEntry } from '../../machines/task-entry.js'
@@ -29,10 +35,13 @@ import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
 import { failureOf } from '../protocol/outcomes.js'
+import type { Store } from '../store/store.js'
+import { StoreError } from '../store/store-errors.js'
 import { DeadlineTimer } from './deadline-timer.js'
 import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
+import { Persistence } from './persistence.js'
 import { PushSubscribers } from './push-subscribers.js'
 import { TaskWatchers } from './task-watchers.js'
 
@@ -43,6 +52,8 @@ export interface Attachment {
   questions?: OpenQuestions
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void
+  /** Removes the files of the run, once its end has been stored. */
+  removeFiles?: () => void
 }
 
 /** Listens to a registered `AbortController`. */
@@ -60,6 +71,8 @@ export interface TaskRegistryOptions {
   readonly report: OnError
   readonly inspect: Inspect | undefined
   readonly taskMachine: AsyncTaskMachine | undefined
+  /** An open store. */
+  readonly store: Store | undefined
   /** Called with each task's end, after the streams. It must not throw. */
   readonly onEnd: (transition: TaskTransition) => void
   /** Called once, when the registry is disposed. It must not throw. */
@@ -97,9 +110,12 @@ export class TaskRegistry {
   readonly misnamedFields = new Set<string>()
   readonly #options: TaskRegistryOptions
   readonly #journal: Journal
+  /** Only with a store. */
+  readonly persistence: Persistence | undefined
   /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */
   readonly batch: Outbox<Notification>['batch']
   readonly #push: Outbox<Notification>['push']
+  readonly #drain: Outbox<Notification>['drain']
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
   readonly #attachments = new Map<TaskEntry, Attachment>()
   readonly #aborts: { readonly entry: TaskEntry; readonly reason: unknown }[] = []
@@ -116,21 +132,43 @@ export class TaskRegistry {
     this.report = report
     this.#options = options
     this.#inspect = toInspectFunction(options.inspect)
-    const { batch, push } = createOutbox<Notification>({
+    const { store } = options
+    this.persistence =
+      store &&
+      new Persistence({
+        store,
+        clock,
+        report,
+        onWritten: () => this.#drain(),
+        onConfirmed: (entries) => this.#offer(entries),
+      })
+    const { batch, push, drain } = createOutbox<Notification>({
       notify: (notification) => this.#notify(notification),
       onChanged: () => this.#runAborts(),
       onDrained: () => this.#onDrained(),
+      mayDeliver: () => this.#isDisposed || (this.persistence?.isSettled() ?? true),
     })
     this.batch = batch
     this.#push = push
-    this.#journal = new Journal(() => clock.now(), push)
+    this.#drain = drain
+    this.#journal = new Journal(
+      () => clock.now(),
+      (notification) => {
+        this.#note(notification)
+        push(notification)
+      },
+    )
     this.slots = new Slots(max, () => elapsedMs(clock))
-    this.history = new History(() => historyLimit(this.slots.max))
+    this.history = new History(
+      () => historyLimit(this.slots.max),
+      (entry) => this.persistence?.isCarried(entry) === true,
+    )
     this.ledger = new Ledger({
       journal: this.#journal,
       notifyCancelled,
       find: (id) => this.history.get(id),
       onCleared: (entry) => this.history.offer(entry),
+      ...(this.persistence && { deliveries: this.persistence }),
     })
     const logic = createRegistryLogic({
       slots: this.slots,
@@ -144,6 +182,7 @@ export class TaskRegistry {
       },
       elapsed: () => elapsedMs(clock),
       describeError: failureOf,
+      ...(this.persistence && { storeLaunch: (entry, admission) => this.#storeLaunch(entry, admission) }),
     })
     this.actor = createActor(logic, {
       id: 'registry',
@@ -181,6 +220,13 @@ export class TaskRegistry {
     return answer
   }
 
+  /** Takes over a task of an earlier process whose run goes on. */
+  resume(record: RunningTaskInfo, graceMs: number, remainingMs: number | undefined): TaskEntry {
+    let entry!: TaskEntry
+    this.#ask({ type: 'task.resume', record, graceMs, remainingMs, reply: (answer) => (entry = answer) })
+    return entry
+  }
+
   reserve(reservationId: string, ttlMs: number): boolean {
     let isReserved = false
     this.#ask({ type: 'reservation.take', reservationId, ttlMs, reply: (answer) => (isReserved = answer) })
@@ -199,6 +245,10 @@ export class TaskRegistry {
   takeLease(request: LeaseRequest): Lease | undefined {
     let lease: Lease | undefined
     if (!this.#isDisposed) this.#ask({ type: 'lease.take', request, reply: (answer) => (lease = answer) })
+    if (lease !== undefined && this.persistence?.flush() === false) {
+      this.send({ type: 'lease.release', deliveryId: request.deliveryId })
+      throw new StoreError('STORE_FAILED', 'What is owed cannot be delivered now: the store cannot be written.')
+    }
     return lease
   }
 
@@ -209,8 +259,15 @@ export class TaskRegistry {
     this.batch(() => {
       ref.send({ type: 'task.cancel' })
       if (entry.record.status === 'cancelled') this.#aborts.push({ entry, reason: undefined })
+      // Stored before the abort, which happens also when that fails.
+      this.persistence?.flush()
     })
     return entry.record.status === 'cancelled'
+  }
+
+  /** The result may have been delivered already, in a process that has died. */
+  markRepeat(entry: TaskEntry): void {
+    entry.record = changedRecord(entry.record, { isRepeat: true })
   }
 
   setProgress(entry: TaskEntry, progress: TaskProgress): void {
@@ -319,6 +376,32 @@ export class TaskRegistry {
     this.#journal.questions(entry)
   }
 
+  #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs }: TaskAdmission): void {
+    const { launchedAt } = entry.record
+    const deadlineAt = timeoutMs === undefined ? undefined : launchedAt + timeoutMs
+    this.persistence?.launch(entry, { attempt: 1, deadlineAt, run: { graceMs } })
+  }
+
+  /** Notes a change for the store, in the transition that makes it. */
+  #note(notification: RegistryNotification): void {
+    const { persistence } = this
+    if (persistence === undefined) return
+    // The launch has been written.
+    if (
+      notification.type === 'transition' &&
+      notification.transition.kind === 'status' &&
+      notification.transition.from === null
+    )
+      return
+    persistence.note(notification)
+  }
+
+  /** A message was confirmed: the results that it carried may be pruned. */
+  #offer(entries: readonly TaskEntry[]): void {
+    for (const entry of entries) this.history.offer(entry)
+    if (this.history.hasExcess()) this.send({ type: 'history.prune' })
+  }
+
   #runAborts(): void {
     for (let next = this.#aborts.shift(); next !== undefined; next = this.#aborts.shift()) {
       const { entry, reason } = next
@@ -366,7 +449,9 @@ export class TaskRegistry {
     this.watchers.notify(entry)
     this.#withdrawQuestions(entry)
     this.#options.onEnd(transition)
-    this.#attachments.get(entry)?.unlink?.()
+    const attachment = this.#attachments.get(entry)
+    attachment?.unlink?.()
+    attachment?.removeFiles?.()
     this.history.markHandled(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
   }

@@ -3,8 +3,9 @@ import type { AsyncTaskEvent } from '../../machines/async-task.js'
 import type { TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
-import type { RunContext, Runner } from '../engine/runner.js'
+import type { RunContext, RunDurability, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
+import { nodeBuiltin } from '../node-builtins.js'
 import { preview } from '../preview.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
@@ -18,9 +19,19 @@ export interface RunHost {
   append(entry: TaskEntry, text: string): void
 }
 
-/** Starts the run of a task that has just been admitted. */
-export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceMs: number): void {
+/** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */
+export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceMs: number, isResumed = false): void {
   const { registry, engine } = host
+  const { persistence } = registry
+  const durability: RunDurability | undefined = persistence && {
+    get folder() {
+      const folder = persistence.folderOf(entry)
+      if (folder !== undefined) registry.attachment(entry).removeFiles = () => removeFolder(folder)
+      return folder
+    },
+    isResumed,
+    saveProgram: (program) => persistence.setProgram(entry, program),
+  }
   const { id, subagentName, goalPrompt } = entry.record
   const context = (signal: AbortSignal): RunContext => ({
     signal,
@@ -31,6 +42,7 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     report: (progress) => host.report(entry, progress),
     append: (text) => host.append(entry, text),
     ask: (question) => askQuestion(registry, entry, question),
+    ...(durability && { durability }),
   })
   try {
     const run = engine.start({
@@ -51,6 +63,11 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
   } catch (reason) {
     settle(registry, entry, { type: 'threw', reason })
   }
+}
+
+/** What remains of it takes space, and does no harm. */
+function removeFolder(folder: string): void {
+  nodeBuiltin('node:fs').rm(folder, { recursive: true, force: true }, () => undefined)
 }
 
 function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {

@@ -19,6 +19,7 @@ export interface ErrorSource {
     | 'idle'
     | 'progress'
     | 'output'
+    | 'store'
   /** The task that it concerns, if any. */
   readonly taskId?: string
   /** The owner that it concerns, if any. */

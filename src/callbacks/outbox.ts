@@ -8,6 +8,8 @@ export interface Outbox<Item> {
   readonly batch: <T>(change: () => T) => T
   /** Queues a notification. Call it inside a batch. */
   readonly push: (item: Item) => void
+  /** Delivers what is queued, if it may be delivered now and no batch is open. */
+  readonly drain: () => void
 }
 
 /** The callbacks of an outbox. They isolate the host's callbacks themselves, and do not throw. */
@@ -18,14 +20,22 @@ export interface OutboxOptions<Item> {
   readonly onChanged?: () => void
   /** Called each time the queue has become empty. */
   readonly onDrained?: () => void
+  /** Whether what is queued may be delivered now. If not, it waits for the next batch or `drain`. Default: always. */
+  readonly mayDeliver?: () => boolean
 }
 
 /** Makes an empty outbox. */
-export function createOutbox<Item>({ notify, onChanged, onDrained }: OutboxOptions<Item>): Outbox<Item> {
+export function createOutbox<Item>({
+  notify,
+  onChanged,
+  onDrained,
+  mayDeliver = () => true,
+}: OutboxOptions<Item>): Outbox<Item> {
   let items: Item[] = []
   let depth = 0
   let isDraining = false
   const drain = (): void => {
+    if (depth > 0 || isDraining || !mayDeliver()) return
     isDraining = true
     try {
       do {
@@ -33,12 +43,13 @@ export function createOutbox<Item>({ notify, onChanged, onDrained }: OutboxOptio
         items = []
         for (const item of queued) notify(item)
         if (items.length === 0) onDrained?.()
-      } while (items.length > 0)
+      } while (items.length > 0 && mayDeliver())
     } finally {
       isDraining = false
     }
   }
   return {
+    drain,
     push: (item) => {
       items.push(item)
     },
@@ -49,7 +60,7 @@ export function createOutbox<Item>({ notify, onChanged, onDrained }: OutboxOptio
       } finally {
         onChanged?.()
         depth -= 1
-        if (depth === 0 && !isDraining) drain()
+        drain()
       }
     },
   }

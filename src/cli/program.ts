@@ -6,6 +6,7 @@ import { addMcpCommand } from './mcp-command.js'
 import { addConfigCommand } from './config-command.js'
 import { addDoctorCommand } from './doctor-command.js'
 import { addServeCommand } from './serve-command.js'
+import { addStoreCommand } from './store-command.js'
 import { addSubmitCommand } from './submit-command.js'
 import { addTasksCommands } from './tasks-commands.js'
 import { addWatchCommand } from './watch-command.js'
@@ -42,6 +43,7 @@ Examples:
   addWatchCommand(program, io)
   addTasksCommands(program, io)
   addConfigCommand(program, io)
+  addStoreCommand(program, io)
   addDoctorCommand(program, io)
   completeBash(program, io)
   tab(program, { completionCommandName: 'completion' })

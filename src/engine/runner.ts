@@ -1,6 +1,7 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
 import type { OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
+import type { StartedProgram } from './reap.js'
 
 /** What a run receives besides its input. */
 export interface RunContext {
@@ -22,10 +23,32 @@ export interface RunContext {
    * @throws QuestionWithdrawnError when the task ends or is overdue; InvalidInputError for a malformed question
    */
   ask(question: TaskQuestionInput): Promise<TaskAnswer>
+  /** What of the run outlives this process; only where the task is in a store. */
+  readonly durability?: RunDurability
+}
+
+/** What survives the end of the process. */
+export interface RunDurability {
+  /**
+   * A folder for the files of this attempt alone, to be created by the run. It is removed after the end of the task has been stored. Undefined for
+   * a store without files.
+   */
+  readonly folder: string | undefined
+  /** The run was started by an earlier process, and goes on in this one. */
+  readonly isResumed: boolean
+  /**
+   * Stores which program the run has started, before it goes on: if this process dies, the next one ends the program. It is stored when this returns.
+   * @throws StoreError; nothing was stored
+   */
+  saveProgram(program: StartedProgram): void
 }
 
 /** Runs a task: resolves with its output, or rejects. */
-export type Runner<Input = RunInput> = (input: Input, context: RunContext) => Promise<OutputObject> | OutputObject
+export interface Runner<Input = RunInput> {
+  (input: Input, context: RunContext): Promise<OutputObject> | OutputObject
+  /** Whether its runs go on when their host has died: the next host calls it again, with `durability.isResumed`. */
+  readonly survivesHost?: boolean
+}
 
 /** Input of a launched task's runner. */
 export interface RunInput {

@@ -13,6 +13,7 @@ import {
   managerOptionTypes,
   type AsyncTaskManagerOptions,
 } from '../async-tasks/manager.js'
+import type { Recovery } from '../async-tasks/recovery.js'
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -32,7 +33,7 @@ import {
 } from '../protocol/option-checks.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
-import { aSubagent, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
+import { aSubagent, survivorOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
@@ -129,6 +130,10 @@ export interface AgentTasks {
   readonly afterTurn: AfterTurn
   /** `beforeTurn` and `afterTurn` around a function: its promise says whether the model received the reminder. */
   readonly withTurn: WithTurn
+  /** Resolves when what an earlier process left in the store has been taken over; at once without a store. */
+  readonly recovered: Promise<Recovery>
+  /** Says that a message is in the host's transcript (`AsyncTaskManager.confirm`). */
+  readonly confirm: (deliveryId: string) => boolean
   /** Cancels every task and stops all callbacks. Resolves when every run has ended or its grace has passed. */
   readonly dispose: () => Promise<void>
   /** `dispose`, for `await using`. */
@@ -173,6 +178,12 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const manager = new AsyncTaskManager({
     ...pickOptions(options, managerOptionTypes),
     maxAsyncTasks: options.maxAsyncTasks ?? current['task-max-async'],
+    findRunner:
+      options.findRunner ??
+      ((name) => {
+        const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
+        return subagent && survivorOf(subagent)
+      }),
   })
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }
   const reminders = new AsyncTaskReminderService(manager, limits)
@@ -236,6 +247,8 @@ function wire(options: AgentTasksOptions): AgentTasks {
     beforeTurn: (turnOwner) => turns.before(turnOwner),
     afterTurn: (ownerOrOutcome?: string | TurnOutcome, outcome?: TurnOutcome) => turns.after(ownerOrOutcome, outcome),
     withTurn: (run, turnOwner) => turns.with(run, turnOwner),
+    recovered: manager.recovered,
+    confirm: (deliveryId) => manager.confirm(deliveryId),
     dispose,
     [Symbol.asyncDispose]: dispose,
   }

@@ -114,6 +114,8 @@ export const restorableRecordSchema = lazily(() =>
       completedAt: z.number().optional(),
       /** When its result was delivered, in ms since the epoch. */
       notifiedAt: z.number().optional(),
+      /** Whether the result may have been delivered before. */
+      isRepeat: z.boolean().optional(),
       /** Its deadline, in ms. */
       timeoutMs: milliseconds().optional(),
       /** Its result. */

@@ -42,6 +42,11 @@ export interface ProcessRunnerOptions {
    * read the end; the others stop the program and fail the task.
    */
   readonly maxOutputBytes?: number
+  /**
+   * Whether the program goes on when its host dies, and the next host follows it to its end. Its task must be in a store with a folder
+   * (`sqliteStore`). Its output is kept in files, of which `maxOutputBytes` bounds each end. Not on Windows. Default false.
+   */
+  readonly survivesHost?: boolean
   /** How long after an abort its process group is killed, in ms. Default 5000. */
   readonly graceMs?: number
   /** The signal that an abort sends to its process group first. Default `SIGTERM`. */
@@ -75,6 +80,7 @@ const processOptionsSchema = lazily(() =>
       .default('text'),
     progress: z.custom<NonNullable<ProcessRunnerOptions['progress']>>(isFunction, 'a function').optional(),
     maxOutputBytes: z.int().min(1).default(DEFAULT_MAX_OUTPUT_BYTES),
+    survivesHost: z.boolean().default(false),
     graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),
     killSignal: z.custom<NodeJS.Signals>(isSignal, "a signal, as in 'SIGTERM'").default('SIGTERM'),
     clock: z

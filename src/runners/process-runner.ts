@@ -2,15 +2,20 @@
 import type { OutputObject } from '../../machines/records.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
 import { preview } from '../preview.js'
-import { captureOutput } from './captured-output.js'
+import { InvalidInputError } from '../errors.js'
+import { captureOutput, type CapturedOutput } from './captured-output.js'
+import { findProgram } from './find-program.js'
 import { parseOutput } from './output-parsers.js'
 import { describeTail, endError, ProcessAbortError, ProcessError } from './process-error.js'
 import { hasGroups } from '../engine/process-group.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
+import { startGuarded } from './guarded-start.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
 import { startError } from './start-error.js'
 import { substitute } from './substitution.js'
-import { superviseProgram, type StartedProgram } from './supervision.js'
+import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
+import { findOrRevoke } from '../engine/program-folder.js'
+import { followProgram, startSurviving } from './surviving-program.js'
 
 /**
  * Creates a runner that starts a program.
@@ -34,11 +39,14 @@ export function processRunner(options: ProcessRunnerOptions): Runner {
     const message = `Command ${preview(command)} cannot be started: only Node can start programs, and this is not Node.`
     throw new ProcessError('PROCESS_NOT_STARTED', message, { command })
   }
-  return (input, context) => runProgram(settings, input, context)
+  if (!settings.survivesHost) return (input, context) => runProgram(settings, input, context)
+  if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
+  const runner: Runner = (input, context) => runSurvivingProgram(settings, input, context)
+  return Object.assign(runner, { survivesHost: true })
 }
 
 async function runProgram(settings: ProcessSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
-  const { command, cwd, parse } = settings
+  const { command, cwd } = settings
   const { signal } = context
   if (signal.aborted) {
     const message = `Command ${preview(command)} was not started: the run had been aborted.`
@@ -46,7 +54,11 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
   }
   const args = settings.args.map((argument) => substitute(argument, input))
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
-  const child = startProgram(settings, args, env)
+  const { durability } = context
+  const child =
+    durability !== undefined && hasGroups
+      ? startGuarded({ command: findProgram(command, { cwd, env }), args, cwd, env }, durability)
+      : startProgram(settings, args, env)
   if (child.pid === undefined) {
     const cause = await new Promise((resolve) => child.once('error', resolve))
     throw startError(cause, { command, cwd, env })
@@ -54,8 +66,43 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
   // No await between the start and this: an abort in between would be missed.
   const output = captureOutput(settings, context)
   const end = await superviseProgram(child, { ...settings, ...output, signal })
-  output.end()
+  return readOutput(settings, args, output, end)
+}
 
+async function runSurvivingProgram(
+  settings: ProcessSettings,
+  input: RunInput,
+  context: RunContext,
+): Promise<OutputObject> {
+  const { command, cwd, maxOutputBytes } = settings
+  const { signal, durability } = context
+  const refuse = (reason: string): never => {
+    const message = `Command ${preview(command)} was not started: ${reason}.`
+    throw new ProcessError('PROCESS_NOT_STARTED', message, { command })
+  }
+  const folder =
+    durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
+  const args = settings.args.map((argument) => substitute(argument, input))
+  const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
+  nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (durability?.isResumed !== true) {
+    startSurviving(folder, { command: findProgram(command, { cwd, env }), args, cwd, env }, maxOutputBytes)
+  } else if (findOrRevoke(folder).type === 'revoked') {
+    refuse('its host died before it could be')
+  }
+  const output = captureOutput(settings, context)
+  const end = await followProgram(folder, { ...settings, ...output, signal })
+  return readOutput(settings, args, output, end)
+}
+
+/** What the program returned, or why it failed. */
+async function readOutput(
+  { command, parse }: ProcessSettings,
+  args: readonly string[],
+  output: CapturedOutput,
+  end: ProgramEnd,
+): Promise<OutputObject> {
+  output.end()
   const stdout = output.stdout()
   const stderr = output.stderr().text
   const error = endError(end, { command, stdout: stdout.text, stderr })

@@ -54,3 +54,7 @@ export * as managerModel from './task-model.js'
 // Arbitraries
 export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
 export type { RaceScriptOptions, TaskEvent, TaskInputOptions } from './arbitraries.js'
+
+// Stores
+export { storeContract } from './store-contract.js'
+export type { StoreCase, StoreSubject } from './store-contract.js'

@@ -110,6 +110,15 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
   }
 }
 
+/** The runner that goes on with a program of the subagent that survived its host; undefined if its runs end with the host. */
+export function survivorOf(subagent: Subagent): Runner | undefined {
+  const run = typeof subagent === 'function' ? subagent : subagent.run
+  if (run.survivesHost !== true) return undefined
+  const runner: Runner = (input, context) =>
+    run({ subagent_name: input.subagentName, goal_prompt: input.goalPrompt, ...input }, context)
+  return Object.assign(runner, { survivesHost: true })
+}
+
 function bind(subagent: Subagent, params: SubagentParams): Runner {
   return (input: RunInput, context: RunContext) => {
     const request: SubagentRequest = Object.freeze({ ...params, ...input })

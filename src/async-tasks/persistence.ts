@@ -1,0 +1,307 @@
+/**
+ * Keeps a store in step with the registry of one manager.
+ *
+ * Changes are collected and written together, before anything of them is notified (K2). A launch, a lease and a cancellation are written at once
+ * (K1, K3, K6). A write that fails is repeated until it succeeds; meanwhile nothing that it holds is notified (K10).
+ */
+import type { RegistryNotification } from '../../machines/journal.js'
+import type { DeliveryObserver } from '../../machines/ledger.js'
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { Lease, TaskEntry } from '../../machines/task-entry.js'
+import type { OnError } from '../callbacks/error-report.js'
+import type { Clock } from '../clock.js'
+import type { StartedProgram } from '../engine/reap.js'
+import type { Store, StoreChange, StoreContents, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
+import { StoreError } from '../store/store-errors.js'
+
+/** When a write that failed is repeated, in ms: first, and at most. */
+const RETRY_MS = { first: 100, most: 30_000 } as const
+
+export interface PersistenceOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly report: OnError
+  /** What was changed has been written: it may be notified. */
+  readonly onWritten: () => void
+  /** A delivered result needs no copy any longer: its owner has confirmed the message. */
+  readonly onConfirmed: (entries: readonly TaskEntry[]) => void
+}
+
+/** What is stored of a task besides its record. */
+export interface TaskStorage {
+  /** Which run of the task this is. */
+  readonly attempt: number
+  /** When its time limit passes, in ms since the epoch. */
+  readonly deadlineAt: number | undefined
+  /** What is needed to run it again, or to find its program. */
+  readonly run: StoredJson
+}
+
+interface OpenDelivery {
+  readonly owner: string
+  readonly at: number
+  state: StoredDelivery['state']
+  readonly entries: Set<TaskEntry>
+}
+
+export class Persistence implements DeliveryObserver {
+  readonly #options: PersistenceOptions
+  readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
+  readonly #changedTasks = new Map<string, TaskEntry>()
+  readonly #removedTasks = new Set<string>()
+  readonly #changedDeliveries = new Set<string>()
+  readonly #deliveries = new Map<string, OpenDelivery>()
+  /** The deliveries in which a task is, while they are neither confirmed nor given back. */
+  readonly #carried = new Map<TaskEntry, number>()
+  #isScheduled = false
+  #retry: { readonly timer: unknown; readonly delayMs: number } | undefined
+
+  #contents: StoreContents | undefined
+
+  /** Opens the store. @throws StoreInUseError, StoreError */
+  constructor(options: PersistenceOptions) {
+    this.#options = options
+    this.#contents = options.store.open()
+  }
+
+  /** What the store held when it was opened; it is not kept. */
+  takeContents(): StoreContents {
+    const contents = this.#contents ?? { tasks: [], deliveries: [], commandTasks: [], instances: [] }
+    this.#contents = undefined
+    return contents
+  }
+
+  /** Whether a change has not been written yet. */
+  get isPending(): boolean {
+    return this.#changedTasks.size + this.#removedTasks.size + this.#changedDeliveries.size > 0
+  }
+
+  /** The folder for the files of a task's present run; undefined for a store that has none. */
+  folderOf(entry: TaskEntry): string | undefined {
+    const { directory } = this.#options.store
+    if (directory === undefined) return undefined
+    // An id may have any characters, and be too long for the name of a file.
+    return `${directory}/${encodeURIComponent(entry.record.id).slice(0, 100)}-${entry.record.launchedAt}-${this.#storageOf(entry).attempt}`
+  }
+
+  // Changes
+
+  /** Writes the launch of a task, before it is admitted. @throws StoreError */
+  launch(entry: TaskEntry, storage: TaskStorage): void {
+    this.#storage.set(entry, storage)
+    this.#write([{ table: 'tasks', put: this.#rowOf(entry) }])
+  }
+
+  /** Stores which program a task runs, at once. @throws StoreError */
+  setProgram(entry: TaskEntry, program: StartedProgram): void {
+    const storage = this.#storageOf(entry)
+    const next = { ...storage, run: { ...storage.run, program } }
+    this.#storage.set(entry, next)
+    try {
+      this.#write([{ table: 'tasks', put: this.#rowOf(entry) }])
+    } catch (error) {
+      this.#storage.set(entry, storage)
+      throw error
+    }
+  }
+
+  /** A task was read from the store; it is written again if it has changed since. */
+  restore(entry: TaskEntry, storage: TaskStorage, hasChanged: boolean): void {
+    this.#storage.set(entry, storage)
+    if (hasChanged) this.#changedTasks.set(entry.record.id, entry)
+  }
+
+  /** Notes a change that the registry has made. */
+  note(notification: RegistryNotification): void {
+    if (notification.type !== 'transition') return
+    const { transition, entry } = notification
+    const { taskId } = transition
+    if (transition.kind === 'history') {
+      this.#changedTasks.delete(taskId)
+      this.#removedTasks.add(taskId)
+      return
+    }
+    this.#removedTasks.delete(taskId)
+    this.#changedTasks.set(taskId, entry)
+  }
+
+  /** A message is going to carry a result; the message is stored before it is sent. */
+  onCarried({ id }: Lease, entry: TaskEntry): void {
+    const { owner } = entry.record
+    const delivery: OpenDelivery = this.#deliveries.get(id) ?? {
+      owner,
+      at: this.#options.clock.now(),
+      state: 'sent',
+      entries: new Set(),
+    }
+    this.#deliveries.set(id, delivery)
+    this.#changedDeliveries.add(id)
+    if (!delivery.entries.has(entry)) this.#carry(entry, 1)
+    delivery.entries.add(entry)
+  }
+
+  /** The message was accepted. That confirms the messages that its owner accepted before (K5). */
+  onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
+    const accepted = this.#deliveries.get(deliveryId)
+    if (accepted === undefined || accepted.state === 'accepted') return
+    for (const entry of accepted.entries) {
+      if (carried?.has(entry) !== false) continue
+      accepted.entries.delete(entry)
+      this.#carry(entry, -1)
+    }
+    for (const [id, { owner, state }] of this.#deliveries) {
+      if (state === 'accepted' && owner === accepted.owner) this.#closeDelivery(id)
+    }
+    accepted.state = 'accepted'
+    this.#changedDeliveries.add(deliveryId)
+  }
+
+  /** The host has the message in its transcript. False when there is no such message, or it was confirmed before. */
+  confirmDelivery(deliveryId: string): boolean {
+    if (this.#deliveries.get(deliveryId)?.state !== 'accepted') return false
+    this.#closeDelivery(deliveryId)
+    return true
+  }
+
+  /** The owner is gone: nobody will accept another message, or confirm one. */
+  confirmOwner(owner: string): void {
+    for (const [id, delivery] of this.#deliveries) {
+      if (delivery.owner === owner && delivery.state === 'accepted') this.#closeDelivery(id)
+    }
+  }
+
+  /** The message was not accepted: what it carried is owed again. */
+  onReleased(deliveryId: string): void {
+    if (this.#deliveries.get(deliveryId)?.state === 'sent') this.#closeDelivery(deliveryId)
+  }
+
+  /** Whether a message that carries the task may have to be sent again after a crash. */
+  isCarried(entry: TaskEntry): boolean {
+    return this.#carried.has(entry)
+  }
+
+  // Writing
+
+  /** Whether everything has been written; if not, it will be at the end of this tick. */
+  isSettled(): boolean {
+    if (!this.isPending) return true
+    if (!this.#isScheduled && this.#retry === undefined) {
+      this.#isScheduled = true
+      queueMicrotask(() => {
+        this.#isScheduled = false
+        this.flush()
+      })
+    }
+    return false
+  }
+
+  /** Writes what is pending now. False when that failed: it was reported, and will be repeated. */
+  flush(): boolean {
+    try {
+      this.#write()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Ends the possession of the store. What could not be written by now is lost. */
+  close(): void {
+    this.#stopRetrying()
+    if (this.isPending) this.flush()
+    this.#stopRetrying()
+    this.#options.store.close()
+  }
+
+  #write(first: readonly StoreChange[] = []): void {
+    const changes = [...this.#pendingChanges(), ...first]
+    if (changes.length === 0) return
+    try {
+      this.#options.store.write(changes)
+    } catch (error) {
+      if (first.length === 0) this.#retryLater(error)
+      throw error instanceof StoreError
+        ? error
+        : new StoreError('STORE_FAILED', 'The store could not be written.', { cause: error })
+    }
+    this.#stopRetrying()
+    this.#changedTasks.clear()
+    this.#removedTasks.clear()
+    this.#changedDeliveries.clear()
+    this.#options.onWritten()
+  }
+
+  #pendingChanges(): StoreChange[] {
+    return [
+      ...Array.from(this.#removedTasks, (id): StoreChange => ({ table: 'tasks', remove: id })),
+      ...Array.from(this.#changedTasks.values(), (entry): StoreChange => ({ table: 'tasks', put: this.#rowOf(entry) })),
+      ...Array.from(this.#changedDeliveries, (id): StoreChange => {
+        const delivery = this.#deliveries.get(id)
+        if (delivery === undefined) return { table: 'deliveries', remove: id }
+        const { owner, state, at, entries } = delivery
+        return {
+          table: 'deliveries',
+          put: { id, owner, state, at, taskIds: Array.from(entries, ({ record }) => record.id) },
+        }
+      }),
+    ]
+  }
+
+  #retryLater(error: unknown): void {
+    this.#options.report(error, { source: 'store' })
+    const { clock } = this.#options
+    const delayMs = Math.min((this.#retry?.delayMs ?? RETRY_MS.first / 2) * 2, RETRY_MS.most)
+    this.#stopRetrying()
+    this.#retry = { timer: clock.setTimeout(() => this.flush(), delayMs), delayMs }
+  }
+
+  #stopRetrying(): void {
+    if (this.#retry !== undefined) this.#options.clock.clearTimeout(this.#retry.timer)
+    this.#retry = undefined
+  }
+
+  #closeDelivery(deliveryId: string): void {
+    const delivery = this.#deliveries.get(deliveryId)
+    if (delivery === undefined) return
+    this.#deliveries.delete(deliveryId)
+    this.#changedDeliveries.add(deliveryId)
+    for (const entry of delivery.entries) this.#carry(entry, -1)
+    if (delivery.state === 'accepted') {
+      this.#options.onConfirmed([...delivery.entries].filter((entry) => !this.isCarried(entry)))
+    }
+  }
+
+  #carry(entry: TaskEntry, by: 1 | -1): void {
+    const count = (this.#carried.get(entry) ?? 0) + by
+    if (count > 0) this.#carried.set(entry, count)
+    else this.#carried.delete(entry)
+  }
+
+  #storageOf(entry: TaskEntry): TaskStorage {
+    return this.#storage.get(entry) ?? { attempt: 1, deadlineAt: undefined, run: {} }
+  }
+
+  #rowOf(entry: TaskEntry): StoredTask {
+    const { record } = entry
+    const { id, owner, status, delivery, seq, launchedAt, completedAt } = record
+    const { attempt, deadlineAt, run } = this.#storageOf(entry)
+    return {
+      id,
+      owner,
+      status,
+      delivery,
+      attempt,
+      seq,
+      launchedAt,
+      ...(completedAt !== undefined && { completedAt }),
+      ...(deadlineAt !== undefined && { deadlineAt }),
+      record: storedRecord(record),
+      ...(status === 'running' && { run }),
+    }
+  }
+}
+
+/** A record without what only this process can use. */
+function storedRecord({ abortController: _, ...record }: AsyncTaskInfo): StoredJson {
+  return record
+}

@@ -1,0 +1,38 @@
+/** Looks a program up as the system does: a path as it is, a name in the folders of PATH. */
+import { nodeBuiltin } from '../node-builtins.js'
+import type { ProcessError } from './process-error.js'
+import { startError, type StartAttempt } from './start-error.js'
+
+/**
+ * The path of the program that would be started.
+ * @throws ProcessError with the code `PROCESS_NOT_STARTED` when there is none
+ */
+export function findProgram(command: string, attempt: Omit<StartAttempt, 'command'>): string {
+  const { resolve, delimiter } = nodeBuiltin('node:path')
+  const directory = resolve(attempt.cwd ?? '.')
+  const candidates = command.includes('/')
+    ? [resolve(directory, command)]
+    : (attempt.env['PATH'] ?? '').split(delimiter).map((folder) => resolve(directory, folder, command))
+  let code = 'ENOENT'
+  for (const candidate of candidates) {
+    const refusal = refusalOf(candidate)
+    if (refusal === undefined) return candidate
+    if (refusal === 'EACCES') code = refusal
+  }
+  throw notStarted(code, { ...attempt, command })
+}
+
+function refusalOf(path: string): 'ENOENT' | 'EACCES' | undefined {
+  const { accessSync, statSync, constants } = nodeBuiltin('node:fs')
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return 'ENOENT'
+  try {
+    accessSync(path, constants.X_OK)
+    return undefined
+  } catch {
+    return 'EACCES'
+  }
+}
+
+function notStarted(code: string, attempt: StartAttempt): ProcessError {
+  return startError(Object.assign(new Error(code), { code }), attempt)
+}

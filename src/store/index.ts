@@ -1,0 +1,19 @@
+/** `agent-tasks/store`: stores, which keep tasks and what is owed for them when the process ends. */
+export { memoryStore } from './memory-store.js'
+export type { MemoryStore } from './memory-store.js'
+export { readStore, sqliteStore } from './sqlite/sqlite-store.js'
+export { STORE_TABLES } from './store.js'
+export { StoreError, StoreInUseError } from './store-errors.js'
+export type { StoreErrorCode } from './store-errors.js'
+export type {
+  Store,
+  StoreChange,
+  StoreContents,
+  StoredCommandTask,
+  StoredDelivery,
+  StoredInstance,
+  StoredJson,
+  StoredTask,
+  StoreTable,
+  StoreTables,
+} from './store.js'

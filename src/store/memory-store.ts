@@ -1,0 +1,62 @@
+/** A store without a disk, for tests: it outlives its owner, not the process. */
+import { STORE_TABLES, type Store, type StoreChange, type StoreContents, type StoreTable } from './store.js'
+import { StoreError, StoreInUseError } from './store-errors.js'
+
+/** A store in memory. */
+export interface MemoryStore extends Store {
+  /** What is stored now. */
+  contents(): StoreContents
+  /** A store with the same content that nobody owns: what a new process would find if this one were killed now. */
+  copy(): MemoryStore
+}
+
+type Rows = Readonly<Record<StoreTable, Map<string, string>>>
+
+/** Creates an empty store in memory. Rows are kept as JSON text, as on a disk. */
+export function memoryStore(): MemoryStore {
+  return createMemoryStore({ tasks: new Map(), deliveries: new Map(), commandTasks: new Map(), instances: new Map() })
+}
+
+function createMemoryStore(rows: Rows): MemoryStore {
+  let isOpen = false
+  const contents = (): StoreContents => {
+    const read = (table: StoreTable): unknown[] => Array.from(rows[table].values(), (row) => JSON.parse(row) as unknown)
+    const tables = Object.fromEntries(STORE_TABLES.map((table) => [table, read(table)])) as unknown as StoreContents
+    return { ...tables, tasks: bySeq(tables.tasks), commandTasks: bySeq(tables.commandTasks) }
+  }
+  return {
+    directory: undefined,
+    open: () => {
+      if (isOpen) throw new StoreInUseError('The memory store', globalThis.process?.pid)
+      isOpen = true
+      return contents()
+    },
+    write: (changes) => {
+      if (!isOpen) throw new StoreError('STORE_CLOSED', 'The memory store is not open.')
+      // All of it is converted first: a value that JSON cannot represent must not leave half a batch.
+      for (const change of changes.map(toText)) {
+        if (change.text === undefined) rows[change.table].delete(change.id)
+        else rows[change.table].set(change.id, change.text)
+      }
+    },
+    close: () => {
+      isOpen = false
+    },
+    contents,
+    copy: () =>
+      createMemoryStore({
+        tasks: new Map(rows.tasks),
+        deliveries: new Map(rows.deliveries),
+        commandTasks: new Map(rows.commandTasks),
+        instances: new Map(rows.instances),
+      }),
+  }
+}
+
+function toText(change: StoreChange): { table: StoreTable; id: string; text: string | undefined } {
+  if ('remove' in change) return { table: change.table, id: change.remove, text: undefined }
+  return { table: change.table, id: change.put.id, text: JSON.stringify(change.put) }
+}
+
+const bySeq = <Row extends { readonly seq: number }>(rows: readonly Row[]): readonly Row[] =>
+  [...rows].sort((a, b) => a.seq - b.seq)

@@ -1,0 +1,62 @@
+/** The SQLite that is used: Node's own where it is safe, else the package `@photostructure/sqlite`, which has the same interface. */
+import { createRequire } from 'node:module'
+import { StoreError } from '../store-errors.js'
+
+/** What is used of a database, in Node's words (https://nodejs.org/api/sqlite.html). */
+export interface Database {
+  exec(sql: string): void
+  prepare(sql: string): Statement
+  close(): void
+}
+
+/** A prepared statement. */
+export interface Statement {
+  run(...values: readonly (string | number | null)[]): unknown
+  all(...values: readonly (string | number | null)[]): readonly Readonly<Record<string, unknown>>[]
+  get(...values: readonly (string | number | null)[]): Readonly<Record<string, unknown>> | undefined
+}
+
+interface Driver {
+  readonly DatabaseSync: new (file: string, options?: { readonly readOnly?: boolean }) => Database
+}
+
+/**
+ * Before 3.51.3 a checkpoint that runs beside another connection's write can lose committed transactions
+ * (https://sqlite.org/wal.html#walresetbug).
+ */
+const SAFE_VERSION = [3, 51, 3] as const
+
+const PEER = '@photostructure/sqlite'
+
+let loaded: Driver | undefined
+
+/**
+ * Opens a database.
+ * @throws StoreError `STORE_UNAVAILABLE` when there is no SQLite that is safe to use
+ */
+export function openDatabase(file: string, options: { readonly readOnly?: boolean } = {}): Database {
+  loaded ??= loadDriver()
+  return new loaded.DatabaseSync(file, options)
+}
+
+function loadDriver(): Driver {
+  const version = process.versions['sqlite']
+  const builtin = version !== undefined && isSafe(version) ? process.getBuiltinModule('node:sqlite') : undefined
+  if (builtin !== undefined) return builtin as unknown as Driver
+  try {
+    return createRequire(import.meta.url)(PEER) as Driver
+  } catch (cause) {
+    const found = version === undefined ? `Node ${process.version} has none` : `Node ${process.version} has ${version}`
+    throw new StoreError(
+      'STORE_UNAVAILABLE',
+      `A store needs SQLite ${SAFE_VERSION.join('.')} or later; ${found}. Run: npm install ${PEER}@1.2`,
+      { cause },
+    )
+  }
+}
+
+function isSafe(version: string): boolean {
+  const parts = version.split('.').map(Number)
+  const at = SAFE_VERSION.findIndex((part, index) => part !== parts[index])
+  return at === -1 || (parts[at] ?? 0) > (SAFE_VERSION[at] ?? 0)
+}

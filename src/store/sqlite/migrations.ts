@@ -1,0 +1,37 @@
+/** Brings a file of an older layout to the present one. */
+import { rmSync } from 'node:fs'
+import type { Database } from './driver.js'
+
+/** The steps from each layout to the next: the first leads from 1 to 2. */
+export const MIGRATIONS: readonly ((database: Database) => void)[] = []
+
+/**
+ * Puts a copy aside, at `FILE-layout-N`, and migrates the file in one transaction.
+ * @returns whether there was anything to do
+ */
+export function migrate(
+  database: Database,
+  file: string,
+  from: number,
+  migrations: readonly ((database: Database) => void)[] = MIGRATIONS,
+): boolean {
+  const steps = migrations.slice(from - 1)
+  if (steps.length === 0) return false
+  const copy = `${file}-layout-${from}`
+  // What an earlier attempt left that did not get as far as the transaction.
+  rmSync(copy, { force: true })
+  // SQLite makes the copy: one made with fs would miss the write-ahead log, and drop the locks of this process.
+  database.prepare('VACUUM INTO ?').run(copy)
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    for (const step of steps) step(database)
+    database.exec(`PRAGMA user_version = ${from + steps.length}`)
+    database.exec('COMMIT')
+  } catch (error) {
+    database.exec('ROLLBACK')
+    throw error
+  }
+  // The version is read from the header of the file, not from the log.
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  return true
+}

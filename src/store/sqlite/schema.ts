@@ -1,0 +1,100 @@
+/**
+ * The tables of a store file. Each row is kept whole, as JSON, with a checksum; the other columns are there for people who query the file.
+ *
+ * A new version of the layout gets a new number and a migration that leads to it.
+ */
+import { crc32 } from 'node:zlib'
+import type { StoreTable, StoreTables } from '../store.js'
+import { StoreError } from '../store-errors.js'
+import type { Database } from './driver.js'
+import { MIGRATIONS } from './migrations.js'
+
+/** In the header of every store file (https://sqlite.org/pragma.html#pragma_application_id): "agtk". */
+export const APPLICATION_ID = 0x6167746b
+
+/** The version of the layout, in the header as well. */
+export const LAYOUT_VERSION = MIGRATIONS.length + 1
+
+type Value = string | number | null
+
+interface TableLayout<Row> {
+  readonly name: string
+  /** Columns besides `id`, `body` and `sum`, with what they show of a row. */
+  readonly columns: Readonly<Record<string, (row: Row) => Value>>
+  readonly order: string
+}
+
+/** The layout of each table. */
+export const LAYOUT: { readonly [Table in StoreTable]: TableLayout<StoreTables[Table]> } = {
+  tasks: {
+    name: 'tasks',
+    columns: {
+      owner: ({ owner }) => textOf(owner),
+      status: ({ status }) => status,
+      delivery: ({ delivery }) => delivery,
+      attempt: ({ attempt }) => attempt,
+      seq: ({ seq }) => seq,
+      launched_at: ({ launchedAt }) => launchedAt,
+      completed_at: ({ completedAt }) => completedAt ?? null,
+      deadline_at: ({ deadlineAt }) => deadlineAt ?? null,
+    },
+    order: 'seq',
+  },
+  deliveries: {
+    name: 'deliveries',
+    columns: { owner: ({ owner }) => textOf(owner), state: ({ state }) => state, at: ({ at }) => at },
+    order: 'at',
+  },
+  commandTasks: {
+    name: 'command_tasks',
+    columns: {
+      instance_id: ({ instanceId }) => textOf(instanceId),
+      status: ({ status }) => status,
+      seq: ({ seq }) => seq,
+      created_at: ({ createdAt }) => createdAt,
+      completed_at: ({ completedAt }) => completedAt ?? null,
+    },
+    order: 'seq',
+  },
+  instances: { name: 'instances', columns: {}, order: 'id' },
+}
+
+/** Creates the tables in an empty database. */
+export function createTables(database: Database): void {
+  for (const { name, columns } of Object.values(LAYOUT)) {
+    const own = Object.keys(columns).map((column) => `, ${column}`)
+    database.exec(`CREATE TABLE ${name} (id TEXT PRIMARY KEY${own.join('')}, body TEXT NOT NULL, sum INTEGER NOT NULL)`)
+  }
+}
+
+/** SQLite ends a text at a NUL: ids and names are stored with the escapes of JSON, which change nothing in ordinary ones. */
+export const textOf = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+/** The values of a row, in the order of its columns. */
+export function valuesOf<Table extends StoreTable>(table: Table, row: StoreTables[Table]): Value[] {
+  const body = JSON.stringify(row)
+  const columns: TableLayout<StoreTables[Table]>['columns'] = LAYOUT[table].columns
+  return [textOf(row.id), ...Object.values(columns).map((read) => read(row)), body, crc32(body)]
+}
+
+/**
+ * Reads every row of a table.
+ * @throws StoreError `STORE_DAMAGED` when a row is not what was written
+ */
+export function readTable<Table extends StoreTable>(
+  database: Database,
+  table: Table,
+  file: string,
+): StoreTables[Table][] {
+  const { name, order } = LAYOUT[table]
+  return database
+    .prepare(`SELECT id, body, sum FROM ${name} ORDER BY ${order}, id`)
+    .all()
+    .map(({ id, body, sum }) => {
+      if (typeof body === 'string' && crc32(body) === sum) {
+        const row = JSON.parse(body) as StoreTables[Table]
+        if (textOf(row.id) === id) return row
+      }
+      throw new StoreError('STORE_DAMAGED', `${file}: the row ${JSON.stringify(id)} of table ${name} is damaged.`)
+    })
+}

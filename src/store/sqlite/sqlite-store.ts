@@ -1,0 +1,220 @@
+/**
+ * A store in one SQLite file. Committed changes survive the end of the process and of the machine: the log is on the disk before a write
+ * returns (WAL, `synchronous=FULL`: https://sqlite.org/pragma.html#pragma_synchronous).
+ */
+import { realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { STORE_TABLES, type Store, type StoreChange, type StoreContents, type StoreTable } from '../store.js'
+import { StoreError, StoreInUseError } from '../store-errors.js'
+import { openDatabase, type Database, type Statement } from './driver.js'
+import { migrate } from './migrations.js'
+import { lockStore } from './owner-lock.js'
+import { LAYOUT, readTable, textOf, valuesOf } from './schema.js'
+import { toStoreError } from './sqlite-failure.js'
+import { createFile, identityOf, inspectFile, prepareFolder } from './store-file.js'
+
+/** After so many removed rows the file gives its free pages back. */
+const VACUUM_AFTER = 1000
+
+/** How long a writer waits for a reader that recovers the log, in ms. */
+const BUSY_MS = 5000
+
+/** The store files that this process has open, by their real paths. */
+const openHere = new Set<string>()
+
+/**
+ * Creates a store in an SQLite file. Nothing is opened before a host opens the store. The file and its folder are created when they do not exist,
+ * readable for their owner alone. Goals, outputs and errors of tasks are stored; values of environment variables are not.
+ * @param file the path of the file
+ */
+export function sqliteStore(file: string): Store {
+  let open: OpenFile | undefined
+  return {
+    directory: `${resolve(file)}-runs`,
+    open: () => {
+      if (open !== undefined) throw new StoreInUseError(file, process.pid)
+      try {
+        open = new OpenFile(file)
+        return open.takeContents()
+      } catch (error) {
+        throw toStoreError(file, error)
+      }
+    },
+    write: (changes) => {
+      if (open === undefined) throw new StoreError('STORE_CLOSED', `${file}: the store is not open.`)
+      try {
+        open.write(changes)
+      } catch (error) {
+        throw toStoreError(file, error)
+      }
+    },
+    close: () => {
+      open?.close()
+      open = undefined
+    },
+  }
+}
+
+/**
+ * Reads a store, also while its owner runs. Nothing is changed.
+ * @throws StoreError if it is no store, or damaged
+ */
+export function readStore(file: string): StoreContents {
+  try {
+    // The file of a store that is open here must not be opened otherwise: closing it would drop the locks of this process.
+    if (!openHere.has(realPath(file)) && inspectFile(file) === undefined) {
+      throw new StoreError('STORE_INVALID', `${file}: there is no such file.`)
+    }
+    return readChecked(file)
+  } catch (error) {
+    throw toStoreError(file, error)
+  }
+}
+
+class OpenFile {
+  readonly #file: string
+  readonly #realPath: string
+  readonly #identity: string | undefined
+  readonly #database: Database
+  readonly #statements: Readonly<Record<StoreTable, { readonly put: Statement; readonly remove: Statement }>>
+  readonly #unlock: () => void
+  #contents: StoreContents | undefined
+  #removed = 0
+
+  constructor(file: string) {
+    this.#file = file
+    prepareFolder(file)
+    this.#realPath = realPath(file)
+    if (openHere.has(this.#realPath)) throw new StoreInUseError(file, process.pid)
+    inspectFile(file)
+    this.#unlock = lockStore(file)
+    openHere.add(this.#realPath)
+    let database: Database | undefined
+    try {
+      const version = inspectFile(file) ?? create(file)
+      const contents = readChecked(file)
+      this.#identity = identityOf(file)
+      this.#database = database = openDatabase(file)
+      database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA synchronous = FULL`)
+      this.#contents = migrate(database, file, version) ? readContents(database, file) : contents
+      // Fails for a file that cannot be written.
+      database.exec('BEGIN IMMEDIATE; COMMIT')
+      this.#statements = prepareStatements(database)
+    } catch (error) {
+      database?.close()
+      this.#release()
+      throw error
+    }
+  }
+
+  /** What the file held when it was opened; it is not kept afterwards. */
+  takeContents(): StoreContents {
+    const contents = this.#contents ?? readContents(this.#database, this.#file)
+    this.#contents = undefined
+    return contents
+  }
+
+  write(changes: readonly StoreChange[]): void {
+    if (changes.length === 0) return
+    this.#checkIdentity()
+    this.#database.exec('BEGIN IMMEDIATE')
+    try {
+      for (const change of changes) this.#apply(change)
+      this.#database.exec('COMMIT')
+    } catch (error) {
+      this.#rollBack()
+      throw error
+    }
+    if (this.#removed < VACUUM_AFTER) return
+    this.#removed = 0
+    this.#database.exec('PRAGMA incremental_vacuum')
+  }
+
+  close(): void {
+    try {
+      // A driver may keep the log until its statements are collected as garbage.
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // The log stays, and the next owner reads it.
+    }
+    this.#database.close()
+    this.#release()
+  }
+
+  #apply(change: StoreChange): void {
+    const { put, remove } = this.#statements[change.table]
+    if ('remove' in change) {
+      remove.run(textOf(change.remove))
+      this.#removed += 1
+    } else {
+      put.run(...valuesOf(change.table, change.put))
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#database.exec('ROLLBACK')
+    } catch {
+      // SQLite has rolled back already, as it does on a full disk.
+    }
+  }
+
+  /** SQLite writes to a file that was removed without an error. */
+  #checkIdentity(): void {
+    const identity = identityOf(this.#file)
+    if (identity === this.#identity) return
+    const what = identity === undefined ? 'removed' : 'replaced by another file'
+    throw new StoreError('STORE_LOST', `${this.#file}: the file was ${what} while it was open.`)
+  }
+
+  #release(): void {
+    openHere.delete(this.#realPath)
+    this.#unlock()
+  }
+}
+
+function create(file: string): number {
+  createFile(file)
+  return inspectFile(file) ?? 0
+}
+
+/** Reads a file, and looks for damage, on a connection that cannot write. */
+function readChecked(file: string): StoreContents {
+  const database = openDatabase(file, { readOnly: true })
+  try {
+    database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; BEGIN`)
+    const [first] = Object.values(database.prepare('PRAGMA integrity_check(1)').get() ?? {})
+    if (first !== 'ok') throw new StoreError('STORE_DAMAGED', `${file}: its content is damaged (${String(first)}).`)
+    const contents = readContents(database, file)
+    // A driver may keep a closed connection, and with it a transaction that is open, until its statements are collected as garbage.
+    database.exec('COMMIT')
+    return contents
+  } finally {
+    database.close()
+  }
+}
+
+function readContents(database: Database, file: string): StoreContents {
+  return Object.fromEntries(
+    STORE_TABLES.map((table) => [table, readTable(database, table, file)]),
+  ) as unknown as StoreContents
+}
+
+function prepareStatements(database: Database) {
+  const entries = STORE_TABLES.map((table) => {
+    const { name, columns } = LAYOUT[table]
+    const all = ['id', ...Object.keys(columns), 'body', 'sum']
+    const put = `INSERT OR REPLACE INTO ${name} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`
+    return [table, { put: database.prepare(put), remove: database.prepare(`DELETE FROM ${name} WHERE id = ?`) }]
+  })
+  return Object.fromEntries(entries) as Record<StoreTable, { put: Statement; remove: Statement }>
+}
+
+function realPath(file: string): string {
+  const absolute = resolve(file)
+  try {
+    return join(realpathSync(dirname(absolute)), basename(absolute))
+  } catch {
+    return absolute
+  }
+}

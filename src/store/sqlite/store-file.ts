@@ -1,0 +1,97 @@
+/** What is checked of a file before it is opened for writing, and how a new one is created. */
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { StoreError } from '../store-errors.js'
+import { openDatabase } from './driver.js'
+import { APPLICATION_ID, createTables, LAYOUT_VERSION } from './schema.js'
+
+/** The header of a database file: https://sqlite.org/fileformat.html#the_database_header */
+const HEADER = { bytes: 100, magic: 'SQLite format 3\0', version: 60, applicationId: 68 } as const
+
+/** Creates the folder of a store if there is none: for its owner only, and invisible to git. */
+export function prepareFolder(file: string): void {
+  const folder = dirname(file)
+  if (existsSync(folder)) return
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 })
+}
+
+/**
+ * Refuses what is no store.
+ * @returns the version of its layout; undefined when there is no file
+ * @throws StoreError with the reason; the file was only read
+ */
+export function inspectFile(file: string): number | undefined {
+  const stats = lstatSync(file, { throwIfNoEntry: false })
+  if (stats === undefined) return undefined
+  const refuse = (reason: string): never => {
+    throw new StoreError('STORE_INVALID', `${file}: ${reason}. It was left as it is; use another file.`)
+  }
+  if (stats.isSymbolicLink()) return refuse('it is a symbolic link, and stores follow none')
+  if (!stats.isFile()) return refuse('it is not a file')
+  // SQLite takes an empty file for a new database and removes the write-ahead log beside it.
+  if (stats.size === 0) return refuse('the file is empty, which no store is')
+  const header = readHeader(file)
+  if (header.toString('latin1', 0, HEADER.magic.length) !== HEADER.magic) return refuse('it is not an SQLite database')
+  if (header.readUInt32BE(HEADER.applicationId) !== APPLICATION_ID) {
+    return refuse('it is an SQLite database, but no store of agent-tasks')
+  }
+  const version = header.readUInt32BE(HEADER.version)
+  if (version > LAYOUT_VERSION) {
+    throw new StoreError(
+      'STORE_NEWER',
+      `${file}: it has layout ${version}, and this version of agent-tasks knows layouts up to ${LAYOUT_VERSION}. Update agent-tasks, or use another file.`,
+    )
+  }
+  return version
+}
+
+function readHeader(file: string): Buffer {
+  const header = Buffer.alloc(HEADER.bytes)
+  const descriptor = openSync(file, 'r')
+  try {
+    readSync(descriptor, header)
+  } finally {
+    closeSync(descriptor)
+  }
+  return header
+}
+
+/** Creates an empty store. It gets its name when it is complete, so that a crash leaves no half of one. */
+export function createFile(file: string): void {
+  const unfinished = `${file}-new`
+  for (const rest of ['', '-journal', '-wal', '-shm']) rmSync(`${unfinished}${rest}`, { force: true })
+  closeSync(openSync(unfinished, 'wx', 0o600))
+  const database = openDatabase(unfinished)
+  try {
+    // Before the log is switched on: afterwards it would have no effect.
+    database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ${APPLICATION_ID}`)
+    database.exec(`PRAGMA user_version = ${LAYOUT_VERSION}`)
+    createTables(database)
+    database.exec('PRAGMA journal_mode = WAL')
+  } finally {
+    database.close()
+  }
+  try {
+    linkSync(unfinished, file)
+  } finally {
+    rmSync(unfinished)
+  }
+}
+
+/** Identifies a file whatever its name is. */
+export function identityOf(file: string): string | undefined {
+  const stats = statSync(file, { throwIfNoEntry: false, bigint: true })
+  return stats && `${stats.dev}:${stats.ino}`
+}

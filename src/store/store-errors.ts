@@ -1,0 +1,43 @@
+/** The errors of stores. */
+import { AgentTasksError } from '../errors.js'
+
+/**
+ * Why a store cannot be used. `STORE_IN_USE`: another process owns it. `STORE_INVALID`: the file is no store of this package. `STORE_DAMAGED`: its
+ * content is not what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file
+ * system refuses writes. `STORE_LOST`: the file was removed or replaced while it was open. `STORE_UNAVAILABLE`: no SQLite that is safe to use.
+ * `STORE_CLOSED`: it is not open. `STORE_FAILED`: anything else; `cause` has the reason.
+ */
+export type StoreErrorCode =
+  | 'STORE_IN_USE'
+  | 'STORE_INVALID'
+  | 'STORE_DAMAGED'
+  | 'STORE_NEWER'
+  | 'STORE_READ_ONLY'
+  | 'STORE_FULL'
+  | 'STORE_LOST'
+  | 'STORE_UNAVAILABLE'
+  | 'STORE_CLOSED'
+  | 'STORE_FAILED'
+
+/** A store cannot be opened, read or written. What it holds is unchanged. */
+export class StoreError extends AgentTasksError {
+  override readonly name: string = 'StoreError'
+  declare readonly code: StoreErrorCode
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options)
+  }
+}
+
+/** Another process owns the store. */
+export class StoreInUseError extends StoreError {
+  override readonly name = 'StoreInUseError'
+  /** The process that owns it; undefined if it could not be found out. */
+  readonly pid: number | undefined
+
+  constructor(file: string, pid: number | undefined) {
+    const owner = pid === undefined ? 'another process' : `process ${pid}`
+    super('STORE_IN_USE', `${file} is in use by ${owner}. End it, or use another file.`)
+    this.pid = pid
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The port of durability: where tasks, and what is owed for them, are kept so that they survive the process. `sqliteStore` and
+ * `memoryStore` implement it; `storeContract` of `agent-tasks/testing` checks an implementation of your own.
+ */
+import type { AsyncTaskStatus, DeliveryStatus } from '../../machines/records.js'
+
+/** A JSON object. */
+export type StoredJson = Readonly<Record<string, unknown>>
+
+/** A background task. */
+export interface StoredTask {
+  /** Unique among the stored tasks. */
+  readonly id: string
+  /** To whom its end is delivered. */
+  readonly owner: string
+  /** Its status. */
+  readonly status: AsyncTaskStatus
+  /** The state of the message about its end. */
+  readonly delivery: DeliveryStatus
+  /** Which run of it this is: 1 for the first. */
+  readonly attempt: number
+  /** The sequence number of its last change. */
+  readonly seq: number
+  /** When it was launched, in ms since the epoch. */
+  readonly launchedAt: number
+  /** When it ended, in ms since the epoch. */
+  readonly completedAt?: number
+  /** When its time limit passes, in ms since the epoch. */
+  readonly deadlineAt?: number
+  /** The record of the task. */
+  readonly record: StoredJson
+  /** What is needed to run it again, or to find its program, while it runs. */
+  readonly run?: StoredJson
+}
+
+/** A message with results. It is stored before it is sent, and removed when its owner has confirmed it or given it back. */
+export interface StoredDelivery {
+  /** The delivery id: never used for another message. */
+  readonly id: string
+  /** To whom the message is sent. */
+  readonly owner: string
+  /** `sent`: nobody knows whether it arrived. `accepted`: the host accepted it, and has not confirmed it yet. */
+  readonly state: 'sent' | 'accepted'
+  /** When it was sent, in ms since the epoch. */
+  readonly at: number
+  /** The tasks whose results it carries. */
+  readonly taskIds: readonly string[]
+}
+
+/** A command task. */
+export interface StoredCommandTask {
+  /** Unique among the stored command tasks. */
+  readonly id: string
+  /** The instance that runs its commands. */
+  readonly instanceId: string
+  /** Its status. */
+  readonly status: string
+  /** Its place in the order of submission. */
+  readonly seq: number
+  /** When it was submitted, in ms since the epoch. */
+  readonly createdAt: number
+  /** When it ended, in ms since the epoch. */
+  readonly completedAt?: number
+  /** The record of the task. */
+  readonly record: StoredJson
+  /** The request that submitted it, for a caller who repeats it. */
+  readonly submission?: StoredJson
+}
+
+/** A remote worker that may connect again. */
+export interface StoredInstance {
+  /** The id under which it registered. */
+  readonly id: string
+  /** The SHA-256 of its secret, in hexadecimal. */
+  readonly secretSha256: string
+  /** What it said about itself. */
+  readonly registration: StoredJson
+}
+
+/** The rows of a store, by table. */
+export interface StoreTables {
+  readonly tasks: StoredTask
+  readonly deliveries: StoredDelivery
+  readonly commandTasks: StoredCommandTask
+  readonly instances: StoredInstance
+}
+
+/** The name of a table. */
+export type StoreTable = keyof StoreTables
+
+/** A change of one row. `put` replaces the row of the same id, or adds it; removing an id that is not stored does nothing. */
+export type StoreChange = {
+  readonly [Table in StoreTable]:
+    { readonly table: Table; readonly put: StoreTables[Table] } | { readonly table: Table; readonly remove: string }
+}[StoreTable]
+
+/** Everything that is stored; tasks and command tasks are in the order of `seq`. */
+export type StoreContents = { readonly [Table in StoreTable]: readonly StoreTables[Table][] }
+
+/** Keeps tasks on a disk, or elsewhere. Its methods are synchronous: what they did is done when they return. */
+export interface Store {
+  /** A folder of the store's own, for the files of programs that survive their host; undefined where there is none. */
+  readonly directory?: string | undefined
+  /**
+   * Takes possession of the store and reads it. A store has one owner at a time, until `close` or the end of the process.
+   * @throws StoreInUseError while another process owns it; StoreError if it cannot be read. Nothing has changed then
+   */
+  open(): StoreContents
+  /**
+   * Writes all changes, in their order, or none of them. They are safe when it returns.
+   * @throws StoreError; nothing was written then, or (after a crash) all of it
+   */
+  write(changes: readonly StoreChange[]): void
+  /** Ends the possession. Closing again does nothing. */
+  close(): void
+}
+
+/** The names of all tables. */
+export const STORE_TABLES: readonly StoreTable[] = ['tasks', 'deliveries', 'commandTasks', 'instances']

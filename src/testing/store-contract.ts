@@ -1,0 +1,193 @@
+/** What every store must do, as cases that any test runner can run. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Store, StoreChange, StoreContents, StoredTask } from '../store/store.js'
+import { STORE_TABLES } from '../store/store.js'
+
+/** How the contract reaches the stores that it checks. */
+export interface StoreSubject {
+  /** The store. */
+  readonly store: Store
+  /** Another `Store` on the same data, as another process would create it. */
+  readonly again: () => Store
+  /** Removes what the store left behind. */
+  readonly dispose?: () => void
+}
+
+/** One case of the contract. */
+export interface StoreCase {
+  /** What it checks, as a sentence. */
+  readonly name: string
+  /** Runs it; throws when the store breaks the contract. */
+  readonly run: () => void
+}
+
+/**
+ * The contract of `Store`, for a store of your own:
+ * `for (const { name, run } of storeContract(makeSubject)) test(name, run)`.
+ * @param makeSubject creates a store that is empty and not open, for each case
+ */
+export function storeContract(makeSubject: () => StoreSubject): readonly StoreCase[] {
+  return Object.entries(CASES).map(([name, check]) => ({
+    name,
+    run: () => {
+      const subject = makeSubject()
+      try {
+        check(subject)
+      } finally {
+        subject.store.close()
+        subject.dispose?.()
+      }
+    },
+  }))
+}
+
+const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
+  'is empty at first': ({ store }) => {
+    expectEqual(counts(store.open()), [0, 0, 0, 0], 'the rows of a new store')
+  },
+
+  'returns what was written after it was opened again': ({ store, again }) => {
+    store.open()
+    store.write([put(task('b', 2)), put(task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }))])
+    store.write([
+      { table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: ['a', 'b'] } },
+      {
+        table: 'commandTasks',
+        put: { id: 'c', instanceId: 'i', status: 'queued', seq: 1, createdAt: 1, record: {}, submission: { key: 'k' } },
+      },
+      { table: 'instances', put: { id: 'i', secretSha256: 'ab', registration: { tools: [] } } },
+    ])
+    store.close()
+    const other = again()
+    const contents = other.open()
+    other.close()
+    expectEqual(
+      contents.tasks,
+      [task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }), task('b', 2)],
+      'tasks',
+    )
+    expectEqual(counts(contents), [2, 1, 1, 1], 'the rows of each table')
+  },
+
+  'replaces a row of the same id': ({ store, again }) => {
+    store.open()
+    store.write([put(task('a', 1))])
+    store.write([put(task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 }))])
+    store.close()
+    expectEqual(
+      reopened(again).tasks,
+      [task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 })],
+      'tasks',
+    )
+  },
+
+  'removes rows, and ignores ids that it does not have': ({ store, again }) => {
+    store.open()
+    store.write([put(task('a', 1)), put(task('b', 2))])
+    store.write([
+      { table: 'tasks', remove: 'a' },
+      { table: 'tasks', remove: 'none' },
+      { table: 'deliveries', remove: 'none' },
+    ])
+    store.close()
+    expectEqual(reopened(again).tasks, [task('b', 2)], 'tasks')
+  },
+
+  'applies the changes of one write in their order': ({ store, again }) => {
+    store.open()
+    store.write([put(task('a', 1)), { table: 'tasks', remove: 'a' }, put(task('a', 3)), put(task('a', 4))])
+    store.close()
+    expectEqual(reopened(again).tasks, [task('a', 4)], 'tasks')
+  },
+
+  'writes all of a batch or nothing': ({ store, again }) => {
+    store.open()
+    store.write([put(task('a', 1))])
+    const unwritable: StoreChange = put(task('c', 3, { record: { value: 1n } }))
+    expectThrow(
+      () => store.write([put(task('b', 2)), { table: 'tasks', remove: 'a' }, unwritable]),
+      'a value that is not JSON',
+    )
+    store.write([put(task('d', 4))])
+    store.close()
+    expectEqual(reopened(again).tasks, [task('a', 1), task('d', 4)], 'tasks')
+  },
+
+  'keeps every text as it is': ({ store, again }) => {
+    const texts = [
+      '',
+      'a\0b',
+      'a\0c',
+      '"quoted"',
+      "it's; DROP TABLE tasks",
+      '\ud83d\ude00',
+      'line\nline',
+      '\\u0000',
+      '%_',
+    ]
+    const rows = texts.map((text, at) => task(`id ${text}`, at, { owner: text, record: { text, [text]: at } }))
+    store.open()
+    store.write(rows.map(put))
+    store.close()
+    expectEqual(reopened(again).tasks, rows, 'tasks')
+  },
+
+  'has one owner at a time': ({ store, again }) => {
+    store.open()
+    const other = again()
+    expectThrow(() => other.open(), 'opening a store that has an owner')
+    store.write([put(task('a', 1))])
+    store.close()
+    expectEqual(reopened(again).tasks, [task('a', 1)], 'tasks')
+  },
+
+  'accepts no write unless it is open': ({ store, again }) => {
+    expectThrow(() => store.write([put(task('a', 1))]), 'a write before open')
+    store.open()
+    store.close()
+    store.close()
+    expectThrow(() => store.write([put(task('a', 1))]), 'a write after close')
+    expectEqual(reopened(again).tasks, [], 'tasks')
+  },
+}
+
+function task(id: string, seq: number, fields: Partial<StoredTask> = {}): StoredTask {
+  return {
+    id,
+    owner: 'main',
+    status: 'running',
+    delivery: 'none',
+    attempt: 1,
+    seq,
+    launchedAt: seq,
+    record: { id },
+    ...fields,
+  }
+}
+
+const put = (row: StoredTask): StoreChange => ({ table: 'tasks', put: row })
+
+const counts = (contents: StoreContents): number[] => STORE_TABLES.map((table) => contents[table].length)
+
+function reopened(again: () => Store): StoreContents {
+  const store = again()
+  try {
+    return store.open()
+  } finally {
+    store.close()
+  }
+}
+
+function expectEqual(actual: unknown, expected: unknown, what: string): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  throw new Error(`${what}: got ${JSON.stringify(actual)}, expected ${JSON.stringify(expected)}`)
+}
+
+function expectThrow(run: () => void, what: string): void {
+  try {
+    run()
+  } catch {
+    return
+  }
+  throw new Error(`${what} must throw`)
+}

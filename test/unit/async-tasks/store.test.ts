@@ -1,0 +1,312 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/index.js'
+import { memoryStore, StoreError, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
+import { createManualClock } from '../../../src/testing/index.js'
+
+const OUTPUT = { final_message: 'done' }
+const managers: AsyncTaskManager[] = []
+
+afterEach(async () => {
+  await Promise.all(managers.splice(0).map((manager) => manager.dispose()))
+})
+
+function managerOn(store: Store, options: AsyncTaskManagerOptions = {}): AsyncTaskManager {
+  const manager = new AsyncTaskManager({ store, clock: createManualClock(), ...options })
+  managers.push(manager)
+  return manager
+}
+
+/** What a new process finds when this one is killed now. */
+const afterCrash = (store: MemoryStore, options?: AsyncTaskManagerOptions): AsyncTaskManager =>
+  managerOn(store.copy(), options)
+
+const task = (id: string, owner = 'main') => ({ id, subagentName: 'agent', goalPrompt: 'look into it', owner })
+
+/** A store that fails while `isBroken` is set. */
+function breakableStore() {
+  const memory = memoryStore()
+  const state = { isBroken: false, writes: 0 }
+  const store: Store = {
+    ...memory,
+    write: (changes) => {
+      if (state.isBroken) throw new StoreError('STORE_FULL', 'the disk is full')
+      state.writes += 1
+      memory.write(changes)
+    },
+  }
+  return { memory, store, state }
+}
+
+const tick = (): Promise<void> => Promise.resolve().then(() => undefined)
+
+describe('a launch', () => {
+  it('K1: is stored before its run starts', () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    let stored: readonly string[] | undefined
+    manager.launch(task('a'), () => {
+      stored = store.contents().tasks.map(({ id, status }) => `${id} ${status}`)
+      return Promise.resolve({})
+    })
+    expect(store.contents().tasks).toMatchObject([{ id: 'a', status: 'running', owner: 'main', attempt: 1 }])
+    return tick().then(() => expect(stored).toEqual(['a running']))
+  })
+
+  it('K1: throws and changes nothing when it cannot be stored', () => {
+    const { store, state } = breakableStore()
+    const manager = managerOn(store, { maxAsyncTasks: 1 })
+    const run = vi.fn(() => Promise.resolve({}))
+    state.isBroken = true
+    expect(() => manager.launch(task('a'), run)).toThrow(StoreError)
+    expect(manager.getAllTasks()).toEqual([])
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+    state.isBroken = false
+    manager.launch(task('a'), run)
+    expect(manager.getTask('a')?.status).toBe('running')
+  })
+
+  it('K1: keeps its reservation when it cannot be stored', () => {
+    const { store, state } = breakableStore()
+    const manager = managerOn(store, { maxAsyncTasks: 1 })
+    const reservation = manager.tryReserveAsyncSlot() ?? ''
+    state.isBroken = true
+    expect(() => manager.registerTask(task('a'), reservation)).toThrow(StoreError)
+    state.isBroken = false
+    expect(manager.registerTask(task('a'), reservation).status).toBe('running')
+  })
+})
+
+describe('an end', () => {
+  it('K2: is stored with what is owed for it, before anyone is notified of it', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    const seen: unknown[] = []
+    manager.onTaskCompleted(({ id }) => seen.push([id, store.contents().tasks[0]]))
+    manager.registerTask(task('a'))
+    expect(manager.completeTask('a', OUTPUT)).toBe(true)
+    expect(seen).toEqual([])
+    await tick()
+    expect(seen).toMatchObject([['a', { status: 'completed', delivery: 'owed', record: { output: OUTPUT } }]])
+  })
+
+  it('K2: is written together with the other ends of its tick', async () => {
+    const { store, state } = breakableStore()
+    const manager = managerOn(store, { maxAsyncTasks: -1 })
+    for (let n = 0; n < 100; n += 1) manager.registerTask(task(`task-${n}`))
+    state.writes = 0
+    for (let n = 0; n < 100; n += 1) manager.completeTask(`task-${n}`, OUTPUT)
+    await tick()
+    expect(state.writes).toBe(1)
+  })
+
+  it('K10: is notified once, in order, when a write that failed succeeds', async () => {
+    const { store, state } = breakableStore()
+    const clock = createManualClock()
+    const errors: unknown[] = []
+    const manager = managerOn(store, { clock, onError: (error, { source }) => errors.push([source, error]) })
+    const seen: string[] = []
+    manager.settled$.subscribe(({ id }) => seen.push(id))
+    manager.registerTask(task('a'))
+    manager.registerTask(task('b'))
+    state.isBroken = true
+    manager.completeTask('a', OUTPUT)
+    await tick()
+    manager.failTask('b', 'no luck')
+    await tick()
+    expect(seen).toEqual([])
+    expect(errors).toMatchObject([['store', { code: 'STORE_FULL' }]])
+    state.isBroken = false
+    clock.advance(100)
+    expect(seen).toEqual(['a', 'b'])
+    expect(store.open).toBeDefined()
+  })
+})
+
+describe('a cancellation', () => {
+  it('K6: is stored before the run is aborted', () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    const abortController = new AbortController()
+    let stored: string | undefined
+    abortController.signal.addEventListener('abort', () => {
+      stored = store.contents().tasks[0]?.status
+    })
+    manager.registerTask({ ...task('a'), abortController })
+    expect(manager.cancelTask('a')).toBe(true)
+    expect(stored).toBe('cancelled')
+  })
+
+  it('K6: aborts the run also when it cannot be stored', () => {
+    const { store, state } = breakableStore()
+    const manager = managerOn(store, { onError: () => undefined })
+    const abortController = new AbortController()
+    manager.registerTask({ ...task('a'), abortController })
+    state.isBroken = true
+    expect(manager.cancelTask('a')).toBe(true)
+    expect(abortController.signal.aborted).toBe(true)
+    state.isBroken = false
+  })
+})
+
+describe('a message', () => {
+  it('K3: is stored with its id before it is handed out', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    await tick()
+    const lease = manager.lease({ owner: 'main' })
+    expect(store.contents().deliveries).toMatchObject([
+      { id: lease?.deliveryId, owner: 'main', state: 'sent', taskIds: ['a'] },
+    ])
+    expect(store.contents().tasks).toMatchObject([{ id: 'a', delivery: 'leased' }])
+  })
+
+  it('K3: is not handed out when it cannot be stored, and can be later', () => {
+    const { store, state } = breakableStore()
+    const manager = managerOn(store, { onError: () => undefined })
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    state.isBroken = true
+    expect(() => manager.lease()).toThrow(StoreError)
+    state.isBroken = false
+    expect(manager.lease()?.tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  it('K5: that was accepted is confirmed by the next one of its owner, and not by that of another', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    const deliver = async (id: string, owner: string): Promise<string | undefined> => {
+      manager.registerTask(task(id, owner))
+      manager.completeTask(id, OUTPUT)
+      const lease = manager.lease({ owner })
+      lease?.acknowledge()
+      await tick()
+      return lease?.deliveryId
+    }
+    const first = await deliver('a', 'main')
+    expect(store.contents().deliveries).toMatchObject([{ id: first, state: 'accepted' }])
+    const other = await deliver('b', 'other')
+    expect(store.contents().deliveries.map(({ id }) => id)).toEqual([first, other])
+    const second = await deliver('c', 'main')
+    expect(store.contents().deliveries.map(({ id }) => id)).toEqual([other, second])
+    expect(manager.confirm(second ?? '')).toBe(true)
+    expect(manager.confirm(second ?? '')).toBe(false)
+    await tick()
+    expect(store.contents().deliveries.map(({ id }) => id)).toEqual([other])
+  })
+
+  it('K5: that was accepted keeps its results in the store until it is confirmed', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store, { maxAsyncTasks: 0 })
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    const lease = manager.lease()
+    lease?.acknowledge()
+    await tick()
+    expect(store.contents().tasks.map(({ id }) => id)).toEqual(['a'])
+    manager.confirm(lease?.deliveryId ?? '')
+    await tick()
+    expect(store.contents().tasks).toEqual([])
+    expect(manager.getAllTasks()).toEqual([])
+  })
+})
+
+describe('after a crash', () => {
+  function crashedWithMessage(state: 'sent' | 'accepted'): { store: MemoryStore; deliveryId: string } {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    const lease = manager.lease({ owner: 'main' })
+    if (state === 'accepted') lease?.acknowledge()
+    return { store, deliveryId: lease?.deliveryId ?? '' }
+  }
+
+  it('K4: what was owed is owed', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    await tick()
+    const next = afterCrash(store)
+    expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', status: 'completed', output: OUTPUT }])
+    expect(next.getTask('a')?.isRepeat).toBeUndefined()
+    expect(await next.recovered).toEqual({ adopted: [], interrupted: [], uncertain: [] })
+  })
+
+  it('K7: what ran has failed, and that is owed and stored', async () => {
+    const store = memoryStore()
+    managerOn(store).registerTask(task('a'))
+    const copy = store.copy()
+    const next = managerOn(copy)
+    expect(await next.recovered).toEqual({ adopted: [], interrupted: ['a'], uncertain: [] })
+    expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', status: 'failed' }])
+    await tick()
+    expect(copy.contents().tasks).toMatchObject([{ id: 'a', status: 'failed', delivery: 'owed' }])
+  })
+
+  for (const state of ['sent', 'accepted'] as const) {
+    it(`K4: a message that was ${state} is not sent again when it is in the transcript`, async () => {
+      const { store, deliveryId } = crashedWithMessage(state)
+      await tick()
+      const asked: string[] = []
+      const copy = store.copy()
+      const next = managerOn(copy, {
+        wasDelivered: (id) => {
+          asked.push(id)
+          return Promise.resolve(true)
+        },
+      })
+      expect(next.getPendingNotifications()).toEqual([])
+      expect(await next.recovered).toEqual({ adopted: [], interrupted: [], uncertain: [] })
+      expect(asked).toEqual([deliveryId])
+      expect(next.getTask('a')?.delivery).toBe('delivered')
+      await tick()
+      expect(copy.contents().deliveries).toEqual([])
+    })
+
+    it(`K4: a message that was ${state} is owed again when it is not in the transcript`, async () => {
+      const { store } = crashedWithMessage(state)
+      await tick()
+      const next = afterCrash(store, { wasDelivered: () => false })
+      await next.recovered
+      expect(next.getPendingNotifications().map(({ id, isRepeat }) => [id, isRepeat])).toEqual([['a', undefined]])
+    })
+
+    it(`K4: a message that was ${state} is a possible repeat when nobody knows`, async () => {
+      const { store } = crashedWithMessage(state)
+      await tick()
+      const errors: unknown[] = []
+      const next = afterCrash(store, {
+        wasDelivered: () => {
+          throw new Error('the transcript cannot be read')
+        },
+        onError: (error) => errors.push(error),
+      })
+      expect(await next.recovered).toEqual({ adopted: [], interrupted: [], uncertain: ['a'] })
+      expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', isRepeat: true }])
+      expect(errors).toMatchObject([{ message: 'the transcript cannot be read' }])
+    })
+  }
+
+  it('K4: results wait until it is known whether their message arrived', async () => {
+    const { store } = crashedWithMessage('sent')
+    let answer: (isDelivered: boolean) => void = () => undefined
+    const next = afterCrash(store, { wasDelivered: () => new Promise((resolve) => (answer = resolve)) })
+    expect(next.lease()).toBeUndefined()
+    answer(false)
+    await next.recovered
+    expect(next.lease()?.tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+})
+
+describe('a store', () => {
+  it('K9: belongs to one manager until that one is disposed', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    expect(() => new AsyncTaskManager({ store })).toThrow(StoreInUseError)
+    await manager.dispose()
+    expect(managerOn(store).getAllTasks()).toEqual([])
+  })
+})

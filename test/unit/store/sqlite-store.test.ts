@@ -1,0 +1,280 @@
+import { spawnSync } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readStore, sqliteStore, StoreError, StoreInUseError, type StoredTask } from '../../../src/store/index.js'
+import { openDatabase } from '../../../src/store/sqlite/driver.js'
+import { migrate } from '../../../src/store/sqlite/migrations.js'
+
+let folder: string
+let file: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agent-tasks-store-'))
+  file = join(folder, 'tasks.db')
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const task = (id: string, seq = 1, record: StoredTask['record'] = {}): StoredTask => ({
+  id,
+  owner: 'main',
+  status: 'running',
+  delivery: 'none',
+  attempt: 1,
+  seq,
+  launchedAt: 1,
+  record,
+})
+
+const put = (row: StoredTask) => ({ table: 'tasks', put: row }) as const
+
+function createStore(...rows: readonly StoredTask[]): void {
+  const store = sqliteStore(file)
+  store.open()
+  store.write(rows.map(put))
+  store.close()
+}
+
+function refusal(run: () => unknown): StoreError {
+  try {
+    run()
+  } catch (error) {
+    expect(error).toBeInstanceOf(StoreError)
+    return error as StoreError
+  }
+  throw new Error('it was not refused')
+}
+
+const codeOf = (run: () => unknown): string => refusal(run).code
+
+describe('the files of a store', () => {
+  it('are readable for their owner alone', () => {
+    const store = sqliteStore(file)
+    store.open()
+    store.write([put(task('a'))])
+    const modes = ['', '-wal', '-shm', '-lock', '-owner'].map((end) => statSync(`${file}${end}`).mode & 0o777)
+    store.close()
+    expect(modes).toEqual([0o600, 0o600, 0o600, 0o600, 0o600])
+  })
+
+  it('are in a folder that git ignores, if the store creates it', () => {
+    file = join(folder, 'deep/.agent/tasks.db')
+    createStore()
+    expect(statSync(join(folder, 'deep/.agent')).mode & 0o777).toBe(0o700)
+    expect(readFileSync(join(folder, 'deep/.agent/.gitignore'), 'utf8')).toBe('*\n')
+  })
+
+  it('leave a folder that exists as it is', () => {
+    createStore()
+    expect(existsSync(join(folder, '.gitignore'))).toBe(false)
+  })
+
+  it('can be queried: ids, owners, states and times are columns', () => {
+    createStore(task('a'), task('b', 2))
+    const database = openDatabase(file, { readOnly: true })
+    const rows = database.prepare('SELECT id, owner, status, delivery, attempt, launched_at FROM tasks ORDER BY seq').all()
+    database.close()
+    expect(rows.map((row) => ({ ...row }))).toEqual(
+      ['a', 'b'].map((id) => ({ id, owner: 'main', status: 'running', delivery: 'none', attempt: 1, launched_at: 1 })),
+    )
+  })
+
+  it('give back the space of what was removed', () => {
+    const store = sqliteStore(file)
+    store.open()
+    const rows = Array.from({ length: 2000 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(500) }))
+    store.write(rows.map(put))
+    store.write(rows.map(({ id }) => ({ table: 'tasks', remove: id })))
+    store.close()
+    expect(statSync(file).size).toBeLessThan(100_000)
+  })
+})
+
+describe('the owner of a store', () => {
+  it('is named to the second one', () => {
+    const store = sqliteStore(file)
+    store.open()
+    const error = refusal(() => sqliteStore(file).open())
+    expect(error).toBeInstanceOf(StoreInUseError)
+    expect(error).toMatchObject({ code: 'STORE_IN_USE', pid: process.pid })
+    expect(error.message).toBe(`${file} is in use by process ${process.pid}. End it, or use another file.`)
+    store.close()
+  })
+
+  it('is found under another path of the same file', () => {
+    symlinkSync(folder, `${folder}-link`)
+    const store = sqliteStore(file)
+    store.open()
+    expect(codeOf(() => sqliteStore(join(`${folder}-link`, 'tasks.db')).open())).toBe('STORE_IN_USE')
+    store.close()
+    rmSync(`${folder}-link`)
+  })
+
+  it('does not keep readers out, in this process or in another', () => {
+    const store = sqliteStore(file)
+    store.open()
+    store.write([put(task('a'))])
+    expect(readStore(file).tasks).toEqual([task('a')])
+    store.write([put(task('b', 2))])
+    expect(readStore(file).tasks).toHaveLength(2)
+    expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_IN_USE')
+    store.close()
+  })
+})
+
+describe('a store refuses, and leaves as it is,', () => {
+  function expectUntouched(code: string, words: RegExp): void {
+    const before = readFileSync(file)
+    const error = refusal(() => sqliteStore(file).open())
+    expect(error.code).toBe(code)
+    expect(error.message).toContain(file)
+    expect(error.message).toMatch(words)
+    expect(readFileSync(file).equals(before)).toBe(true)
+    expect(codeOf(() => readStore(file))).toBe(code)
+    expect(existsSync(`${file}-owner`)).toBe(false)
+  }
+
+  it('a file that is no database', () => {
+    writeFileSync(file, 'a letter to somebody, which is longer than the header of a database would be: '.repeat(3))
+    expectUntouched('STORE_INVALID', /not an SQLite database/)
+  })
+
+  it('a short file', () => {
+    writeFileSync(file, 'x')
+    expectUntouched('STORE_INVALID', /not an SQLite database/)
+  })
+
+  it('an empty file, and the log beside it', () => {
+    writeFileSync(file, '')
+    writeFileSync(`${file}-wal`, 'log')
+    expectUntouched('STORE_INVALID', /empty/)
+    expect(readFileSync(`${file}-wal`, 'utf8')).toBe('log')
+  })
+
+  it('a database of another program', () => {
+    const database = openDatabase(file)
+    database.exec('CREATE TABLE songs (name)')
+    database.close()
+    expectUntouched('STORE_INVALID', /no store of agent-tasks/)
+  })
+
+  it('a store of a later version', () => {
+    createStore()
+    const database = openDatabase(file)
+    database.exec('PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)')
+    database.close()
+    expectUntouched('STORE_NEWER', /layout 99/)
+  })
+
+  it('a symbolic link', () => {
+    createStore()
+    renameSync(file, `${file}-real`)
+    symlinkSync(`${file}-real`, file)
+    expectUntouched('STORE_INVALID', /symbolic link/)
+  })
+
+  it('a folder', () => {
+    mkdirSync(file)
+    expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_INVALID')
+  })
+
+  it('a store of which one byte of a text has changed', () => {
+    createStore(task('a', 1, { text: 'the original text' }))
+    const bytes = readFileSync(file)
+    bytes.write('0', bytes.indexOf('original'))
+    writeFileSync(file, bytes)
+    expectUntouched('STORE_DAMAGED', /row "a" of table tasks/)
+  })
+
+  it('a store of which a page is torn', () => {
+    createStore(...Array.from({ length: 300 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(100) })))
+    const bytes = readFileSync(file)
+    bytes.fill(0, 3 * 4096, 3 * 4096 + 2048)
+    writeFileSync(file, bytes)
+    expectUntouched('STORE_DAMAGED', /damaged/)
+  })
+})
+
+describe('a write fails, and the rows stay as they were,', () => {
+  it('when the file was removed', () => {
+    const store = sqliteStore(file)
+    store.open()
+    store.write([put(task('a'))])
+    renameSync(file, `${file}-aside`)
+    const error = refusal(() => store.write([put(task('b', 2))]))
+    expect(error.code).toBe('STORE_LOST')
+    expect(error.message).toMatch(/was removed/)
+    renameSync(`${file}-aside`, file)
+    store.write([put(task('c', 3))])
+    store.close()
+    expect(readStore(file).tasks.map(({ id }) => id)).toEqual(['a', 'c'])
+  })
+
+  it('when another file is in its place', () => {
+    const store = sqliteStore(file)
+    store.open()
+    renameSync(file, `${file}-aside`)
+    copyFileSync(`${file}-aside`, file)
+    expect(refusal(() => store.write([put(task('b'))])).message).toMatch(/replaced by another file/)
+    store.close()
+  })
+
+  it('when the disk is full, until there is room again', () => {
+    const script = `
+      import { sqliteStore, readStore } from ${JSON.stringify(new URL('../../../src/store/index.ts', import.meta.url).href)}
+      const store = sqliteStore(${JSON.stringify(file)})
+      store.open()
+      const row = (id, text) => ({ table: 'tasks', put: { ...${JSON.stringify(task('', 1))}, id, record: { text } } })
+      store.write([row('small', 'x')])
+      let code = 'none'
+      try { store.write([row('large', 'x'.repeat(2e6))]) } catch (error) { code = error.name + ' ' + error.code }
+      store.write([row('later', 'x')])
+      console.log(code, readStore(${JSON.stringify(file)}).tasks.map(({ id }) => id).join())
+      store.close()
+    `
+    const tsx = new URL('../../../node_modules/tsx/dist/loader.mjs', import.meta.url).href
+    // A limit on the size of files stands in for a full disk; SIGXFSZ would end the process.
+    const command = `trap '' XFSZ; ulimit -f 1000; exec "$0" --import "$1" --input-type=module -e "$2"`
+    const { stdout, stderr } = spawnSync('bash', ['-c', command, process.execPath, tsx, script], { encoding: 'utf8' })
+    expect(`${stdout}${stderr}`).toMatch(/^StoreError STORE_(FULL|FAILED) later,small$/m)
+  })
+})
+
+describe('the migration of an older layout', () => {
+  it('puts a copy aside and changes the file in one transaction', () => {
+    createStore(task('a'))
+    const database = openDatabase(file)
+    expect(migrate(database, file, 1, [(of) => of.exec('ALTER TABLE tasks ADD COLUMN queue')])).toBe(true)
+    expect(database.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 2 })
+    database.close()
+    expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_NEWER')
+    expect(readStore(`${file}-layout-1`).tasks).toEqual([task('a')])
+  })
+
+  it('leaves the file as it was when a step fails', () => {
+    createStore(task('a'))
+    const database = openDatabase(file)
+    const steps = [
+      (of: typeof database) => of.exec('DELETE FROM tasks'),
+      () => {
+        throw new Error('a step that fails')
+      },
+    ]
+    expect(() => migrate(database, file, 1, steps)).toThrow('a step that fails')
+    database.close()
+    expect(readStore(file).tasks).toEqual([task('a')])
+  })
+})
