@@ -3,7 +3,7 @@
 // A folder may import itself, the folders of the lines above its own, and the files that everyone may use.
 const layers = [
   ['protocol'],
-  ['callbacks', 'http'],
+  ['callbacks', 'http', 'store'],
   ['engine'],
   ['async-tasks', 'runners', 'instances'],
   ['command-tasks'],

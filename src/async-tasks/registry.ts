@@ -386,14 +386,12 @@ export class TaskRegistry {
   #note(notification: RegistryNotification): void {
     const { persistence } = this
     if (persistence === undefined) return
-    // The launch has been written.
-    if (
+    const isLaunch =
       notification.type === 'transition' &&
       notification.transition.kind === 'status' &&
       notification.transition.from === null
-    )
-      return
-    persistence.note(notification)
+    // A launch has been written.
+    if (!isLaunch) persistence.note(notification)
   }
 
   /** A message was confirmed: the results that it carried may be pruned. */

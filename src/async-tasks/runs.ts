@@ -5,6 +5,7 @@ import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
+import { endSurvivor } from '../engine/program-folder.js'
 import { nodeBuiltin } from '../node-builtins.js'
 import { preview } from '../preview.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
@@ -53,6 +54,8 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     })
     const end = (outcome: Outcome): void => {
       registry.runs.delete(run)
+      // Cancelled before it could follow its program.
+      if (isResumed && outcome.type === 'skipped' && durability?.folder !== undefined) endSurvivor(durability.folder)
       settle(registry, entry, outcome)
     }
     registry.attachment(entry).run = run

@@ -54,7 +54,7 @@ function show(path: string, isJson: boolean, io: ProgramIO): void {
       delivery,
       String(attempt),
       formatAge(launchedAt),
-      oneLine(String(record['goalPrompt'] ?? ''), GOAL_CHARS),
+      oneLine(typeof record['goalPrompt'] === 'string' ? record['goalPrompt'] : '', GOAL_CHARS),
     ])
     formatTable(['TASK', 'OWNER', 'STATUS', 'DELIVERY', 'ATTEMPT', 'AGE', 'GOAL'], rows).forEach(terminal.print)
   }

@@ -8,11 +8,11 @@ import { startError, type StartAttempt } from './start-error.js'
  * @throws ProcessError with the code `PROCESS_NOT_STARTED` when there is none
  */
 export function findProgram(command: string, attempt: Omit<StartAttempt, 'command'>): string {
-  const { resolve, delimiter } = nodeBuiltin('node:path')
-  const directory = resolve(attempt.cwd ?? '.')
+  const path = nodeBuiltin('node:path')
+  const directory = path.resolve(attempt.cwd ?? '.')
   const candidates = command.includes('/')
-    ? [resolve(directory, command)]
-    : (attempt.env['PATH'] ?? '').split(delimiter).map((folder) => resolve(directory, folder, command))
+    ? [path.resolve(directory, command)]
+    : (attempt.env['PATH'] ?? '').split(path.delimiter).map((folder) => path.resolve(directory, folder, command))
   let code = 'ENOENT'
   for (const candidate of candidates) {
     const refusal = refusalOf(candidate)

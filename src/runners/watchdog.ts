@@ -17,7 +17,7 @@ while read -r verb group; do
     remove) case $groups in *" $group "*) groups="${'$'}{groups%%" $group "*} ${'$'}{groups#*" $group "}" ;; esac ;;
   esac
 done
-for group in $groups; do kill -s KILL "-$group"; done
+for group in $groups; do kill -s KILL -- "-$group"; done
 `
 
 /** The program waits until a line arrives on descriptor 3, and does not start when that is closed instead. */

@@ -27,7 +27,7 @@ function createMemoryStore(rows: Rows): MemoryStore {
   return {
     directory: undefined,
     open: () => {
-      if (isOpen) throw new StoreInUseError('The memory store', globalThis.process?.pid)
+      if (isOpen) throw new StoreInUseError('The memory store', undefined)
       isOpen = true
       return contents()
     },

@@ -23,10 +23,6 @@ export type StoreErrorCode =
 export class StoreError extends AgentTasksError {
   override readonly name: string = 'StoreError'
   declare readonly code: StoreErrorCode
-
-  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
-    super(code, message, options)
-  }
 }
 
 /** Another process owns the store. */

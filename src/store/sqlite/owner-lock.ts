@@ -35,7 +35,7 @@ export function lockStore(file: string): () => void {
   const owner = `${file}-owner`
   try {
     // By rename: a reader never finds half of it.
-    writeFileSync(`${owner}.new`, JSON.stringify({ pid: process.pid, since: new Date().toISOString() }), {
+    writeFileSync(`${owner}.new`, JSON.stringify({ pid: process.pid }), {
       mode: 0o600,
     })
     renameSync(`${owner}.new`, owner)

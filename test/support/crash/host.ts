@@ -14,7 +14,8 @@ const random = createRandom(Number(seed))
 
 const transcript = join(folder, 'transcript')
 const launches = join(folder, 'launches')
-const linesOf = (file: string): string[] => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [])
+const linesOf = (file: string): string[] =>
+  existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
 
 const script = (seconds: number): string[] => ['-c', `echo begin; sleep ${seconds}; echo {goal}`]
 const runners: Readonly<Record<string, Runner>> = {

@@ -23,7 +23,10 @@ const hostFile = fileURLToPath(new URL('host.ts', import.meta.url))
 function runHost(hostSeed: number, killAfterMs: number | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const args = [folder, String(hostSeed), ...(killAfterMs === undefined ? ['finish'] : [])]
-    const child = fork(hostFile, args, { env: { ...process.env, [MARK]: folder }, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    const child = fork(hostFile, args, {
+      env: { ...process.env, [MARK]: folder },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
     let errors = ''
     child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()))
     child.once('message', () => {
@@ -70,7 +73,9 @@ const count = (status: string): number => told.filter((task) => task[1] === stat
 const left = orphans()
 
 console.log(`rounds ${rounds}, seed ${seed}`)
-console.log(`launched ${launched.length}, messages ${messages.length}, completed ${count('completed')}, failed ${count('failed')}`)
+console.log(
+  `launched ${launched.length}, messages ${messages.length}, completed ${count('completed')}, failed ${count('failed')}`,
+)
 console.log(`lost ${lost.length}, told twice ${twice.length}, orphans ${left.length}`)
 for (const pid of left) process.kill(pid, 'SIGKILL')
 if (lost.length + twice.length + left.length > 0) {

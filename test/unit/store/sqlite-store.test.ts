@@ -85,7 +85,9 @@ describe('the files of a store', () => {
   it('can be queried: ids, owners, states and times are columns', () => {
     createStore(task('a'), task('b', 2))
     const database = openDatabase(file, { readOnly: true })
-    const rows = database.prepare('SELECT id, owner, status, delivery, attempt, launched_at FROM tasks ORDER BY seq').all()
+    const rows = database
+      .prepare('SELECT id, owner, status, delivery, attempt, launched_at FROM tasks ORDER BY seq')
+      .all()
     database.close()
     expect(rows.map((row) => ({ ...row }))).toEqual(
       ['a', 'b'].map((id) => ({ id, owner: 'main', status: 'running', delivery: 'none', attempt: 1, launched_at: 1 })),

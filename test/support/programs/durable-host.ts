@@ -1,0 +1,36 @@
+/** A host with a store, for tests that kill it: it launches a program, or reports what it has taken over. Each line of its output is JSON. */
+import { AsyncTaskManager, processRunner } from '../../../src/index.js'
+import { sqliteStore, StoreInUseError } from '../../../src/store/index.js'
+
+const [file = '', action = '', script = ''] = process.argv.slice(2)
+const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+const survives = action !== 'launch-guarded'
+const runner = processRunner({ command: 'sh', args: ['-c', script], ...(survives && { survivesHost: true }) })
+
+function open(): AsyncTaskManager | undefined {
+  try {
+    return new AsyncTaskManager({ store: sqliteStore(file), findRunner: () => runner, onError: () => undefined })
+  } catch (error) {
+    say({ refused: error instanceof StoreInUseError ? error.pid : String(error) })
+    return undefined
+  }
+}
+
+const manager = open()
+if (manager !== undefined && action.startsWith('launch')) {
+  const { id } = manager.launch({ id: 'a', subagentName: 'program', goalPrompt: 'the goal', timeoutMs: 60_000 }, runner)
+  manager.onTaskCompleted(({ output }) => say({ completed: output }))
+  const timer = setInterval(() => {
+    const { text = '' } = manager.readOutput(id) ?? {}
+    if (text !== '') {
+      say({ text })
+      clearInterval(timer)
+    }
+  }, 20)
+} else if (manager !== undefined) {
+  say({ recovered: await manager.recovered })
+  if (action === 'cancel') manager.cancelTask('a')
+  const { settled } = await manager.waitFor(['a'])
+  say({ settled: settled.map(({ status, output, error }) => ({ status, output, error })) })
+  await manager.dispose()
+}
