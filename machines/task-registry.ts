@@ -9,7 +9,6 @@
  *     passed over.
  * R6  Every change is numbered and queued for the host in that order; no host code runs inside a transition.
  * R7  A disposed registry changes nothing more.
- * R8  A task is admitted only when its launch has been stored, where there is a store.
  *
  * It is actor logic rather than a machine: it has no states to move between, only counts. Slots, ledger and history change in
  * place; the snapshot is new after each event, and frozen. Tasks are made with `createActor({ parent })`: `spawn` copies the list

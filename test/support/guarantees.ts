@@ -1,7 +1,7 @@
 /**
  * `npm run guarantees`: checks that every row of docs/guarantees.md names tests that exist, and that every invariant has a row.
  *
- * The invariants are A1 to A10 (async tasks) and S1 to S10 (command tasks) of the whole package, and those that the header comments of
+ * The invariants are A1 to A10 (async tasks), S1 to S10 (command tasks) and K1 to K11 (stores) of the whole package, and those that the header comments of
  * machines/ define.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { readDefinedInvariants, readRows, readTestTitles, type TestTitles } from './promises.js'
 
 const page = 'docs/guarantees.md'
-const packageWide = ['A', 'S'].flatMap((letter) => Array.from({ length: 10 }, (_, index) => `${letter}${index + 1}`))
+const packageWide = Object.entries({ A: 10, S: 10, K: 11 }).flatMap(([letter, length]) =>
+  Array.from({ length }, (_, index) => `${letter}${index + 1}`),
+)
 
 process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
 
@@ -30,7 +32,7 @@ for (const { invariant, line, tests, problems: unreadable } of rows) {
   if (earlier === undefined) lineByInvariant.set(invariant, line)
   else say(`has a row already, in line ${earlier}`)
   if (!definedBy.has(invariant)) {
-    say('is defined nowhere: not one of A1 to A10 or S1 to S10, and in no header of machines/')
+    say('is defined nowhere: not one of A1 to A10, S1 to S10 or K1 to K11, and in no header of machines/')
   }
   unreadable.forEach(say)
   for (const { file, title } of tests) {

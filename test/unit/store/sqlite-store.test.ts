@@ -125,7 +125,7 @@ describe('the owner of a store', () => {
     rmSync(`${folder}-link`)
   })
 
-  it('does not keep readers out, in this process or in another', () => {
+  it('K9: does not keep readers out, in this process or in another', () => {
     const store = sqliteStore(file)
     store.open()
     store.write([put(task('a'))])
@@ -149,7 +149,7 @@ describe('a store refuses, and leaves as it is,', () => {
     expect(existsSync(`${file}-owner`)).toBe(false)
   }
 
-  it('a file that is no database', () => {
+  it('K11: a file that is no database', () => {
     writeFileSync(file, 'a letter to somebody, which is longer than the header of a database would be: '.repeat(3))
     expectUntouched('STORE_INVALID', /not an SQLite database/)
   })
@@ -159,7 +159,7 @@ describe('a store refuses, and leaves as it is,', () => {
     expectUntouched('STORE_INVALID', /not an SQLite database/)
   })
 
-  it('an empty file, and the log beside it', () => {
+  it('K11: an empty file, and the log beside it', () => {
     writeFileSync(file, '')
     writeFileSync(`${file}-wal`, 'log')
     expectUntouched('STORE_INVALID', /empty/)
@@ -173,7 +173,7 @@ describe('a store refuses, and leaves as it is,', () => {
     expectUntouched('STORE_INVALID', /no store of agent-tasks/)
   })
 
-  it('a store of a later version', () => {
+  it('K11: a store of a later version', () => {
     createStore()
     const database = openDatabase(file)
     database.exec('PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)')
@@ -193,7 +193,7 @@ describe('a store refuses, and leaves as it is,', () => {
     expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_INVALID')
   })
 
-  it('a store of which one byte of a text has changed', () => {
+  it('K11: a store of which one byte of a text has changed', () => {
     createStore(task('a', 1, { text: 'the original text' }))
     const bytes = readFileSync(file)
     bytes.write('0', bytes.indexOf('original'))
@@ -201,7 +201,7 @@ describe('a store refuses, and leaves as it is,', () => {
     expectUntouched('STORE_DAMAGED', /row "a" of table tasks/)
   })
 
-  it('a store of which a page is torn', () => {
+  it('K11: a store of which a page is torn', () => {
     createStore(...Array.from({ length: 300 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(100) })))
     const bytes = readFileSync(file)
     bytes.fill(0, 3 * 4096, 3 * 4096 + 2048)
@@ -211,7 +211,7 @@ describe('a store refuses, and leaves as it is,', () => {
 })
 
 describe('a write fails, and the rows stay as they were,', () => {
-  it('when the file was removed', () => {
+  it('K10: when the file was removed', () => {
     const store = sqliteStore(file)
     store.open()
     store.write([put(task('a'))])
@@ -234,7 +234,7 @@ describe('a write fails, and the rows stay as they were,', () => {
     store.close()
   })
 
-  it('when the disk is full, until there is room again', () => {
+  it('K10: when the disk is full, until there is room again', () => {
     const script = `
       import { sqliteStore, readStore } from ${JSON.stringify(new URL('../../../src/store/index.ts', import.meta.url).href)}
       const store = sqliteStore(${JSON.stringify(file)})
