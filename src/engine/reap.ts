@@ -7,7 +7,9 @@ export const RUN_TOKEN = 'AGENT_TASKS_RUN'
 
 /** A program that was started with `RUN_TOKEN` in its environment, as the leader of a process group. */
 export interface StartedProgram {
+  /** The leader of its group. */
   readonly identity: ProgramIdentity
+  /** The value of `RUN_TOKEN` in its environment. */
   readonly token: string
 }
 

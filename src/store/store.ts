@@ -79,9 +79,13 @@ export interface StoredInstance {
 
 /** The rows of a store, by table. */
 export interface StoreTables {
+  /** Background tasks. */
   readonly tasks: StoredTask
+  /** Messages that are not confirmed. */
   readonly deliveries: StoredDelivery
+  /** Command tasks. */
   readonly commandTasks: StoredCommandTask
+  /** Remote workers. */
   readonly instances: StoredInstance
 }
 
