@@ -46,9 +46,9 @@ function startHost(file: string, action: string, script: string): Host {
     kill,
     line: async (field) => {
       for (;;) {
-        const { done, value } = await lines.next()
-        if (done === true) throw new Error(`the host ended before it said ${field}`)
-        const line = JSON.parse(value) as Line
+        const next = await lines.next()
+        if (next.done === true) throw new Error(`the host ended before it said ${field}`)
+        const line = JSON.parse(next.value) as Line
         if (field in line) return line
       }
     },
