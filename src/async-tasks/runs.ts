@@ -5,8 +5,7 @@ import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
-import { endSurvivor } from '../engine/program-folder.js'
-import { nodeBuiltin } from '../node-builtins.js'
+import { RunFiles } from './run-files.js'
 import { preview } from '../preview.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
@@ -24,11 +23,12 @@ export interface RunHost {
 export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceMs: number, isResumed = false): void {
   const { registry, engine } = host
   const { persistence } = registry
+  const files = new RunFiles(persistence?.folderOf(entry))
   const durability: RunDurability | undefined = persistence && {
     get folder() {
-      const folder = persistence.folderOf(entry)
-      if (folder !== undefined) registry.attachment(entry).removeFiles = () => removeFolder(folder)
-      return folder
+      // Its files go when its run has settled and its end has been stored, whichever is later.
+      registry.attachment(entry).removeFiles = () => files.setStored()
+      return files.folder
     },
     isResumed,
     saveProgram: (program) => persistence.setProgram(entry, program),
@@ -54,8 +54,7 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     })
     const end = (outcome: Outcome): void => {
       registry.runs.delete(run)
-      // Cancelled before it could follow its program.
-      if (isResumed && outcome.type === 'skipped' && durability?.folder !== undefined) endSurvivor(durability.folder)
+      files.setSettled(outcome, isResumed)
       settle(registry, entry, outcome)
     }
     registry.attachment(entry).run = run
@@ -66,11 +65,6 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
   } catch (reason) {
     settle(registry, entry, { type: 'threw', reason })
   }
-}
-
-/** What remains of it takes space, and does no harm. */
-function removeFolder(folder: string): void {
-  nodeBuiltin('node:fs').rm(folder, { recursive: true, force: true }, () => undefined)
 }
 
 function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {

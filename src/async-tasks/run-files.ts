@@ -1,0 +1,36 @@
+/** The files of one run, which may be those of a program that survives its host. */
+import { endSurvivor } from '../engine/program-folder.js'
+import type { Outcome } from '../engine/engine.js'
+import { nodeBuiltin } from '../node-builtins.js'
+
+/** Removes the files when the run has settled and the end of its task has been stored: until then both need them. */
+export class RunFiles {
+  readonly folder: string | undefined
+  #hasSettled = false
+  #isStored = false
+
+  constructor(folder: string | undefined) {
+    this.folder = folder
+  }
+
+  /** The run has settled. */
+  setSettled(outcome: Outcome, isResumed: boolean): void {
+    this.#hasSettled = true
+    // Nobody follows the program any longer: it did not stop in time, or its task was cancelled before it could be followed.
+    const isLeft = outcome.type === 'abandoned' || (outcome.type === 'skipped' && isResumed)
+    if (isLeft && this.folder !== undefined) endSurvivor(this.folder)
+    this.#removeIfDone()
+  }
+
+  /** The end of the task has been stored. */
+  setStored(): void {
+    this.#isStored = true
+    this.#removeIfDone()
+  }
+
+  #removeIfDone(): void {
+    if (!this.#hasSettled || !this.#isStored || this.folder === undefined) return
+    // What cannot be removed takes space, and does no harm.
+    nodeBuiltin('node:fs').rm(this.folder, { recursive: true, force: true }, () => undefined)
+  }
+}

@@ -1,0 +1,42 @@
+/** The types of `agent-tasks/store`. */
+import { expectTypeOf } from 'vitest'
+import { AsyncTaskManager, type Recovery, type Store } from 'agent-tasks'
+import type {
+  StoreError} from 'agent-tasks/store';
+import {
+  memoryStore,
+  readStore,
+  sqliteStore,
+  StoreInUseError,
+  type MemoryStore,
+  type StoreContents,
+} from 'agent-tasks/store'
+import { storeContract } from 'agent-tasks/testing'
+
+export async function aHostKeepsItsTasks(): Promise<void> {
+  const manager = new AsyncTaskManager({
+    store: sqliteStore('tasks.db'),
+    wasDelivered: async (deliveryId) => Promise.resolve(deliveryId === 'a' ? true : undefined),
+    findRunner: () => undefined,
+  })
+  expectTypeOf(await manager.recovered).toEqualTypeOf<Recovery>()
+  expectTypeOf(manager.confirm('a')).toEqualTypeOf<boolean>()
+  // @ts-expect-error the answer is a boolean, or undefined
+  new AsyncTaskManager({ store: memoryStore(), wasDelivered: () => 'no' })
+  // @ts-expect-error a store has methods
+  new AsyncTaskManager({ store: 'tasks.db' })
+}
+
+export function aStoreIsAPort(): void {
+  expectTypeOf(memoryStore()).toEqualTypeOf<MemoryStore>()
+  expectTypeOf(memoryStore()).toExtend<Store>()
+  expectTypeOf(readStore('tasks.db')).toEqualTypeOf<StoreContents>()
+  memoryStore().write([{ table: 'tasks', remove: 'a' }])
+  // @ts-expect-error there is no such table
+  memoryStore().write([{ table: 'songs', remove: 'a' }])
+  // @ts-expect-error a row of tasks has more fields
+  memoryStore().write([{ table: 'tasks', put: { id: 'a' } }])
+  for (const { run } of storeContract(() => ({ store: memoryStore(), again: memoryStore }))) run()
+  expectTypeOf(new StoreInUseError('tasks.db', 1).pid).toEqualTypeOf<number | undefined>()
+  expectTypeOf(new StoreInUseError('tasks.db', 1)).toExtend<StoreError>()
+}

@@ -1,0 +1,123 @@
+/** Programs of stored tasks: real programs, in the process of the test. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../../../src/index.js'
+import { endSurvivor, findOrRevoke } from '../../../src/engine/program-folder.js'
+import { identityOf, stateOf } from '../../../src/engine/program-identity.js'
+import { reapProgram, toStartedProgram } from '../../../src/engine/reap.js'
+import { memoryStore, sqliteStore, type Store } from '../../../src/store/index.js'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agent-tasks-survivors-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+})
+
+function managerOn(store: Store = sqliteStore(join(folder, 'tasks.db'))): AsyncTaskManager {
+  const manager = new AsyncTaskManager({ store, onError: () => undefined })
+  onTestFinished(() => manager.dispose())
+  return manager
+}
+
+async function settle(options: Partial<ProcessRunnerOptions>, script: string, manager = managerOn()) {
+  const runner = processRunner({ command: 'sh', args: ['-c', script], ...options })
+  manager.launch({ id: 'a', subagentName: 'program', goalPrompt: 'goal' }, runner)
+  const { settled } = await manager.waitFor(['a'])
+  return settled[0]
+}
+
+const survivesHost = true
+
+it('K8: a surviving program completes its task with its output', async () => {
+  expect(await settle({ survivesHost }, 'echo one; echo two >&2')).toMatchObject({
+    status: 'completed',
+    output: { final_message: 'one' },
+  })
+})
+
+it('K8: a surviving program that fails says how, with the end of its stderr', async () => {
+  const failed = await settle({ survivesHost }, 'echo trouble >&2; exit 3')
+  expect(failed?.status).toBe('failed')
+  expect(failed?.error).toMatch(/3/)
+  expect(failed?.error).toContain('trouble')
+})
+
+it('K8: a surviving program that a signal ends says which', async () => {
+  expect((await settle({ survivesHost }, 'kill -USR1 $$'))?.error).toContain('SIGUSR1')
+})
+
+it('K8: a surviving program is not started when it does not exist', async () => {
+  expect((await settle({ survivesHost, command: 'no-such-program-anywhere' }, ''))?.error).toMatch(/ENOENT/)
+  expect(
+    (await settle({ survivesHost, command: '/etc/passwd' }, '', managerOn(sqliteStore(join(folder, 'b.db')))))?.error,
+  ).toMatch(/EACCES|ENOENT/)
+})
+
+it('K8: a surviving program needs a store with files', async () => {
+  expect((await settle({ survivesHost }, 'true', managerOn(memoryStore())))?.error).toMatch(/needs a store with files/)
+})
+
+it('K8: a cancelled survivor is stopped, with its children, and killed after its grace', async () => {
+  const manager = managerOn()
+  const runner = processRunner({
+    command: 'sh',
+    args: ['-c', "trap '' TERM; echo $$; sleep 60 & wait; wait"],
+    survivesHost,
+    graceMs: 50,
+  })
+  manager.launch({ id: 'a', subagentName: 'program', goalPrompt: 'goal' }, runner)
+  let text = ''
+  while (!/^\d+\n/.test(text)) {
+    text = manager.readOutput('a')?.text ?? ''
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  manager.cancelTask('a')
+  await manager.dispose()
+  expect(identityOf(Number(text))).toBeUndefined()
+})
+
+it('K8: a program that does not survive runs behind its gate, with the same result', async () => {
+  expect(await settle({}, 'echo one; sleep 0.01')).toMatchObject({
+    status: 'completed',
+    output: { final_message: 'one' },
+  })
+  expect((await settle({}, 'exit 4', managerOn(sqliteStore(join(folder, 'b.db')))))?.error).toMatch(/4/)
+})
+
+it('K8: two programs share a watchdog, and one that ends is forgotten', async () => {
+  const manager = managerOn()
+  const launch = (id: string, script: string) =>
+    manager.launch(
+      { id, subagentName: 'program', goalPrompt: 'goal' },
+      processRunner({ command: 'sh', args: ['-c', script] }),
+    )
+  launch('a', 'sleep 0.05')
+  launch('b', 'sleep 0.2')
+  const { settled } = await manager.waitFor(['a', 'b'])
+  expect(settled.map(({ status }) => status)).toEqual(['completed', 'completed'])
+})
+
+it('K8: a start that has not happened is revoked for good', () => {
+  expect(findOrRevoke(folder)).toEqual({ type: 'revoked' })
+  expect(findOrRevoke(folder)).toEqual({ type: 'revoked' })
+  expect(readFileSync(join(folder, 'identity'), 'utf8')).toBe('revoked\n')
+  endSurvivor(folder)
+  expect(existsSync(folder)).toBe(false)
+  endSurvivor(folder)
+})
+
+it('K8: a process is known by its start and its boot, and only a known one is signalled', () => {
+  const own = identityOf(process.pid)!
+  expect(stateOf(own)).toBe('alive')
+  expect(stateOf({ ...own, start: '1' })).toBe('other')
+  expect(stateOf({ ...own, boot: 'another' })).toBe('other')
+  expect(stateOf({ ...own, pid: 2 ** 22 + 1 })).toBe('gone')
+  expect(reapProgram({ identity: { ...own, start: '1' }, token: 'a token that no process has' })).toBe(0)
+  expect(toStartedProgram({ identity: own, token: 'a' })).toEqual({ identity: own, token: 'a' })
+  for (const wrong of [undefined, {}, { identity: { ...own, pid: -1 }, token: 'a' }, { identity: own }]) {
+    expect(toStartedProgram(wrong)).toBeUndefined()
+  }
+})
