@@ -76,6 +76,8 @@ class Follower {
   /** Looks at the files, and again later. */
   look(): void {
     if (this.#hasEnded) return
+    // Before the exit code is read: a script that has ended has written it.
+    const isGone = this.#isGone()
     this.#readOutputs()
     const exit = readText(`${this.#folder}/exit`)?.trim()
     const { clock } = this.#options
@@ -84,7 +86,7 @@ class Follower {
     const isOver =
       exit !== undefined && (exists(`${this.#folder}/done`) || clock.now() - (this.#exitedAt ?? 0) >= DRAIN_MS)
     if (isOver) this.#end(Number(exit))
-    else if (this.#isGone()) this.#end(undefined)
+    else if (isGone) this.#end(undefined)
     else this.#lookLater()
   }
 
