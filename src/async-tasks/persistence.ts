@@ -11,8 +11,14 @@ import type { Lease, TaskEntry } from '../../machines/task-entry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import type { StartedProgram } from '../engine/reap.js'
+import { jsonBytes } from '../protocol/json-size.js'
 import type { Store, StoreChange, StoreContents, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
+
+/** A record with a larger output is stored without it, in bytes of JSON (64 MiB). */
+const MAX_RECORD_BYTES = 64 * 1024 * 1024
+
+const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
 
 /** When a write that failed is repeated, in ms: first, and at most. */
 const RETRY_MS = { first: 100, most: 30_000 } as const
@@ -55,7 +61,6 @@ export class Persistence implements DeliveryObserver {
   readonly #carried = new Map<TaskEntry, number>()
   #isScheduled = false
   #retry: { readonly timer: unknown; readonly delayMs: number } | undefined
-
   #contents: StoreContents | undefined
 
   /** Opens the store. @throws StoreInUseError, StoreError */
@@ -301,7 +306,9 @@ export class Persistence implements DeliveryObserver {
   }
 }
 
-/** A record without what only this process can use. */
+/** A record without what only this process can use, and without an output that JSON cannot hold: its write would never succeed. */
 function storedRecord({ abortController: _, ...record }: AsyncTaskInfo): StoredJson {
-  return record
+  if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
+  const { output, lateOutput: _late, ...fields }: StoredJson = record
+  return output === undefined ? fields : { ...fields, output: { final_message: TOO_LARGE } }
 }

@@ -55,6 +55,15 @@ export function readText(file: string): string | undefined {
   }
 }
 
+/** A program that has not started by now never will. Does nothing where it has started, or its folder is gone. */
+export function revokeStart(folder: string): void {
+  try {
+    findOrRevoke(folder)
+  } catch {
+    // Its files were removed: nobody follows it any longer.
+  }
+}
+
 /** Ends a program whose task has ended, and removes its files. Does nothing where there is no such folder. */
 export function endSurvivor(folder: string): void {
   const { existsSync, rmSync } = nodeBuiltin('node:fs')

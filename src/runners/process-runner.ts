@@ -1,4 +1,5 @@
 /** Runs a background task as a program: another agent's command line, a script, a build. */
+import type { ChildProcess } from 'node:child_process'
 import type { OutputObject } from '../../machines/records.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
 import { preview } from '../preview.js'
@@ -11,7 +12,7 @@ import { hasGroups } from '../engine/process-group.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { startGuarded } from './guarded-start.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
-import { startError } from './start-error.js'
+import { startError, type StartAttempt } from './start-error.js'
 import { substitute } from './substitution.js'
 import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
 import { findOrRevoke } from '../engine/program-folder.js'
@@ -59,10 +60,7 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
     durability !== undefined && hasGroups
       ? startGuarded({ command: findProgram(command, { cwd, env }), args, cwd, env }, durability)
       : startProgram(settings, args, env)
-  if (child.pid === undefined) {
-    const cause = await new Promise((resolve) => child.once('error', resolve))
-    throw startError(cause, { command, cwd, env })
-  }
+  if (child.pid === undefined) await started(child, { command, cwd, env })
   // No await between the start and this: an abort in between would be missed.
   const output = captureOutput(settings, context)
   const end = await superviseProgram(child, { ...settings, ...output, signal })
@@ -86,13 +84,21 @@ async function runSurvivingProgram(
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
   nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (durability?.isResumed !== true) {
-    startSurviving(folder, { command: findProgram(command, { cwd, env }), args, cwd, env }, maxOutputBytes)
+    const program = { command: findProgram(command, { cwd, env }), args, cwd, env }
+    await started(startSurviving(folder, program, maxOutputBytes), { command, cwd, env })
   } else if (findOrRevoke(folder).type === 'revoked') {
     refuse('its host died before it could be')
   }
   const output = captureOutput(settings, context)
   const end = await followProgram(folder, { ...settings, ...output, signal })
   return readOutput(settings, args, output, end)
+}
+
+/** @throws ProcessError with the reason for which a program did not start */
+async function started(child: ChildProcess, attempt: StartAttempt): Promise<void> {
+  if (child.pid !== undefined) return
+  const cause = await new Promise((resolve) => child.once('error', resolve))
+  throw startError(cause, attempt)
 }
 
 /** What the program returned, or why it failed. */

@@ -2,10 +2,11 @@
  * A program that survives its host. It is known by a folder (`surviving-script.ts` lists the files in it), so that the host that started it and the
  * next one follow it in the same way.
  */
+import type { ChildProcess } from 'node:child_process'
 import type { FSWatcher } from 'node:fs'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import { nodeBuiltin } from '../node-builtins.js'
-import { readStart, readText, signalGroup } from '../engine/program-folder.js'
+import { readStart, readText, revokeStart, signalGroup } from '../engine/program-folder.js'
 import { stateOf } from '../engine/program-identity.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
@@ -19,7 +20,10 @@ const BLOCK = 512
 /** How much is read of a file at once, in bytes. */
 const CHUNK = 65_536
 
-/** Starts a program in a folder of its own, which must exist and be empty. `keptBytes` of its output are kept at each end. */
+/**
+ * Starts a program in a folder of its own, which must exist and be empty. `keptBytes` of its output are kept at each end.
+ * @returns the shell that runs it; without a pid, it could not be started, and emits `error`
+ */
 export function startSurviving(
   folder: string,
   program: {
@@ -29,14 +33,15 @@ export function startSurviving(
     readonly env: NodeJS.ProcessEnv
   },
   keptBytes: number,
-): void {
+): ChildProcess {
   const { command, args, cwd, env } = program
   const blocks = String(Math.max(1, Math.ceil(keptBytes / BLOCK)))
   const own = ['-c', SURVIVING_SCRIPT, 'agent-tasks', folder, blocks, String(keptBytes), command, ...args]
   const child = nodeBuiltin('node:child_process').spawn('/bin/sh', own, { cwd, env, stdio: 'ignore', detached: true })
-  // It is followed by its files; an exception of the start is seen there as well.
-  child.on('error', () => undefined)
+  // A script that ends before it has said who it is will not do so later: it could not create its files.
+  child.once('exit', () => revokeStart(folder))
   child.unref()
+  return child
 }
 
 /** Follows a program to its end: resolves when it has ended and its output is complete. Never rejects. */

@@ -1,8 +1,7 @@
 /** The types of `agent-tasks/store`. */
 import { expectTypeOf } from 'vitest'
 import { AsyncTaskManager, type Recovery, type Store } from 'agent-tasks'
-import type {
-  StoreError} from 'agent-tasks/store';
+import type { StoreError } from 'agent-tasks/store'
 import {
   memoryStore,
   readStore,

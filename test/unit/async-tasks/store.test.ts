@@ -4,6 +4,8 @@ import { memoryStore, StoreError, StoreInUseError, type MemoryStore, type Store 
 import { createManualClock } from '../../../src/testing/index.js'
 
 const OUTPUT = { final_message: 'done' }
+/** Six hundred of these are more than a text of JavaScript can have. */
+const LONG = 'x'.repeat(1_000_000)
 const managers: AsyncTaskManager[] = []
 
 afterEach(async () => {
@@ -97,6 +99,20 @@ describe('an end', () => {
     for (let n = 0; n < 100; n += 1) manager.completeTask(`task-${n}`, OUTPUT)
     await tick()
     expect(state.writes).toBe(1)
+  })
+
+  it('K2: with an output that JSON cannot hold is stored without it', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    const ended: string[] = []
+    manager.settled$.subscribe(({ id }) => ended.push(id))
+    manager.registerTask(task('a'))
+    manager.completeTask('a', { parts: Array.from({ length: 600 }, () => LONG) })
+    await tick()
+    expect(ended).toEqual(['a'])
+    expect(store.contents().tasks[0]?.record).toMatchObject({
+      output: { final_message: expect.stringContaining('too large') as string },
+    })
   })
 
   it('K10: is notified once, in order, when a write that failed succeeds', async () => {

@@ -56,6 +56,12 @@ it('K8: a surviving program is not started when it does not exist', async () => 
   ).toMatch(/EACCES|ENOENT/)
 })
 
+it('K8: a surviving program is not started in a directory that does not exist', async () => {
+  expect((await settle({ survivesHost, cwd: join(folder, 'none') }, 'true'))?.error).toMatch(
+    /its working directory .* does not exist/,
+  )
+})
+
 it('K8: a surviving program needs a store with files', async () => {
   expect((await settle({ survivesHost }, 'true', managerOn(memoryStore())))?.error).toMatch(/needs a store with files/)
 })
