@@ -25,6 +25,8 @@ export async function hostRaces(_params: unknown, checkout: string): Promise<Sub
       clock: race.clock,
       isAgentBusy: () => false,
       triggerAgentTurn: (text) => read(text, 'the wake-up is answered'),
+      // A turn that takes half an hour loses its lease.
+      turnTimeoutMs: Infinity,
     })
     const manager = tasks.getAsyncTaskManager()
     for (const id of IDS) manager.registerTask({ id, subagentName: 'helper', goalPrompt: 'help' })
