@@ -44,11 +44,16 @@ export function forget(): void {
 
 /** What was recorded and is left. */
 export function leftovers(): Leftover[] {
-  // What was removed does not come back.
-  recorded = recorded.filter(({ isLeft }) => isLeft())
-  return recorded
-    .map((made) => ({ kind: made.kind, madeBy: (made.madeBy ??= makersOf(made.trace)) }))
-    .filter(({ madeBy: [maker] }) => maker !== undefined && !GRACE.test(maker))
+  // What was removed does not come back, and what others made never counts.
+  recorded = recorded.filter((made) => made.isLeft() && isOurs(made))
+  return recorded.map((made) => ({ kind: made.kind, madeBy: madeBy(made) }))
+}
+
+const madeBy = (made: Made): readonly string[] => (made.madeBy ??= makersOf(made.trace))
+
+function isOurs(made: Made): boolean {
+  const [maker] = madeBy(made)
+  return maker !== undefined && !GRACE.test(maker)
 }
 
 /** How many of each kind are left, for a test that repeats something and expects no growth. */
