@@ -233,6 +233,54 @@ const importTime: Figure = {
   ],
 }
 
+const stores = (create: string, params?: unknown): SubjectSpec => ({ module: 'stores', create, params })
+
+const durableLife: Figure = {
+  id: 'P11',
+  lines: () => [
+    ...[1, 100].map((atOnce): Line => ({
+      name: atOnce === 1 ? 'durable lives, alone' : `durable lives, ${atOnce} in one tick`,
+      subject: stores('durableLives', { atOnce }),
+      // A commit waits for the disk.
+      quantity: perSecond('wallNs', atOnce),
+      reference: { name: 'the same rows by hand', subject: stores('handwrittenLives', { atOnce }) },
+      goal: { atLeast: 0.5 },
+    })),
+    {
+      name: 'from the end of a run to the start of its delivery',
+      subject: stores('endToDelivery'),
+      quantity: own('us'),
+      reference: { name: 'one committed row', subject: stores('oneCommit') },
+      goal: { atMost: 2 },
+    },
+  ],
+}
+
+const recovery: Figure = {
+  id: 'P12',
+  lines: ({ isQuick }) => {
+    const stored = { retained: isQuick ? 2000 : 100_000, owed: isQuick ? 20 : 1000 }
+    const fresh = (create: string): SubjectSpec => ({ ...stores(create, stored), isFresh: true })
+    const what = `${format(stored.retained)} retained and ${format(stored.owed)} owed tasks`
+    return [
+      {
+        name: `recovery of ${what}`,
+        subject: fresh('recovery'),
+        quantity: own('ms'),
+        reference: { name: 'reading the rows', subject: fresh('rowsRead') },
+        goal: { atMost: 3 },
+      },
+      {
+        name: `file size of ${what}`,
+        subject: fresh('fileSize'),
+        quantity: own('bytes a task'),
+        reference: { name: 'their JSON', subject: fresh('rowBytes') },
+        goal: { atMost: 3 },
+      },
+    ]
+  },
+}
+
 export const figures: readonly Figure[] = [
   lifeAmongOthers,
   lifeAndBareActor,
@@ -244,4 +292,6 @@ export const figures: readonly Figure[] = [
   oneEvent,
   raceOrders,
   importTime,
+  durableLife,
+  recovery,
 ]

@@ -7,6 +7,7 @@ interface EntryPoints {
   '.': typeof import('agent-tasks')
   './machines': typeof import('agent-tasks/machines')
   './server': typeof import('agent-tasks/server')
+  './store': typeof import('agent-tasks/store')
   './testing': typeof import('agent-tasks/testing')
 }
 
