@@ -4,7 +4,7 @@ import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
 import { NOT_DETERMINISTIC_HINT, OrderTree, RecordedChooser, type Choice } from './order-tree.js'
 import type { RaceOptions } from './race-options.js'
-import { choiceOf, chooserOf, raceOrders, type Chooser } from './race-order.js'
+import { chooserOf, raceOrders, type Chooser } from './race-order.js'
 import type { RaceError } from './race-error.js'
 import { orderOf, raceErrorOf } from './race-report.js'
 import { runRace, runWatchedRace, type AfterFailure, type RaceRun } from './race-run.js'
@@ -47,7 +47,9 @@ const MOST_FEW_ORDERS = 10_000
  *   invariants: { 'the account is not overdrawn': (account) => account.balance >= 0 },
  * })
  */
-export async function exploreRaces<World, Input = undefined>(options: RaceOptions<World, Input>): Promise<RaceSummary> {
+export async function exploreRaces<World, Input = undefined, Disk = unknown>(
+  options: RaceOptions<World, Input, Disk>,
+): Promise<RaceSummary> {
   checkRaceOptions(options)
   // Drawn here, so that what is explored again is the same.
   const { seed = Math.floor(Math.random() * 2 ** 31) } = options
@@ -80,8 +82,8 @@ class Runs {
     this.#perTurn = perTurn
   }
 
-  async run<World, Input>(
-    options: RaceOptions<World, Input>,
+  async run<World, Input, Disk>(
+    options: RaceOptions<World, Input, Disk>,
     chooser: Chooser,
     input: Input,
     afterFailure?: AfterFailure,
@@ -101,7 +103,10 @@ class Runs {
   }
 }
 
-async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>, runs: Runs): Promise<RaceSummary> {
+async function exploreAtRandom<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
+  runs: Runs,
+): Promise<RaceSummary> {
   const { numRuns = 1000, seed, path, endOnFailure = false, verbose = false } = options
   const orders = new Set<string>()
   // With inputs, the same order is another run.
@@ -110,7 +115,7 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>,
   let madeUntilFailure: number | undefined
   const inputs = (options.inputs ?? fc.constant(undefined)) as fc.Arbitrary<Input>
   const property = fc.asyncProperty(raceOrders(), inputs, async (order, input) => {
-    if (tree?.has((at, of) => choiceOf(order, at, of)) === true) return
+    if (tree?.has(chooserOf(order)) === true) return
     const chooser = new RecordedChooser(chooserOf(order))
     const run = await runs.run(options, chooser, input)
     made += 1
@@ -165,8 +170,8 @@ function withOrder(tree: OrderTree | undefined, choices: readonly Choice[]): Ord
 }
 
 /** Runs the orders that no draw has taken. @returns how many these were */
-async function exploreLeft<World, Input>(
-  options: RaceOptions<World, Input>,
+async function exploreLeft<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   all: Runs,
   tree: OrderTree,
   numRuns: number,
@@ -178,7 +183,10 @@ async function exploreLeft<World, Input>(
   return runs
 }
 
-async function exploreAll<World, Input>(options: RaceOptions<World, Input>, all: Runs): Promise<RaceSummary> {
+async function exploreAll<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
+  all: Runs,
+): Promise<RaceSummary> {
   const { maxOrders = 100_000, name = 'race' } = options
   const tree = new OrderTree()
   const { runs, failed, shortest } = await runOrders(options, all, tree, maxOrders)
@@ -195,8 +203,8 @@ async function exploreAll<World, Input>(options: RaceOptions<World, Input>, all:
 }
 
 /** Runs the orders that a tree lacks, one after the other, until it has `maxOrders`. */
-async function runOrders<World, Input>(
-  options: RaceOptions<World, Input>,
+async function runOrders<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   all: Runs,
   tree: OrderTree,
   maxOrders: number,
@@ -218,8 +226,8 @@ async function runOrders<World, Input>(
   return { failed, runs, shortest }
 }
 
-function errorOfOrders<World, Input>(
-  options: RaceOptions<World, Input>,
+function errorOfOrders<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   shortest: RaceRun,
   runs: number,
   failed: number,

@@ -8,7 +8,7 @@ import { runWatchedRace } from './race-run.js'
 import { watchRejections } from './unhandled-rejections.js'
 
 /** A race and the order to run it in. */
-export interface ReplayOptions<World, Input = undefined> extends RaceOptions<World, Input> {
+export interface ReplayOptions<World, Input = undefined, Disk = unknown> extends RaceOptions<World, Input, Disk> {
   /**
    * The name for each turn: of an actor, of a promise, or `clock`. A name that cannot take its turn yet is skipped; one that never can
    * is an error. After the last name, the actor of the last turn goes on.
@@ -36,8 +36,8 @@ export interface ReplaySummary {
  * @example
  * await replayRace({ ...race, order: ['alice', 'bob', 'alice', 'clock'] })
  */
-export async function replayRace<World, Input = undefined>(
-  options: ReplayOptions<World, Input>,
+export async function replayRace<World, Input = undefined, Disk = unknown>(
+  options: ReplayOptions<World, Input, Disk>,
 ): Promise<ReplaySummary> {
   const { order, input } = options
   checkRaceOptions(options)
@@ -84,6 +84,13 @@ class FixedOrder implements Chooser {
     const name = this.#left[at] ?? ''
     this.#left.splice(0, at + 1)
     return names.indexOf(name)
+  }
+
+  crash(points: readonly string[]): number {
+    for (const point of points) this.offered.add(point)
+    const at = points.indexOf(this.#left[0] ?? '')
+    if (at !== -1) this.#left.shift()
+    return at + 1
   }
 }
 
