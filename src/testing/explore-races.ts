@@ -2,11 +2,13 @@
 import fc from 'fast-check'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
+import { FixedOrder } from './fixed-order.js'
 import { NOT_DETERMINISTIC_HINT, OrderTree, RecordedChooser, type Choice } from './order-tree.js'
 import type { RaceOptions } from './race-options.js'
 import { chooserOf, raceOrders, type Chooser } from './race-order.js'
 import type { RaceError } from './race-error.js'
 import { orderOf, raceErrorOf } from './race-report.js'
+import { shortenOrder } from './shorten-order.js'
 import { runRace, runWatchedRace, type AfterFailure, type RaceRun } from './race-run.js'
 import { watchRejections, type RejectionWatch } from './unhandled-rejections.js'
 
@@ -144,14 +146,16 @@ async function exploreAtRandom<World, Input, Disk>(
     throw new AgentTasksError('RACE_NOT_RUN', `no run was made: ${(await fc.asyncDefaultReportMessage(details)) ?? ''}`)
   }
   const [order, input] = details.counterexample
-  const run = await runs.run(options, chooserOf(order), input)
-  if (run.failure === undefined) {
+  const drawn = await runs.run(options, chooserOf(order), input)
+  if (drawn.failure === undefined) {
     throw new AgentTasksError(
       'RACE_NOT_DETERMINISTIC',
       `${options.name ?? 'race'}: failed (${(details.errorInstance as Error).message}) and held in the same order. ` +
         NOT_DETERMINISTIC_HINT,
     )
   }
+  const isFirst = endOnFailure && path === undefined
+  const run = isFirst ? drawn : await shortenOrder(drawn, (names) => runs.run(options, new FixedOrder(names), input))
   const found = { runs: madeUntilFailure ?? made, failed: 1, seed: details.seed, path: details.counterexamplePath }
   const heading = `failed after ${found.runs} run(s), seed ${found.seed}, path ${found.path}; the shortest order found:`
   const others = verbose === false || verbose === 0 ? undefined : await fc.asyncDefaultReportMessage(details)

@@ -6,8 +6,8 @@ import type { Chooser } from './race-order.js'
 export interface Choice {
   readonly taken: number
   readonly of: number
-  /** Whether it was about a crash. */
-  readonly isCrash: boolean
+  /** What it was about, if it was about a crash: a turn, a write or a message. */
+  readonly site: string | undefined
 }
 
 /** Every order below was run. */
@@ -36,8 +36,8 @@ export class OrderTree {
   has(chooser: Chooser): boolean {
     let branch = this.#root
     while (typeof branch === 'object') {
-      const { of, isCrash, next } = branch
-      branch = next[isCrash ? chooser.crash(unnamed(of - 1)) : chooser.choose(unnamed(of))]
+      const { of, site, next } = branch
+      branch = next[site === undefined ? chooser.choose(unnamed(of)) : chooser.crash(unnamed(of - 1), site)]
     }
     return branch === DONE
   }
@@ -61,9 +61,9 @@ export class OrderTree {
   add(choices: readonly Choice[]): void {
     const path: { branch: Branch; taken: number }[] = []
     let branch = this.#root
-    for (const { taken, of, isCrash } of choices) {
+    for (const { taken, of, site } of choices) {
       if (branch === DONE) throw notDeterministic(0, of)
-      branch ??= { of, isCrash, next: Array.from({ length: of }, () => undefined) }
+      branch ??= { of, site, next: Array.from({ length: of }, () => undefined) }
       expectSame(branch.of, of)
       path.push({ branch, taken })
       branch = branch.next[taken]
@@ -91,13 +91,13 @@ export class RecordedChooser implements Chooser {
 
   choose(names: readonly string[]): number {
     const taken = this.#chooser.choose(names)
-    this.choices.push({ taken, of: names.length, isCrash: false })
+    this.choices.push({ taken, of: names.length, site: undefined })
     return taken
   }
 
-  crash(points: readonly string[]): number {
-    const taken = this.#chooser.crash(points)
-    this.choices.push({ taken, of: points.length + 1, isCrash: true })
+  crash(points: readonly string[], site: string): number {
+    const taken = this.#chooser.crash(points, site)
+    this.choices.push({ taken, of: points.length + 1, site })
     return taken
   }
 }

@@ -27,8 +27,8 @@ export interface LifeHost {
   readonly lastActor: () => string | undefined
   /** Adds a line to the current event. */
   readonly note: (text: string) => void
-  /** Whether the process dies at one of these points. Returns the name of that point. */
-  readonly chooseCrash: (points: readonly string[]) => string | undefined
+  /** Whether the process dies at one of the points of a site. Returns the name of that point. */
+  readonly chooseCrash: (points: readonly string[], site: string) => string | undefined
   /** The process dies. */
   readonly crash: (point: string) => void
 }
@@ -84,6 +84,7 @@ export class RaceLife<Disk> {
    */
   end(): Remains<Disk> {
     this.close()
+    this.clock.clear()
     return { store: this.#remains.store.copy(), disk: copyDisk(this.#remains.disk) }
   }
 
@@ -99,7 +100,7 @@ export class RaceLife<Disk> {
     if (this.#isOver) return
     const name = this.#host.names.next(label)
     const [before, after] = [`${CRASH} before ${name}`, `${CRASH} after ${name}`]
-    const point = this.#host.chooseCrash([before, after])
+    const point = this.#host.chooseCrash([before, after], name)
     if (point === before) {
       this.#host.crash(before)
       return

@@ -10,10 +10,11 @@ export interface Chooser {
   /** @returns the index of the chosen name; there are at least two names */
   choose(names: readonly string[]): number
   /**
-   * Chooses whether the process dies at one of these points; with none it cannot die now.
+   * Chooses whether the process dies at one of these points.
+   * @param site what the points belong to: a turn, a write or a message
    * @returns 0 when it lives on, and otherwise the number of the point, counted from 1
    */
-  crash(points: readonly string[]): number
+  crash(points: readonly string[], site: string): number
   /** Called with the name of the next turn when there was nothing to choose. */
   follow?(name: string): void
 }
@@ -26,7 +27,7 @@ export class RaceOrder {
   readonly length: number
   /** The numbers of choices, counted from 0, at which the actor of the last turn goes on. */
   readonly calm: ReadonlySet<number>
-  /** The numbers of points, counted from 0, at which the process could die and lives on. */
+  /** The numbers of crashes, counted from 0, that do not happen. */
   readonly spared: ReadonlySet<number>
 
   constructor(
@@ -53,28 +54,30 @@ export class RaceOrder {
 export function chooserOf(order: RaceOrder): Chooser {
   const { seed, length, calm, spared } = order
   let choices = 0
-  // Counted apart, so that the turns stay what they are when a crash goes away.
-  let points = 0
+  let crashes = 0
   return {
     choose: (names) => {
       const at = choices++
       return at >= length || calm.has(at) ? 0 : randomAt(seed, at) % names.length
     },
-    crash: (names) => {
-      const at = points++
-      if (names.length === 0 || spared.has(at) || !isDeadly(seed, at)) return 0
-      return 1 + (randomAt(seed ^ CRASHES, at) % names.length)
+    // It depends on the site, and on nothing before it: the others stay what they are when a crash or a turn goes away.
+    crash: (points, site) => {
+      const number = randomAt(seed, hashOf(site))
+      const odds = oddsOf(seed)
+      if (number % odds !== 0 || spared.has(crashes++)) return 0
+      return 1 + (Math.floor(number / odds) % points.length)
     },
   }
 }
 
-/** Makes the numbers of crashes others than those of choices. */
-const CRASHES = 0x5bd1e995
+/** One of how many sites is deadly: some orders have many crashes, and some have few. */
+const oddsOf = (seed: number): number => [2, 6, 18, 54][randomAt(seed, -1) % 4] ?? 2
 
-/** Whether the process dies at a point, if it can: some orders have many crashes, and some have few. */
-function isDeadly(seed: number, at: number): boolean {
-  const odds = [2, 6, 18, 54][randomAt(seed, -1) % 4] ?? 2
-  return randomAt(seed, at + CRASHES) % odds === 0
+/** FNV-1a. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash
 }
 
 /** The number at a position of an endless random sequence (the finalizer of MurmurHash3). */
@@ -110,22 +113,22 @@ class RaceOrderArbitrary extends fc.Arbitrary<RaceOrder> {
   }
 
   override shrink(order: RaceOrder, context: unknown): fc.Stream<fc.Value<RaceOrder>> {
-    return fc.stream(simplerOrders(order, (context as ShrinkingFrom | undefined) ?? { length: 0, point: 0, choice: 0 }))
+    return fc.stream(simplerOrders(order, (context as ShrinkingFrom | undefined) ?? { length: 0, crash: 0, choice: 0 }))
   }
 }
 
 /** Where shrinking continues: shorter lengths, earlier crashes and earlier choices have been tried. */
 interface ShrinkingFrom {
   readonly length: number
-  readonly point: number
+  readonly crash: number
   readonly choice: number
 }
 
 /** The longest order whose lengths and choices shrinking tries one by one. */
 const LONGEST_SHRUNK = 1024
 
-/** The most points at which the process could die that shrinking tries. */
-const MOST_POINTS = 256
+/** How many crashes shrinking tries to do without. */
+const MOST_CRASHES = 16
 
 /** First shorter orders, then orders with one crash less, then orders with one more calm choice. */
 function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Value<RaceOrder>> {
@@ -134,19 +137,19 @@ function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Val
   let tried = from.length
   for (let shorter = tried; shorter < longest; shorter = nextLength(shorter)) {
     // fast-check takes this value only if all shorter ones held.
-    const context: ShrinkingFrom = { length: tried, point: 0, choice: 0 }
+    const context: ShrinkingFrom = { length: tried, crash: 0, choice: 0 }
     yield new fc.Value(new RaceOrder(seed, shorter, calm, spared), context)
     tried = shorter + 1
   }
   if (length === Infinity) return
-  for (let { point } = from; point < MOST_POINTS; point += 1) {
-    if (spared.has(point) || !isDeadly(seed, point)) continue
-    const context: ShrinkingFrom = { length, point: point + 1, choice: 0 }
-    yield new fc.Value(new RaceOrder(seed, length, calm, new Set([...spared, point])), context)
+  for (let { crash } = from; crash < MOST_CRASHES; crash += 1) {
+    if (spared.has(crash)) continue
+    const context: ShrinkingFrom = { length, crash: crash + 1, choice: 0 }
+    yield new fc.Value(new RaceOrder(seed, length, calm, new Set([...spared, crash])), context)
   }
   for (let { choice } = from; choice < longest; choice += 1) {
     if (calm.has(choice)) continue
-    const context: ShrinkingFrom = { length, point: MOST_POINTS, choice: choice + 1 }
+    const context: ShrinkingFrom = { length, crash: MOST_CRASHES, choice: choice + 1 }
     yield new fc.Value(new RaceOrder(seed, length, new Set([...calm, choice]), spared), context)
   }
 }

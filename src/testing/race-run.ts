@@ -157,7 +157,7 @@ class Run<World, Input, Disk> {
       names: this.#names,
       lastActor: () => this.#events.at(-1)?.actor,
       note: (text) => void this.#events.at(-1)?.notes.push(text),
-      chooseCrash: (points) => this.#chooseCrash(points),
+      chooseCrash: (points, site) => this.#chooseCrash(points, site),
       crash: (point) => this.#crash(point),
     }
   }
@@ -217,9 +217,9 @@ class Run<World, Input, Disk> {
     this.#life = new RaceLife(this.#host, this.#life.number + 1, this.#life.clock.now(), remains)
   }
 
-  #chooseCrash(points: readonly string[]): string | undefined {
+  #chooseCrash(points: readonly string[], site: string): string | undefined {
     if (!this.#isRunning || this.#crashesLeft === 0) return undefined
-    return points[this.#chooser.crash(points) - 1]
+    return points[this.#chooser.crash(points, site) - 1]
   }
 
   #crash(point: string): void {
@@ -252,7 +252,8 @@ class Run<World, Input, Disk> {
       const hasHung = turns.length === 0 && this.#runners.some(({ open }) => open !== undefined)
       if (hasHung) break
       // A crash right after the start would be the start again.
-      const point = this.#chooseCrash(this.#events.length > this.#bornAt ? [CRASH] : [])
+      const turn = this.#events.length - this.#bornAt
+      const point = turn > 0 ? this.#chooseCrash([CRASH], `turn ${turn} of life ${life.number}`) : undefined
       if (point !== undefined) {
         this.#crash(point)
         return 'crashed'

@@ -2,7 +2,7 @@
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
 import type { RaceOptions } from './race-options.js'
-import type { Chooser } from './race-order.js'
+import { FixedOrder } from './fixed-order.js'
 import { orderOf, raceErrorOf, timelineOf } from './race-report.js'
 import { runWatchedRace } from './race-run.js'
 import { watchRejections } from './unhandled-rejections.js'
@@ -60,38 +60,6 @@ export async function replayRace<World, Input = undefined, Disk = unknown>(
     )
   }
   return { order: taken, skipped: missing(order, taken), timeline: timelineOf(run) }
-}
-
-class FixedOrder implements Chooser {
-  /** The names that could take a turn. */
-  readonly offered = new Set<string>()
-  /** The names that have not taken their turn. */
-  readonly #left: string[]
-
-  constructor(order: readonly string[]) {
-    this.#left = [...order]
-  }
-
-  follow(name: string): void {
-    this.offered.add(name)
-    if (this.#left[0] === name) this.#left.shift()
-  }
-
-  choose(names: readonly string[]): number {
-    for (const name of names) this.offered.add(name)
-    const at = this.#left.findIndex((name) => names.includes(name))
-    if (at === -1) return 0
-    const name = this.#left[at] ?? ''
-    this.#left.splice(0, at + 1)
-    return names.indexOf(name)
-  }
-
-  crash(points: readonly string[]): number {
-    for (const point of points) this.offered.add(point)
-    const at = points.indexOf(this.#left[0] ?? '')
-    if (at !== -1) this.#left.shift()
-    return at + 1
-  }
 }
 
 const list = (names: Iterable<string>): string => [...new Set(names)].map((name) => `'${name}'`).join(', ')

@@ -88,14 +88,16 @@ describe('an order', () => {
 
   it('has crashes, which it may lose one by one while it shrinks', () => {
     const points = ['crash before write', 'crash after write']
-    const crashesOf = (order: RaceOrder): string => {
+    const crashesOf = (order: RaceOrder, from = 0): string => {
       const chooser = chooserOf(order)
-      return Array.from({ length: 30 }, () => chooser.crash(points)).join('')
+      return Array.from({ length: 16 }, (_, at) => chooser.crash(points, `write #${at + from}`)).join('')
     }
-    const drawn = fc.sample(raceOrders(), { numRuns: 40, seed: 1 }).map(crashesOf)
-    const counts = drawn.map((crashes) => crashes.replaceAll('0', '').length)
-    expect([Math.min(...counts), Math.max(...counts) > 10]).toEqual([0, true])
-    expect(drawn.join('')).toMatch(/1.*2|2.*1/u)
+    const drawn = fc.sample(raceOrders(), { numRuns: 40, seed: 1 })
+    const counts = drawn.map((order) => crashesOf(order).replaceAll('0', '').length)
+    expect([Math.min(...counts), Math.max(...counts) > 5]).toEqual([0, true])
+    expect(drawn.map((order) => crashesOf(order)).join('')).toMatch(/1.*2|2.*1/u)
+    // A site that goes away does not change the others.
+    for (const order of drawn) expect(crashesOf(order, 1)).toContain(crashesOf(order).slice(1))
 
     const details = fc.check(
       fc.property(raceOrders(), (order) => !crashesOf(order).includes('2')),
@@ -103,11 +105,7 @@ describe('an order', () => {
     )
     const [shortest] = details.counterexample ?? []
     expect(crashesOf(shortest!).replaceAll('0', '')).toBe('2')
-    expect(fc.stringify(shortest)).toMatch(/^new RaceOrder\(\d+, 0(, new Set\(\[\]\), new Set\(\[[\d, ]+\]\))?\)$/u)
-    // No crash is possible there: the points after it stay what they are.
-    const chooser = chooserOf(shortest!)
-    const later = Array.from({ length: 30 }, (_, at) => chooser.crash(at === 0 ? [] : points)).join('')
-    expect(later).toBe(`0${crashesOf(shortest!).slice(1)}`)
+    expect(fc.stringify(shortest)).toMatch(/^new RaceOrder\(\d+, 0, new Set\(\[\]\), new Set\(\[[\d, ]+\]\)\)$/u)
   })
 
   it('that leads to other choices than before is an error', () => {
