@@ -1,8 +1,13 @@
 /** Crashes of a host: all of its lives together keep A1 to A9, K1 to K7 and K10. */
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { exploreRaces, RaceError, replayRace } from '../../src/testing/index.js'
+import { exploreRaces, RaceError, raceOrders, replayRace } from '../../src/testing/index.js'
+import { chooserOf } from '../../src/testing/race-order.js'
+import { timelineOf } from '../../src/testing/race-report.js'
+import { runRace } from '../../src/testing/race-run.js'
 import { propertyParameters } from '../support/property.js'
 import { crashFaults } from './crash-faults.js'
+import { crashScripts } from './crash-script.js'
 import { crashRace } from './crashes.property.js'
 
 const failureOf = async (exploration: Promise<unknown>): Promise<RaceError> => {
@@ -16,6 +21,19 @@ describe('any race with crashes', () => {
     const { numRuns, seed, path } = propertyParameters()
     const { runs, orders } = await exploreRaces({ ...crashRace(), numRuns, seed, ...(path !== undefined && { path }) })
     console.info(`crashes: ${runs} runs, ${orders} different orders, seed ${seed}`)
+  })
+
+  it('takes the same course with the same seed, byte for byte', async () => {
+    const traceOf = async (): Promise<string> => {
+      const lines: string[] = []
+      for (const [order, script] of fc.sample(fc.tuple(raceOrders(), crashScripts), { seed: 7, numRuns: 100 })) {
+        lines.push(timelineOf(await runRace(crashRace(), chooserOf(order), script)))
+      }
+      return lines.join('\n')
+    }
+    const trace = await traceOf()
+    expect(trace.split('starts').length).toBeGreaterThan(50)
+    expect(await traceOf()).toBe(trace)
   })
 })
 
