@@ -16,8 +16,8 @@ export const emptyDisk = (): Disk => ({ notes: emptyNotes(), used: { writes: 0, 
 
 /** How to break a host. */
 export interface CrashSabotage {
-  wrapStore?(store: Store): Store
-  breakManager?(manager: AsyncTaskManager): void
+  readonly wrapStore?: (store: Store) => Store
+  readonly breakManager?: (manager: AsyncTaskManager) => void
 }
 
 /** The agent did not read a message. */

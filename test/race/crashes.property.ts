@@ -50,7 +50,7 @@ export const crashesProperty = (sabotage?: CrashSabotage): fc.IRawProperty<unkno
   return fc.asyncProperty(raceOrders(), crashScripts, async (order, script) => {
     const run = await runRace(race, chooserOf(order), script)
     if (run.failure !== undefined) throw new Error(`${run.failure.message}\n${timelineOf(run)}`)
-  }) as fc.IRawProperty<unknown>
+  })
 }
 
 const labelOf = (step: CrashStep): string => ('nth' in step ? `${step.do} number ${step.nth}` : step.do)

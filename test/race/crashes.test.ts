@@ -41,8 +41,9 @@ describe('a fault is found, and shrunk to at most ten steps', () => {
   it.each(crashFaults)('$invariant: $name', async ({ name, description, ...sabotage }) => {
     const race = crashRace(sabotage)
     const error = await failureOf(exploreRaces({ ...race, numRuns: 5000, seed: 20_260_101 }))
-    if (process.env['FAULT_SHOW'] !== undefined)
+    if (process.env['FAULT_SHOW'] !== undefined) {
       console.info(`${name}: ${description}\n${error.message.split('This test')[0]}`)
+    }
     expect(error.order.length).toBeLessThanOrEqual(10)
     const { order, input, timeline } = error
     const replayed = await failureOf(replayRace({ ...race, order, input: input as never }))
