@@ -1,7 +1,12 @@
 /** Crashes: where the process may die, what survives, and that a life which has ended has no effect. */
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exploreRaces, RaceError, replayRace, type Race, type RaceOptions } from 'agent-tasks/testing'
 import type { StoreChange } from 'agent-tasks/store'
+import { FixedOrder } from '../../../src/testing/fixed-order.js'
+import { orderOf } from '../../../src/testing/race-report.js'
+import { runRace, type RaceRun } from '../../../src/testing/race-run.js'
+import { shortenOrder } from '../../../src/testing/shorten-order.js'
 
 interface Disk {
   readonly log: string[]
@@ -97,6 +102,12 @@ describe('the process may die', () => {
     }
     const ends = await ordersOf(race({ crashes, actors }), ({ life }) => life)
     expect([...new Set(ends)].sort()).toEqual(lives)
+  })
+
+  it('once, where a message writes to the store', async () => {
+    const send = ({ message, store }: Race<Disk>): void => void message('append', () => store.write([row('x')]))
+    const ends = await ordersOf(race({ crashes: 1, actors: { a: [send] } }), ({ life }) => life)
+    expect([...new Set(ends)]).toEqual([1, 2])
   })
 
   it('not in a check, and not in the teardown', async () => {
@@ -195,6 +206,19 @@ describe('the next life', () => {
     expect(replay.order).toEqual(['a', 'crash', 'a'])
   })
 
+  it('has as much time for its timers as the first one', async () => {
+    const ticks: number[] = []
+    const ticking = race({
+      drainMs: 10,
+      setup: (race) => {
+        race.clock.setTimeout(() => ticks.push(race.clock.now()), 8)
+        return open(race)
+      },
+    })
+    await replayRace({ ...ticking, ...order('a', 'clock', 'crash') })
+    expect(ticks).toEqual([8, 16])
+  })
+
   it('is the only one of which the race disposes', async () => {
     const disposed: number[] = []
     await replayRace({ ...race({ teardown: ({ life }) => void disposed.push(life) }), ...order('a', 'crash') })
@@ -248,6 +272,23 @@ describe('a life that has ended', () => {
     expect(logs.splice(0)).toEqual([when === 'after' ? 'first' : '', ''])
     expect(timeline).not.toContain('was here')
     expect(timeline.split('\n')).toHaveLength(3)
+  })
+
+  it('gets no answer to its messages, has no timers, and no result in the timeline', async () => {
+    const seen: string[] = []
+    const dead: Race<Disk>[] = []
+    const send = (world: Race<Disk>): string => {
+      dead.push(world)
+      world.clock.setTimeout(() => undefined, 5)
+      const listen = (name: string) => () => void seen.push(name)
+      void world.message('append', () => undefined).then(listen('of append'), listen('of append'))
+      void world.message('another', () => undefined).then(listen('of another'), listen('of another'))
+      return 'done'
+    }
+    const sending = race({ actors: { a: [send] } })
+    const { timeline } = await replayRace({ ...sending, ...{ order: ['a', 'crash after append'] } })
+    expect({ seen, timers: dead[0]?.clock.pending }).toEqual({ seen: [], timers: 0 })
+    expect(timeline).not.toContain('done')
   })
 
   it('has no effect in any order', async () => {
@@ -392,6 +433,33 @@ describe('a failure with crashes', () => {
     expect(error.failed).toBeGreaterThan(1)
     seen.add(error.order.join())
     expect(error.runs).toBeGreaterThan(error.failed)
+  })
+
+  it('is shortened by name', async () => {
+    const failing = race({
+      actors: { a: [({ store }) => store.write([row('x')])], b: [() => undefined, () => undefined] },
+      setup: (race) => {
+        race.disk.log.push(...race.store.open().instances.map(({ id }) => id))
+        return race
+      },
+      invariants: { 'no life finds anything': ({ disk }) => disk.log.length === 0 },
+    })
+    const run = (names: readonly string[]): Promise<RaceRun> => runRace(failing, new FixedOrder(names), undefined)
+    const long = await run(['b', 'crash', 'b', 'a', 'crash after write'])
+    expect(orderOf(long)).toHaveLength(5)
+    const short = await shortenOrder(long, run)
+    expect(orderOf(short)).toEqual(['a', 'crash after write'])
+  })
+
+  it('has the input of its run', async () => {
+    const error = await failureOf(
+      exploreRaces<Race<Disk>, number, Disk>({
+        ...{ disk, setup: open, crashes: true, inputs: fc.nat(9) },
+        actors: (_, count) => ({ a: Array.from({ length: count + 1 }, () => () => undefined) }),
+        atEnd: { 'one life': ({ life }) => life === 1 },
+      }),
+    )
+    expect({ order: error.order, input: error.input }).toEqual({ order: ['a', 'crash'], input: 0 })
   })
 
   it('is a changed race when a replay may not crash any more', async () => {
