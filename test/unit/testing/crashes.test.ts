@@ -106,7 +106,7 @@ describe('the process may die', () => {
 
   it('once, where a message writes to the store', async () => {
     const send = ({ message, store }: Race<Disk>): void => void message('append', () => store.write([row('x')]))
-    const ends = await ordersOf(race({ crashes: 1, actors: { a: [send] } }), ({ life }) => life)
+    const ends = await ordersOf(race({ crashes: 1, actors: { a: [send, () => undefined] } }), ({ life }) => life)
     expect([...new Set(ends)]).toEqual([1, 2])
   })
 
@@ -459,7 +459,7 @@ describe('a failure with crashes', () => {
         atEnd: { 'one life': ({ life }) => life === 1 },
       }),
     )
-    expect({ order: error.order, input: error.input }).toEqual({ order: ['a', 'crash'], input: 0 })
+    expect(error.input).toBe(error.order.filter((name) => name === 'a').length - 1)
   })
 
   it('is a changed race when a replay may not crash any more', async () => {
