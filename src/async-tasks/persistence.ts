@@ -60,6 +60,7 @@ export class Persistence implements DeliveryObserver {
   /** The deliveries in which a task is, while they are neither confirmed nor given back. */
   readonly #carried = new Map<TaskEntry, number>()
   #isScheduled = false
+  #isClosed = false
   #retry: { readonly timer: unknown; readonly delayMs: number } | undefined
   #contents: StoreContents | undefined
 
@@ -200,8 +201,9 @@ export class Persistence implements DeliveryObserver {
     return false
   }
 
-  /** Writes what is pending now. False when that failed: it was reported, and will be repeated. */
+  /** Writes what is pending now. False when that failed: it was reported, and will be repeated until `close`. */
   flush(): boolean {
+    if (this.#isClosed) return false
     try {
       this.#write()
       return true
@@ -214,6 +216,7 @@ export class Persistence implements DeliveryObserver {
   close(): void {
     this.#stopRetrying()
     if (this.isPending) this.flush()
+    this.#isClosed = true
     this.#stopRetrying()
     this.#options.store.close()
   }

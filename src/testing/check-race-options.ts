@@ -2,6 +2,7 @@
 import { InvalidInputError } from '../errors.js'
 import { checkOptionNames } from '../protocol/option-checks.js'
 import { CLOCK } from './race-clock.js'
+import { CRASH } from './race-life.js'
 import type { RaceActors, RaceOptions } from './race-options.js'
 
 /** The options that are numbers, with the least value of each. */
@@ -17,12 +18,12 @@ const numbers = {
 
 const known: readonly string[] = [
   ...['name', 'source', 'setup', 'actors', 'invariants', 'atEnd', 'teardown', 'mode', 'inputs', 'seed', 'path'],
-  ...['endOnFailure', 'verbose', 'time', 'order', 'input'],
+  ...['endOnFailure', 'verbose', 'time', 'order', 'input', 'crashes', 'disk'],
   ...Object.keys(numbers),
 ]
 
 /** @throws InvalidInputError for the first invalid field */
-export function checkRaceOptions<World, Input>(options: RaceOptions<World, Input>): void {
+export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World, Input, Disk>): void {
   const fields: unknown = options
   checkOptionNames(fields, known)
   const expect = (name: string, isValid: boolean, expected: string): void => {
@@ -40,7 +41,7 @@ export function checkRaceOptions<World, Input>(options: RaceOptions<World, Input
     typeof actors === 'function' || (typeof actors === 'object' && actors !== null),
     'actors by name, or a function that returns them',
   )
-  if (typeof actors === 'object') checkRaceActors(actors)
+  if (typeof actors === 'object') checkRaceActors(actors, fields['crashes'])
   for (const name of ['invariants', 'atEnd'] as const) checkChecks(name, fields[name])
   const { source } = fields
   expect(
@@ -49,6 +50,10 @@ export function checkRaceOptions<World, Input>(options: RaceOptions<World, Input
     '{ module, name }',
   )
   optional('teardown', 'function', 'a function')
+  optional('disk', 'function', 'a function that makes what survives a crash')
+  const { crashes } = fields
+  const isCount = Number.isInteger(crashes) && Number(crashes) >= 0
+  expect('crashes', crashes === undefined || typeof crashes === 'boolean' || isCount, 'true, false, or an integer >= 0')
   optional('name', 'string', 'a string')
   optional('path', 'string', 'a path that a failure printed')
   optional('endOnFailure', 'boolean', 'true or false')
@@ -77,14 +82,15 @@ function checkChecks(name: string, checks: unknown): void {
   }
 }
 
-/** @throws InvalidInputError for the first invalid actor or step */
-export function checkRaceActors(actors: unknown): asserts actors is RaceActors<unknown> {
+/** @throws InvalidInputError for the first invalid actor or step @param crashes the option of the race */
+export function checkRaceActors(actors: unknown, crashes: unknown): asserts actors is RaceActors<unknown> {
   if (typeof actors !== 'object' || actors === null) throw new InvalidInputError('actors', actors, 'actors by name')
   const all = Object.entries(actors)
   if (all.length === 0) throw new InvalidInputError('actors', actors, 'at least one actor')
   for (const [name, actor] of all as [string, unknown][]) {
-    if (name === '' || name === CLOCK) {
-      throw new InvalidInputError('actors', name, `another name than '' and '${CLOCK}'`)
+    const taken = ['', CLOCK, ...(crashes === undefined || crashes === false ? [] : [CRASH])]
+    if (taken.includes(name)) {
+      throw new InvalidInputError('actors', name, `another name than ${taken.map((one) => `'${one}'`).join(' and ')}`)
     }
     if (typeof actor === 'function') continue
     if (!Array.isArray(actor)) {

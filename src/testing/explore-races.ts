@@ -2,11 +2,13 @@
 import fc from 'fast-check'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
+import { FixedOrder } from './fixed-order.js'
 import { NOT_DETERMINISTIC_HINT, OrderTree, RecordedChooser, type Choice } from './order-tree.js'
 import type { RaceOptions } from './race-options.js'
-import { choiceOf, chooserOf, raceOrders, type Chooser } from './race-order.js'
+import { chooserOf, raceOrders, type Chooser } from './race-order.js'
 import type { RaceError } from './race-error.js'
 import { orderOf, raceErrorOf } from './race-report.js'
+import { shortenOrder } from './shorten-order.js'
 import { runRace, runWatchedRace, type AfterFailure, type RaceRun } from './race-run.js'
 import { watchRejections, type RejectionWatch } from './unhandled-rejections.js'
 
@@ -47,7 +49,9 @@ const MOST_FEW_ORDERS = 10_000
  *   invariants: { 'the account is not overdrawn': (account) => account.balance >= 0 },
  * })
  */
-export async function exploreRaces<World, Input = undefined>(options: RaceOptions<World, Input>): Promise<RaceSummary> {
+export async function exploreRaces<World, Input = undefined, Disk = unknown>(
+  options: RaceOptions<World, Input, Disk>,
+): Promise<RaceSummary> {
   checkRaceOptions(options)
   // Drawn here, so that what is explored again is the same.
   const { seed = Math.floor(Math.random() * 2 ** 31) } = options
@@ -80,8 +84,8 @@ class Runs {
     this.#perTurn = perTurn
   }
 
-  async run<World, Input>(
-    options: RaceOptions<World, Input>,
+  async run<World, Input, Disk>(
+    options: RaceOptions<World, Input, Disk>,
     chooser: Chooser,
     input: Input,
     afterFailure?: AfterFailure,
@@ -101,7 +105,10 @@ class Runs {
   }
 }
 
-async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>, runs: Runs): Promise<RaceSummary> {
+async function exploreAtRandom<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
+  runs: Runs,
+): Promise<RaceSummary> {
   const { numRuns = 1000, seed, path, endOnFailure = false, verbose = false } = options
   const orders = new Set<string>()
   // With inputs, the same order is another run.
@@ -110,7 +117,7 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>,
   let madeUntilFailure: number | undefined
   const inputs = (options.inputs ?? fc.constant(undefined)) as fc.Arbitrary<Input>
   const property = fc.asyncProperty(raceOrders(), inputs, async (order, input) => {
-    if (tree?.has((at, of) => choiceOf(order, at, of)) === true) return
+    if (tree?.has(chooserOf(order)) === true) return
     const chooser = new RecordedChooser(chooserOf(order))
     const run = await runs.run(options, chooser, input)
     made += 1
@@ -139,14 +146,16 @@ async function exploreAtRandom<World, Input>(options: RaceOptions<World, Input>,
     throw new AgentTasksError('RACE_NOT_RUN', `no run was made: ${(await fc.asyncDefaultReportMessage(details)) ?? ''}`)
   }
   const [order, input] = details.counterexample
-  const run = await runs.run(options, chooserOf(order), input)
-  if (run.failure === undefined) {
+  const drawn = await runs.run(options, chooserOf(order), input)
+  if (drawn.failure === undefined) {
     throw new AgentTasksError(
       'RACE_NOT_DETERMINISTIC',
       `${options.name ?? 'race'}: failed (${(details.errorInstance as Error).message}) and held in the same order. ` +
         NOT_DETERMINISTIC_HINT,
     )
   }
+  const isFirst = endOnFailure && path === undefined
+  const run = isFirst ? drawn : await shortenOrder(drawn, (names) => runs.run(options, new FixedOrder(names), input))
   const found = { runs: madeUntilFailure ?? made, failed: 1, seed: details.seed, path: details.counterexamplePath }
   const heading = `failed after ${found.runs} run(s), seed ${found.seed}, path ${found.path}; the shortest order found:`
   const others = verbose === false || verbose === 0 ? undefined : await fc.asyncDefaultReportMessage(details)
@@ -165,8 +174,8 @@ function withOrder(tree: OrderTree | undefined, choices: readonly Choice[]): Ord
 }
 
 /** Runs the orders that no draw has taken. @returns how many these were */
-async function exploreLeft<World, Input>(
-  options: RaceOptions<World, Input>,
+async function exploreLeft<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   all: Runs,
   tree: OrderTree,
   numRuns: number,
@@ -178,7 +187,10 @@ async function exploreLeft<World, Input>(
   return runs
 }
 
-async function exploreAll<World, Input>(options: RaceOptions<World, Input>, all: Runs): Promise<RaceSummary> {
+async function exploreAll<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
+  all: Runs,
+): Promise<RaceSummary> {
   const { maxOrders = 100_000, name = 'race' } = options
   const tree = new OrderTree()
   const { runs, failed, shortest } = await runOrders(options, all, tree, maxOrders)
@@ -195,8 +207,8 @@ async function exploreAll<World, Input>(options: RaceOptions<World, Input>, all:
 }
 
 /** Runs the orders that a tree lacks, one after the other, until it has `maxOrders`. */
-async function runOrders<World, Input>(
-  options: RaceOptions<World, Input>,
+async function runOrders<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   all: Runs,
   tree: OrderTree,
   maxOrders: number,
@@ -218,8 +230,8 @@ async function runOrders<World, Input>(
   return { failed, runs, shortest }
 }
 
-function errorOfOrders<World, Input>(
-  options: RaceOptions<World, Input>,
+function errorOfOrders<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   shortest: RaceRun,
   runs: number,
   failed: number,

@@ -6,13 +6,14 @@ import type { Chooser } from './race-order.js'
 export interface Choice {
   readonly taken: number
   readonly of: number
+  /** What it was about, if it was about a crash: a turn, a write or a message. */
+  readonly site: string | undefined
 }
 
 /** Every order below was run. */
 const DONE = 'done'
 
-interface Branch {
-  readonly of: number
+interface Branch extends Omit<Choice, 'taken'> {
   /** What follows each choice; undefined where no order was run. */
   readonly next: (Branch | typeof DONE | undefined)[]
 }
@@ -31,24 +32,26 @@ export class OrderTree {
     return this.#root === DONE
   }
 
-  /** Whether an order was run. @param choiceOf the choice number `at` of `of` possibilities */
-  has(choiceOf: (at: number, of: number) => number): boolean {
+  /** Whether the order that a chooser makes was run. */
+  has(chooser: Chooser): boolean {
     let branch = this.#root
-    for (let at = 0; typeof branch === 'object'; at += 1) branch = branch.next[choiceOf(at, branch.of)]
+    while (typeof branch === 'object') {
+      const { of, site, next } = branch
+      branch = next[site === undefined ? chooser.choose(unnamed(of)) : chooser.crash(unnamed(of - 1), site)]
+    }
     return branch === DONE
   }
 
   /** Chooses the first order, depth first, that was not run. */
   next(): Chooser {
     let branch = this.#root
-    return {
-      choose: ({ length: of }) => {
-        const taken = typeof branch === 'object' ? firstOpen(branch) : 0
-        if (typeof branch === 'object') expectSame(branch.of, of)
-        branch = typeof branch === 'object' ? branch.next[taken] : undefined
-        return taken
-      },
+    const take = (of: number): number => {
+      const taken = typeof branch === 'object' ? firstOpen(branch) : 0
+      if (typeof branch === 'object') expectSame(branch.of, of)
+      branch = typeof branch === 'object' ? branch.next[taken] : undefined
+      return taken
     }
+    return { choose: ({ length }) => take(length), crash: ({ length }) => take(length + 1) }
   }
 
   /**
@@ -58,9 +61,9 @@ export class OrderTree {
   add(choices: readonly Choice[]): void {
     const path: { branch: Branch; taken: number }[] = []
     let branch = this.#root
-    for (const { taken, of } of choices) {
+    for (const { taken, of, site } of choices) {
       if (branch === DONE) throw notDeterministic(0, of)
-      branch ??= { of, next: Array.from({ length: of }, () => undefined) }
+      branch ??= { of, site, next: Array.from({ length: of }, () => undefined) }
       expectSame(branch.of, of)
       path.push({ branch, taken })
       branch = branch.next[taken]
@@ -88,10 +91,18 @@ export class RecordedChooser implements Chooser {
 
   choose(names: readonly string[]): number {
     const taken = this.#chooser.choose(names)
-    this.choices.push({ taken, of: names.length })
+    this.choices.push({ taken, of: names.length, site: undefined })
+    return taken
+  }
+
+  crash(points: readonly string[], site: string): number {
+    const taken = this.#chooser.crash(points, site)
+    this.choices.push({ taken, of: points.length + 1, site })
     return taken
   }
 }
+
+const unnamed = (length: number): string[] => Array.from({ length }, () => '')
 
 const firstOpen = ({ next }: Branch): number => next.findIndex((branch) => branch !== DONE)
 

@@ -23,6 +23,8 @@ export interface MovableRaceClock extends RaceClock {
   startTurn(): void
   /** Makes `setTimeout` do nothing from now on. */
   close(): void
+  /** Removes every timer. */
+  clear(): void
 }
 
 /** How often one turn may read the clock before it counts as a loop that waits for time to pass. */
@@ -31,6 +33,7 @@ const MAX_READS = 100_000
 /** @param lastActor who took the last turn; undefined in the setup */
 export function createRaceClock(start: number, lastActor: () => string | undefined): MovableRaceClock {
   const clock = createManualClock(start)
+  const timers = new Set<unknown>()
   let reads = 0
   let isClosed = false
   let last: TimerOrigin | undefined
@@ -44,11 +47,14 @@ export function createRaceClock(start: number, lastActor: () => string | undefin
     if (isClosed) return undefined
     const origin: TimerOrigin = { ...originOf(setTimeout), during: during() }
     const runAs = (): void => {
+      timers.delete(timer)
       last = origin
       lastRun = () => timerName(origin)
       run()
     }
-    return clock.setTimeout(runAs, ms)
+    const timer = clock.setTimeout(runAs, ms)
+    timers.add(timer)
+    return timer
   }
   return {
     now: () => {
@@ -61,7 +67,10 @@ export function createRaceClock(start: number, lastActor: () => string | undefin
       return clock.now()
     },
     setTimeout,
-    clearTimeout: (timer) => clock.clearTimeout(timer),
+    clearTimeout: (timer) => {
+      timers.delete(timer)
+      clock.clearTimeout(timer)
+    },
     get pending() {
       return clock.pending
     },
@@ -77,6 +86,10 @@ export function createRaceClock(start: number, lastActor: () => string | undefin
     },
     close: () => {
       isClosed = true
+    },
+    clear: () => {
+      for (const timer of timers) clock.clearTimeout(timer)
+      timers.clear()
     },
   }
 }

@@ -5,7 +5,7 @@ import type { RaceRun } from './race-run.js'
 /** What a `RaceError` is made of, besides its message. */
 export type RaceFindings = Pick<
   RaceError,
-  'order' | 'timeline' | 'regressionTest' | 'runs' | 'failed' | 'seed' | 'path' | 'run'
+  'order' | 'input' | 'timeline' | 'regressionTest' | 'runs' | 'failed' | 'seed' | 'path' | 'run'
 >
 
 /**
@@ -16,8 +16,10 @@ export type RaceFindings = Pick<
  */
 export class RaceError extends AgentTasksError {
   override readonly name = 'RaceError'
-  /** The name of the actor of each turn, for the option `order` of `replayRace`. */
+  /** The name of the actor of each turn, and those of the crashes, for the option `order` of `replayRace`. */
   readonly order: readonly string[]
+  /** The input of the run; undefined without the option `inputs`. */
+  readonly input: unknown
   /** A table with one line for each event: time, actor, step, and notes. */
   readonly timeline: string
   /** The text of a test file that runs this order again. */
@@ -33,10 +35,12 @@ export class RaceError extends AgentTasksError {
   /** The run of the shortest order found. */
   readonly run: RaceRun
 
-  constructor(message: string, { order, timeline, regressionTest, runs, failed, seed, path, run }: RaceFindings) {
+  constructor(message: string, findings: RaceFindings) {
+    const { order, input, timeline, regressionTest, runs, failed, seed, path, run } = findings
     const cause = run.failure?.cause
     super('RACE_LOST', message, cause === undefined ? undefined : { cause })
     this.order = order
+    this.input = input
     this.timeline = timeline
     this.regressionTest = regressionTest
     this.runs = runs

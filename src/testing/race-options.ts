@@ -1,5 +1,6 @@
 /** The types that describe a race: its world, its actors and steps, and the options of a run. */
 import type fc from 'fast-check'
+import type { MemoryStore } from '../store/memory-store.js'
 import type { RaceClock } from './race-clock.js'
 
 /**
@@ -7,26 +8,39 @@ import type { RaceClock } from './race-clock.js'
  * @example
  * setup: (race) => createAgentTasks({ clock: race.clock, isAgentBusy, triggerAgentTurn: () => race.pause('the model answers') })
  */
-export interface Race {
+export interface Race<Disk = unknown> {
   /** The simulated clock. Pass it as the option `clock`; only the race moves it. */
   readonly clock: RaceClock
+  /** The number of this life of the process: 1, and one more after each crash. */
+  readonly life: number
+  /** A store in memory that survives a crash. The process may die at each write to it, before the write or after it. */
+  readonly store: MemoryStore
+  /** What else survives a crash, as the option `disk` made it. Change it inside `message`, so that the process may die there. */
+  readonly disk: Disk
   /**
    * Holds a promise back: the returned promise settles as `task` did, in a turn of its own.
    * @param label its name in the order and the timeline. Default `promise`
    */
-  schedule<T>(task: PromiseLike<T>, label?: string): Promise<T>
+  readonly schedule: <T>(task: PromiseLike<T>, label?: string) => Promise<T>
   /**
    * Wraps a function so that each promise it returns is held back as by `schedule`.
    * @param label the name of its promises. Default: the function's name
    */
-  scheduleFunction<Args extends unknown[], T>(
+  readonly scheduleFunction: <Args extends unknown[], T>(
     act: (...args: Args) => PromiseLike<T>,
     label?: string,
-  ): (...args: Args) => Promise<T>
+  ) => (...args: Args) => Promise<T>
   /** Stands for something that takes a while, such as a request. Resolves in a turn of its own, so others may go first. */
-  pause(label: string): Promise<void>
+  readonly pause: (label: string) => Promise<void>
+  /**
+   * Does something that survives the process, such as an append to a file or a request to a server. The process may die before `act` and
+   * after it; the promise never settles then.
+   * @param label its name in the order and the timeline
+   * @param act called at once
+   */
+  readonly message: <T>(label: string, act: () => T | PromiseLike<T>) => Promise<T>
   /** Adds a line to the current event of the timeline. */
-  note(text: string): void
+  readonly note: (text: string) => void
 }
 
 /** The function of a step. What it returns is awaited and shown in the timeline. */
@@ -68,7 +82,7 @@ export type RaceCheck<World> = (world: World) => unknown
  *   atEnd: { 'both count': ({ count }) => count === 2 },
  * }
  */
-export interface RaceOptions<World, Input = undefined> {
+export interface RaceOptions<World, Input = undefined, Disk = unknown> {
   /** The name that error messages use. Default `race`. */
   readonly name?: string
   /** Where these options are exported, so that the printed regression test can import them. */
@@ -78,15 +92,23 @@ export interface RaceOptions<World, Input = undefined> {
     /** The name of the export. */
     readonly name: string
   }
-  /** Builds the world of one run. No actor runs meanwhile. */
-  readonly setup: (race: Race, input: Input) => World | Promise<World>
-  /** The actors, or a function that returns them. */
+  /**
+   * Lets the process die: between two turns, at each write to `race.store`, and at each `race.message`. Then a new life starts: `setup` builds a
+   * new world on what survived, and the steps that no actor has begun go on in it. `true`: at most two crashes in an order; a number: at
+   * most that many. Default false.
+   */
+  readonly crashes?: boolean | number
+  /** Makes what survives a crash besides the store: data that `structuredClone` copies. Called once in each run. */
+  readonly disk?: () => Disk
+  /** Builds the world of one run, or of one life. No actor runs meanwhile. */
+  readonly setup: (race: Race<Disk>, input: Input) => World | Promise<World>
+  /** The actors, or a function that returns them. It is called in each life. */
   readonly actors: RaceActors<World> | ((world: World, input: Input) => RaceActors<World>)
   /** Conditions that must hold after each turn and at the end, by name. */
   readonly invariants?: Readonly<Record<string, RaceCheck<World>>>
   /** Conditions that must hold at the end, when every actor is done and no timer or promise is left, by name. */
   readonly atEnd?: Readonly<Record<string, RaceCheck<World>>>
-  /** Disposes of the world after the run. No actor runs meanwhile. */
+  /** Disposes of the world after the run; not of the worlds of lives that crashed. No actor runs meanwhile. */
   readonly teardown?: (world: World) => unknown
   /** `random`: draws orders. `exhaustive`: runs every order; for up to about nine steps. Default `random`. */
   readonly mode?: 'random' | 'exhaustive'

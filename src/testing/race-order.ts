@@ -9,6 +9,12 @@ import fc from 'fast-check'
 export interface Chooser {
   /** @returns the index of the chosen name; there are at least two names */
   choose(names: readonly string[]): number
+  /**
+   * Chooses whether the process dies at one of these points.
+   * @param site what the points belong to: a turn, a write or a message
+   * @returns 0 when it lives on, and otherwise the number of the point, counted from 1
+   */
+  crash(points: readonly string[], site: string): number
   /** Called with the name of the next turn when there was nothing to choose. */
   follow?(name: string): void
 }
@@ -21,29 +27,57 @@ export class RaceOrder {
   readonly length: number
   /** The numbers of choices, counted from 0, at which the actor of the last turn goes on. */
   readonly calm: ReadonlySet<number>
+  /** The numbers of crashes, counted from 0, that do not happen. */
+  readonly spared: ReadonlySet<number>
 
-  constructor(seed: number, length = Infinity, calm: ReadonlySet<number> = new Set()) {
+  constructor(
+    seed: number,
+    length = Infinity,
+    calm: ReadonlySet<number> = new Set(),
+    spared: ReadonlySet<number> = new Set(),
+  ) {
     this.seed = seed
     this.length = length
     this.calm = calm
+    this.spared = spared
   }
 
   /** The expression that fast-check prints in a counterexample. */
   [fc.toStringMethod](): string {
-    const calm = this.calm.size > 0 ? `, new Set([${[...this.calm].join(', ')}])` : ''
-    return `new RaceOrder(${this.seed}, ${this.length}${calm})`
+    const sets = this.spared.size > 0 ? [this.calm, this.spared] : this.calm.size > 0 ? [this.calm] : []
+    const fields = [this.seed, this.length, ...sets.map((set) => `new Set([${[...set].join(', ')}])`)]
+    return `new RaceOrder(${fields.join(', ')})`
   }
 }
 
 /** A chooser that follows an order from its start. */
 export function chooserOf(order: RaceOrder): Chooser {
-  let at = 0
-  return { choose: ({ length }) => choiceOf(order, at++, length) }
+  const { seed, length, calm, spared } = order
+  let choices = 0
+  let crashes = 0
+  return {
+    choose: (names) => {
+      const at = choices++
+      return at >= length || calm.has(at) ? 0 : randomAt(seed, at) % names.length
+    },
+    // It depends on the site, and on nothing before it: the others stay what they are when a crash or a turn goes away.
+    crash: (points, site) => {
+      const number = randomAt(seed, hashOf(site))
+      const odds = oddsOf(seed)
+      if (number % odds !== 0 || spared.has(crashes++)) return 0
+      return 1 + (Math.floor(number / odds) % points.length)
+    },
+  }
 }
 
-/** The choice number `at` among `of` possibilities, an integer from 0 to `of` - 1. */
-export function choiceOf({ seed, length, calm }: RaceOrder, at: number, of: number): number {
-  return at >= length || calm.has(at) ? 0 : randomAt(seed, at) % of
+/** One of how many sites is deadly: some orders have many crashes, and some have few. */
+const oddsOf = (seed: number): number => [2, 6, 18, 54][randomAt(seed, -1) % 4] ?? 2
+
+/** FNV-1a. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash
 }
 
 /** The number at a position of an endless random sequence (the finalizer of MurmurHash3). */
@@ -79,33 +113,44 @@ class RaceOrderArbitrary extends fc.Arbitrary<RaceOrder> {
   }
 
   override shrink(order: RaceOrder, context: unknown): fc.Stream<fc.Value<RaceOrder>> {
-    return fc.stream(simplerOrders(order, (context as ShrinkingFrom | undefined) ?? { length: 0, choice: 0 }))
+    return fc.stream(simplerOrders(order, (context as ShrinkingFrom | undefined) ?? { length: 0, crash: 0, choice: 0 }))
   }
 }
 
-/** Where shrinking continues: shorter lengths and earlier choices have been tried. */
+/** Where shrinking continues: shorter lengths, earlier crashes and earlier choices have been tried. */
 interface ShrinkingFrom {
   readonly length: number
+  readonly crash: number
   readonly choice: number
 }
 
 /** The longest order whose lengths and choices shrinking tries one by one. */
 const LONGEST_SHRUNK = 1024
 
-/** First shorter orders, then orders with one more calm choice. */
-function* simplerOrders({ seed, length, calm }: RaceOrder, from: ShrinkingFrom): Generator<fc.Value<RaceOrder>> {
+/** How many crashes shrinking tries to do without. */
+const MOST_CRASHES = 16
+
+/** First shorter orders, then orders with one crash less, then orders with one more calm choice. */
+function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Value<RaceOrder>> {
+  const { seed, length, calm, spared } = order
   const longest = Math.min(length, LONGEST_SHRUNK)
   let tried = from.length
   for (let shorter = tried; shorter < longest; shorter = nextLength(shorter)) {
     // fast-check takes this value only if all shorter ones held.
-    yield new fc.Value(new RaceOrder(seed, shorter, calm), { length: tried, choice: 0 } satisfies ShrinkingFrom)
+    const context: ShrinkingFrom = { length: tried, crash: 0, choice: 0 }
+    yield new fc.Value(new RaceOrder(seed, shorter, calm, spared), context)
     tried = shorter + 1
   }
   if (length === Infinity) return
-  for (let choice = from.choice; choice < longest; choice += 1) {
+  for (let { crash } = from; crash < MOST_CRASHES; crash += 1) {
+    if (spared.has(crash)) continue
+    const context: ShrinkingFrom = { length, crash: crash + 1, choice: 0 }
+    yield new fc.Value(new RaceOrder(seed, length, calm, new Set([...spared, crash])), context)
+  }
+  for (let { choice } = from; choice < longest; choice += 1) {
     if (calm.has(choice)) continue
-    const calmer = new RaceOrder(seed, length, new Set([...calm, choice]))
-    yield new fc.Value(calmer, { length, choice: choice + 1 } satisfies ShrinkingFrom)
+    const context: ShrinkingFrom = { length, crash: MOST_CRASHES, choice: choice + 1 }
+    yield new fc.Value(new RaceOrder(seed, length, new Set([...calm, choice]), spared), context)
   }
 }
 

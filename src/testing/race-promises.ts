@@ -1,4 +1,5 @@
 /** The promises that a race holds back: each settles in a turn of its own, when it is chosen. */
+import type { RaceNames } from './race-names.js'
 import type { Race } from './race-options.js'
 
 /** Something that can take the next turn. */
@@ -10,11 +11,14 @@ export interface Turn {
 }
 
 export class RacePromises implements Pick<Race, 'schedule' | 'scheduleFunction' | 'pause'> {
-  /** How often each label was used. */
-  readonly #uses = new Map<string, number>()
+  readonly #names: RaceNames
   readonly #unsettled = new Set<string>()
   #ready: Turn[] = []
   #isClosed = false
+
+  constructor(names: RaceNames) {
+    this.#names = names
+  }
 
   /** The promises that can settle now, in the order in which they became ready. */
   get ready(): readonly Turn[] {
@@ -26,13 +30,8 @@ export class RacePromises implements Pick<Race, 'schedule' | 'scheduleFunction' 
     return [...this.#unsettled]
   }
 
-  /** Keeps these names for others: a promise of that label gets a number. */
-  reserve(names: readonly string[]): void {
-    for (const name of names) this.#uses.set(name, 1)
-  }
-
   schedule<T>(task: PromiseLike<T>, label = 'promise'): Promise<T> {
-    const name = this.#nameOf(label)
+    const name = this.#names.next(label)
     this.#unsettled.add(name)
     return new Promise((resolve, reject) => {
       const offer = (step: string, settle: () => void): void => {
@@ -56,7 +55,7 @@ export class RacePromises implements Pick<Race, 'schedule' | 'scheduleFunction' 
   }
 
   pause(label: string): Promise<void> {
-    const name = this.#nameOf(label)
+    const name = this.#names.next(label)
     return new Promise((resolve) => this.#offer(name, 'goes on', resolve))
   }
 
@@ -76,12 +75,5 @@ export class RacePromises implements Pick<Race, 'schedule' | 'scheduleFunction' 
       },
     }
     this.#ready.push(turn)
-  }
-
-  /** A name that is unique in this run, and the same in every run that gets here in the same order. */
-  #nameOf(label: string): string {
-    const uses = (this.#uses.get(label) ?? 0) + 1
-    this.#uses.set(label, uses)
-    return uses === 1 ? label : `${label} #${uses}`
   }
 }

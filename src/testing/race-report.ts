@@ -5,8 +5,8 @@ import type { RaceOptions } from './race-options.js'
 import type { RaceRun } from './race-run.js'
 
 /** What `raceErrorOf` is made of. */
-export interface FailedRace<World, Input> {
-  readonly options: RaceOptions<World, Input>
+export interface FailedRace<World, Input, Disk> {
+  readonly options: RaceOptions<World, Input, Disk>
   readonly run: RaceRun
   readonly input: Input | undefined
   readonly found: Pick<RaceFindings, 'runs' | 'failed' | 'seed' | 'path'>
@@ -16,14 +16,14 @@ export interface FailedRace<World, Input> {
   readonly others?: string | undefined
 }
 
-export function raceErrorOf<World, Input>({
+export function raceErrorOf<World, Input, Disk>({
   options,
   run,
   input,
   found,
   heading,
   others,
-}: FailedRace<World, Input>): RaceError {
+}: FailedRace<World, Input, Disk>): RaceError {
   const order = orderOf(run)
   const timeline = timelineOf(run)
   const regressionTest = regressionTestOf(options, order, input, found)
@@ -38,7 +38,7 @@ export function raceErrorOf<World, Input>({
     regressionTest,
     ...(others === undefined ? [] : ['', others]),
   ]
-  return new RaceError(message.join('\n'), { ...found, order, timeline, regressionTest, run })
+  return new RaceError(message.join('\n'), { ...found, order, input, timeline, regressionTest, run })
 }
 
 /** The actor of each event up to the failure. */
@@ -72,8 +72,8 @@ function elide(table: string[][]): string[][] {
 const MAX_LINES = 80
 
 /** The text of a test file that replays the order, and the seed and path if the run was random. */
-function regressionTestOf<World, Input>(
-  options: RaceOptions<World, Input>,
+function regressionTestOf<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   order: readonly string[],
   input: Input | undefined,
   { seed, path }: Pick<RaceFindings, 'seed' | 'path'>,

@@ -1,7 +1,8 @@
 /**
  * One run of a race. In each turn a chooser picks one of the things that can happen next: the next step of an actor, the settling
  * of a promise that the race holds back, or the next timer of the simulated clock. After the turn, microtasks run
- * (`settleTicks`) and the invariants are checked, until nothing is left.
+ * (`settleTicks`) and the invariants are checked, until nothing is left. Where the process may crash, the chooser decides it; then a new life
+ * is set up on what survived.
  *
  * A run never waits for real time or for the event loop. A step that hangs is noticed because nothing is left to choose from.
  * The file is long because all of this is about the state of one run.
@@ -13,10 +14,13 @@ import { checkRaceActors } from './check-race-options.js'
 import { runMicrotasks } from './microtasks.js'
 import { watchOutside, type OutsideWatch } from './outside-work.js'
 import { watchPromise } from './promise-outcome.js'
-import { CLOCK, createRaceClock, type MovableRaceClock } from './race-clock.js'
-import type { Race, RaceCheck, RaceOptions } from './race-options.js'
+import { memoryStore } from '../store/memory-store.js'
+import { CLOCK } from './race-clock.js'
+import { copyDisk, CRASH, RaceLife, type LifeHost, type Remains } from './race-life.js'
+import { RaceNames } from './race-names.js'
+import type { RaceCheck, RaceOptions } from './race-options.js'
 import type { Chooser } from './race-order.js'
-import { RacePromises, type Turn } from './race-promises.js'
+import type { Turn } from './race-promises.js'
 import type { RejectionWatch } from './unhandled-rejections.js'
 import { stepsOf, type NextStep, type Steps } from './race-steps.js'
 
@@ -24,9 +28,9 @@ import { stepsOf, type NextStep, type Steps } from './race-steps.js'
 export interface RaceEvent {
   /** When it happened, in ms since the epoch of the simulated clock. */
   readonly at: number
-  /** The name of an actor, the label of a promise, or `clock`. */
+  /** The name of an actor, the label of a promise, `clock`, or the name of a crash. */
   readonly actor: string
-  /** The label of the step; of a timer, who set it. */
+  /** The label of the step; of a timer, who set it; of a crash, which life follows. */
   readonly step: string
   /** The lines of `race.note`, and what the step returned. */
   readonly notes: readonly string[]
@@ -61,23 +65,30 @@ export type AfterFailure = 'stop' | 'go on'
 
 /**
  * Runs a race once. A failure is part of the result.
+ * @param onDeath awaited after each crash, when the life that has ended is quiet
  * @throws InvalidInputError when the function `actors` returns invalid actors
  */
-export async function runRace<World, Input>(
-  options: RaceOptions<World, Input>,
+export async function runRace<World, Input, Disk>(
+  options: RaceOptions<World, Input, Disk>,
   chooser: Chooser,
   input: Input,
   afterFailure: AfterFailure = 'stop',
+  onDeath: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<RaceRun> {
-  return new Run(options, chooser, afterFailure).run(input)
+  const disk = copyDisk(options.disk?.() as Disk)
+  return new Run(options, chooser, { afterFailure, onDeath, disk }).run(input)
 }
 
 /** Runs a race once, and lets the event loop turn, which reports the rejections that nothing handled. */
-export async function runWatchedRace<World, Input>(
+export async function runWatchedRace<World, Input, Disk>(
   watch: RejectionWatch,
-  ...args: Parameters<typeof runRace<World, Input>>
+  options: RaceOptions<World, Input, Disk>,
+  chooser: Chooser,
+  input: Input,
+  afterFailure?: AfterFailure,
 ): Promise<RaceRun> {
-  const run = await runRace<World, Input>(...args)
+  // Nobody handles the rejections of a life that has crashed.
+  const run = await runRace(options, chooser, input, afterFailure, () => watch.first())
   // A step that hangs may spin in microtasks: the event loop would never come back.
   if (run.failure !== undefined) return run
   const rejection = await watch.first()
@@ -94,20 +105,29 @@ interface Runner {
   /** The label of the step that has not settled. */
   open: string | undefined
   isDone: boolean
+  /** How many steps it has begun, in this life and before. */
+  begun: number
 }
 
-class Run<World, Input> {
-  readonly #options: RaceOptions<World, Input>
+class Run<World, Input, Disk> {
+  readonly #options: RaceOptions<World, Input, Disk>
   readonly #chooser: Chooser
   readonly #afterFailure: AfterFailure
-  readonly #clock: MovableRaceClock
-  readonly #promises = new RacePromises()
-  readonly #race: Race
+  readonly #onDeath: () => Promise<unknown>
+  readonly #names = new RaceNames()
   readonly #events: { at: number; actor: string; readonly step: string; notes: string[] }[] = []
   readonly #outside: OutsideWatch = watchOutside()
   readonly #ticks: number
   readonly #maxEvents: number
   readonly #timeoutMs: number
+  #crashesLeft: number
+  #life: RaceLife<Disk>
+  /** Returns what the crashed life left; it throws when that cannot be copied. */
+  #remains: (() => Remains<Disk>) | undefined
+  /** How many events there were when the life began. */
+  #bornAt = 0
+  /** The code of the race runs: the process may die. */
+  #isRunning = false
   #runners: Runner[] = []
   /** The actor of the last turn. */
   #last = ''
@@ -115,20 +135,30 @@ class Run<World, Input> {
   /** When every actor was done. */
   #doneAt: number | undefined
 
-  constructor(options: RaceOptions<World, Input>, chooser: Chooser, afterFailure: AfterFailure) {
+  constructor(
+    options: RaceOptions<World, Input, Disk>,
+    chooser: Chooser,
+    { afterFailure, onDeath, disk }: { afterFailure: AfterFailure; onDeath: () => Promise<unknown>; disk: Disk },
+  ) {
+    const { crashes = false, startTime = 0 } = options
     this.#options = options
     this.#chooser = chooser
     this.#afterFailure = afterFailure
-    this.#clock = createRaceClock(options.startTime ?? 0, () => this.#events.at(-1)?.actor)
+    this.#onDeath = onDeath
     this.#ticks = options.settleTicks ?? 64
     this.#maxEvents = options.maxEvents ?? 1000
     this.#timeoutMs = options.timeoutMs ?? 3_600_000
-    this.#race = {
-      clock: this.#clock,
-      schedule: (task, label) => this.#promises.schedule(task, label),
-      scheduleFunction: (act, label) => this.#promises.scheduleFunction(act, label),
-      pause: (label) => this.#promises.pause(label),
+    this.#crashesLeft = typeof crashes === 'number' ? crashes : crashes ? DEFAULT_CRASHES : 0
+    this.#life = new RaceLife(this.#host, 1, startTime, { store: memoryStore(), disk })
+  }
+
+  get #host(): LifeHost {
+    return {
+      names: this.#names,
+      lastActor: () => this.#events.at(-1)?.actor,
       note: (text) => void this.#events.at(-1)?.notes.push(text),
+      chooseCrash: (points, site) => this.#chooseCrash(points, site),
+      crash: (point) => this.#crash(point),
     }
   }
 
@@ -141,52 +171,113 @@ class Run<World, Input> {
   }
 
   async #run(input: Input): Promise<RaceRun> {
-    const { setup, actors, atEnd = {}, teardown } = this.#options
-    const built = await this.#finish('setup', () => setup(this.#race, input))
+    const { atEnd = {}, teardown } = this.#options
+    this.#isRunning = true
+    let built = await this.#begin(input)
+    while (built !== undefined && (await this.#takeTurns(built.value)) === 'crashed') built = await this.#begin(input)
+    this.#isRunning = false
     if (built !== undefined) {
       const world = built.value
-      const all = typeof actors === 'function' ? actors(world, input) : actors
-      checkRaceActors(all)
-      this.#promises.reserve([...Object.keys(all), CLOCK])
-      this.#runners = Object.entries(all).map(([name, actor]) => ({
-        name,
-        steps: stepsOf(actor, world, this.#race),
-        open: undefined,
-        isDone: false,
-      }))
-      await this.#takeTurns(world)
       await this.#check(world, 'end', Object.entries(atEnd))
       if (teardown !== undefined) await this.#finish('teardown', () => teardown(world))
     }
-    this.#promises.close()
-    this.#clock.close()
+    this.#life.close()
     return { events: this.#events, failure: this.#failure }
   }
 
-  async #takeTurns(world: World): Promise<void> {
-    const invariants = Object.entries(this.#options.invariants ?? {})
-    await this.#settle()
+  /** Sets a life up; another one if it dies meanwhile. @returns its world; undefined when that cannot be built */
+  async #begin(input: Input): Promise<{ readonly value: World } | undefined> {
+    const { setup, actors } = this.#options
     for (;;) {
+      if (this.#remains !== undefined) await this.#revive(this.#remains())
+      const { race } = this.#life
+      const built = await this.#finish('setup', () => setup(race, input))
+      if (this.#life.isOver) continue
+      if (built === undefined) return undefined
+      const world = built.value
+      const all = typeof actors === 'function' ? actors(world, input) : actors
+      checkRaceActors(all, this.#options.crashes)
+      this.#names.reserve([...Object.keys(all), CLOCK, CRASH])
+      const begun = new Map(this.#runners.map((runner) => [runner.name, runner.begun]))
+      this.#runners = Object.entries(all).map(([name, actor]) => {
+        const before = begun.get(name) ?? 0
+        return { name, steps: stepsOf(actor, world, race, before), open: undefined, isDone: false, begun: before }
+      })
+      return built
+    }
+  }
+
+  /** Starts the next life, when the code of the last one has stopped. */
+  async #revive(remains: Remains<Disk>): Promise<void> {
+    this.#remains = undefined
+    await this.#settle()
+    await this.#onDeath()
+    this.#doneAt = undefined
+    this.#bornAt = this.#events.length
+    this.#life = new RaceLife(this.#host, this.#life.number + 1, this.#life.clock.now(), remains)
+  }
+
+  #chooseCrash(points: readonly string[], site: string): string | undefined {
+    if (!this.#isRunning || this.#crashesLeft === 0) return undefined
+    return points[this.#chooser.crash(points, site) - 1]
+  }
+
+  #crash(point: string): void {
+    // It has died in the middle of what it would have died after.
+    if (this.#life.isOver) return
+    this.#crashesLeft -= 1
+    const at = this.#life.clock.now()
+    this.#events.push({ at, actor: point, step: `life ${this.#life.number + 1} starts`, notes: [] })
+    // It is called in code of the race, which must not get the error.
+    try {
+      const remains = this.#life.end()
+      this.#remains = () => remains
+    } catch (error) {
+      this.#remains = () => {
+        throw error
+      }
+    }
+  }
+
+  /** @returns whether the life crashed, or the race is over */
+  async #takeTurns(world: World): Promise<'crashed' | 'over'> {
+    const life = this.#life
+    const invariants = Object.entries(this.#options.invariants ?? {})
+    for (;;) {
+      await this.#settle()
+      if (life.isOver) return 'crashed'
       await this.#check(world, 'invariant', invariants)
-      if (this.#failure !== undefined && this.#afterFailure === 'stop') return
+      if (this.#failure !== undefined && this.#afterFailure === 'stop') return 'over'
       const turns = this.#turns()
-      if (turns.length === 0) break
+      const hasHung = turns.length === 0 && this.#runners.some(({ open }) => open !== undefined)
+      if (hasHung) break
+      // A crash right after the start would be the start again.
+      const turn = this.#events.length - this.#bornAt
+      const point = turn > 0 ? this.#chooseCrash([CRASH], `turn ${turn} of life ${life.number}`) : undefined
+      if (point !== undefined) {
+        this.#crash(point)
+        return 'crashed'
+      }
+      if (turns.length === 0) return 'over'
       if (this.#events.length >= this.#maxEvents) {
         this.#fail(
           'loop',
           `after ${this.#maxEvents} events there is no end: does something start itself over and over?`,
         )
-        return
+        return 'over'
       }
       this.#take(this.#choose(turns))
-      await this.#settle()
     }
-    const open = this.#runners.filter((runner) => runner.open !== undefined)
-    if (open.length === 0) return
-    const steps = open.map(({ name, open: label }) => `step '${label ?? ''}' of ${name}`)
-    const promises = this.#promises.unsettled.map((name) => `the promise '${name}'`)
-    const what = [...steps, ...promises].join(', ')
-    if (this.#clock.nextDue === undefined) {
+    this.#failToSettle()
+    return 'over'
+  }
+
+  /** Steps are open, and nothing can take a turn. */
+  #failToSettle(): void {
+    const { clock, promises } = this.#life
+    const steps = this.#runners.flatMap(({ name, open }) => (open === undefined ? [] : [`step '${open}' of ${name}`]))
+    const what = [...steps, ...promises.unsettled.map((name) => `the promise '${name}'`)].join(', ')
+    if (clock.nextDue === undefined) {
       this.#fail('hang', `never settled: ${what}. Nothing is left that could go on. ${this.#outside.hint()}`)
     } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
   }
@@ -200,8 +291,8 @@ class Run<World, Input> {
       if (next === undefined) runner.isDone = true
       else turns.push({ actor: runner.name, step: next.label, take: () => this.#step(runner, next) })
     }
-    if (this.#runners.every(({ isDone }) => isDone)) this.#doneAt ??= this.#clock.now()
-    turns.push(...this.#promises.ready)
+    if (this.#runners.every(({ isDone }) => isDone)) this.#doneAt ??= this.#life.clock.now()
+    turns.push(...this.#life.promises.ready)
     const mayTimerRun = turns.length === 0 || this.#options.time !== 'waits'
     return mayTimerRun ? [...turns, ...this.#timer()] : turns
   }
@@ -210,7 +301,7 @@ class Run<World, Input> {
   #timer(): Turn[] {
     const { drainMs = 60_000, startTime = 0 } = this.#options
     const latest = this.#doneAt === undefined ? startTime + this.#timeoutMs : this.#doneAt + drainMs
-    const due = this.#clock.nextDue
+    const due = this.#life.clock.nextDue
     if (due === undefined || due > latest) return []
     return [{ actor: CLOCK, step: 'timer', take: () => void this.#runTimer(this.#events.at(-1)) }]
   }
@@ -220,14 +311,15 @@ class Run<World, Input> {
    * @returns false when no timer is set
    */
   #runTimer(event?: RaceEvent): boolean {
+    const life = this.#life
     try {
-      return this.#clock.runNext()
+      return life.clock.runNext()
     } catch (error) {
-      this.#fail('timer', `a ${this.#clock.lastRun()} threw ${messageOf(error)}`, error)
+      if (!life.isOver) this.#fail('timer', `a ${life.clock.lastRun()} threw ${messageOf(error)}`, error)
       return true
     } finally {
       // Looked up when it is read: most runs are not reported.
-      if (event !== undefined) Object.defineProperty(event, 'step', { enumerable: true, get: this.#clock.lastRun })
+      if (event !== undefined) Object.defineProperty(event, 'step', { enumerable: true, get: life.clock.lastRun })
     }
   }
 
@@ -245,21 +337,25 @@ class Run<World, Input> {
 
   #take({ actor, step, take }: Turn): void {
     this.#last = actor
-    const now = this.#clock.now()
-    const at = actor === CLOCK ? Math.max(now, this.#clock.nextDue ?? 0) : now
-    this.#clock.startTurn()
+    const now = this.#life.clock.now()
+    const at = actor === CLOCK ? Math.max(now, this.#life.clock.nextDue ?? 0) : now
+    this.#life.clock.startTurn()
     this.#events.push({ at, actor, step, notes: [] })
     take()
   }
 
   #step(runner: Runner, { label, run }: NextStep): void {
+    const life = this.#life
     runner.open = label
+    runner.begun += 1
     const notes = this.#events.at(-1)?.notes
     const close = (value: unknown): void => {
+      if (life.isOver) return
       runner.open = undefined
       if (value !== undefined) notes?.push(`-> ${preview(value)}`)
     }
     const fail = (error: unknown): void => {
+      if (life.isOver) return
       runner.open = undefined
       this.#fail('step', `step '${label}' of ${runner.name} threw ${messageOf(error)}`, error)
     }
@@ -274,12 +370,14 @@ class Run<World, Input> {
 
   /** Runs `setup` or `teardown` to its end: promises and timers take turns in one fixed order. */
   async #finish<T>(phase: 'setup' | 'teardown', act: () => T | PromiseLike<T>): Promise<{ value: T } | undefined> {
+    const life = this.#life
     const done = watchPromise(Promise.resolve().then(act))
     for (let turns = 0; ; turns += 1) {
       await this.#settle()
+      if (life.isOver) return undefined
       if (done.outcome !== undefined || turns >= this.#maxEvents) break
-      this.#clock.startTurn()
-      const [next] = this.#promises.ready
+      life.clock.startTurn()
+      const [next] = life.promises.ready
       if (next !== undefined) next.take()
       else if (!this.#runTimer()) break
     }
@@ -292,6 +390,17 @@ class Run<World, Input> {
   }
 
   async #check(
+    world: World,
+    kind: 'invariant' | 'end',
+    checks: readonly (readonly [string, RaceCheck<World>])[],
+  ): Promise<void> {
+    const wasRunning = this.#isRunning
+    this.#isRunning = false
+    await this.#checkAll(world, kind, checks)
+    this.#isRunning = wasRunning
+  }
+
+  async #checkAll(
     world: World,
     kind: 'invariant' | 'end',
     checks: readonly (readonly [string, RaceCheck<World>])[],
@@ -328,6 +437,9 @@ class Run<World, Input> {
 }
 
 const CHECK_ROUNDS = 10
+
+/** The most crashes of an order with `crashes: true`. */
+const DEFAULT_CRASHES = 2
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : preview(error)

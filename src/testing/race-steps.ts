@@ -12,12 +12,14 @@ export interface NextStep {
 /** Returns the next step; `undefined` when the actor is done. Asking again without running it returns the same step. */
 export type Steps = () => NextStep | undefined
 
-export function stepsOf<World>(actor: RaceActor<World>, world: World, race: Race): Steps {
-  return typeof actor === 'function' ? stepsOfGenerator(actor, world, race) : stepsOfList(actor, world, race)
+/** @param begun how many of its steps an earlier life has taken: a list goes on, and a generator that has begun is over */
+export function stepsOf<World>(actor: RaceActor<World>, world: World, race: Race, begun: number): Steps {
+  if (typeof actor !== 'function') return stepsOfList(actor, world, race, begun)
+  return begun === 0 ? stepsOfGenerator(actor, world, race) : () => undefined
 }
 
-function stepsOfList<World>(steps: readonly RaceStep<World>[], world: World, race: Race): Steps {
-  let taken = 0
+function stepsOfList<World>(steps: readonly RaceStep<World>[], world: World, race: Race, begun: number): Steps {
+  let taken = begun
   return () => {
     const step = steps[taken]
     if (step === undefined) return undefined

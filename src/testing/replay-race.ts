@@ -2,13 +2,13 @@
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
 import type { RaceOptions } from './race-options.js'
-import type { Chooser } from './race-order.js'
+import { FixedOrder } from './fixed-order.js'
 import { orderOf, raceErrorOf, timelineOf } from './race-report.js'
 import { runWatchedRace } from './race-run.js'
 import { watchRejections } from './unhandled-rejections.js'
 
 /** A race and the order to run it in. */
-export interface ReplayOptions<World, Input = undefined> extends RaceOptions<World, Input> {
+export interface ReplayOptions<World, Input = undefined, Disk = unknown> extends RaceOptions<World, Input, Disk> {
   /**
    * The name for each turn: of an actor, of a promise, or `clock`. A name that cannot take its turn yet is skipped; one that never can
    * is an error. After the last name, the actor of the last turn goes on.
@@ -36,8 +36,8 @@ export interface ReplaySummary {
  * @example
  * await replayRace({ ...race, order: ['alice', 'bob', 'alice', 'clock'] })
  */
-export async function replayRace<World, Input = undefined>(
-  options: ReplayOptions<World, Input>,
+export async function replayRace<World, Input = undefined, Disk = unknown>(
+  options: ReplayOptions<World, Input, Disk>,
 ): Promise<ReplaySummary> {
   const { order, input } = options
   checkRaceOptions(options)
@@ -60,31 +60,6 @@ export async function replayRace<World, Input = undefined>(
     )
   }
   return { order: taken, skipped: missing(order, taken), timeline: timelineOf(run) }
-}
-
-class FixedOrder implements Chooser {
-  /** The names that could take a turn. */
-  readonly offered = new Set<string>()
-  /** The names that have not taken their turn. */
-  readonly #left: string[]
-
-  constructor(order: readonly string[]) {
-    this.#left = [...order]
-  }
-
-  follow(name: string): void {
-    this.offered.add(name)
-    if (this.#left[0] === name) this.#left.shift()
-  }
-
-  choose(names: readonly string[]): number {
-    for (const name of names) this.offered.add(name)
-    const at = this.#left.findIndex((name) => names.includes(name))
-    if (at === -1) return 0
-    const name = this.#left[at] ?? ''
-    this.#left.splice(0, at + 1)
-    return names.indexOf(name)
-  }
 }
 
 const list = (names: Iterable<string>): string => [...new Set(names)].map((name) => `'${name}'`).join(', ')

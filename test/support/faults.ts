@@ -10,6 +10,8 @@ import fc from 'fast-check'
 import { agentCommandsProperty } from '../model/agent-commands.property.js'
 import { agentFaults } from '../model/agent-faults.js'
 import { laneModelProperty } from '../model/lanes.property.js'
+import { crashFaults } from '../race/crash-faults.js'
+import { crashesProperty } from '../race/crashes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
@@ -36,6 +38,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lanes', lanesProperty],
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
+  ['crashes', crashesProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -56,7 +59,14 @@ const agent = agentFaults.map(({ createTool, ...fault }): Planting => ({
   broken: () => agentCommandsProperty(createTool),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent]
+const crashes = crashFaults.map((fault): Planting => ({
+  ...fault,
+  property: 'crashes',
+  broken: () => crashesProperty(fault),
+  maxRuns: 5000,
+}))
+
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -64,10 +74,13 @@ const problems: string[] = []
 
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
-for (const invariant of ['A', 'S'].flatMap((letter) => Array.from({ length: 10 }, (_, n) => `${letter}${n + 1}`))) {
+const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
+for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10']) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
-const names = [...registryFaults, ...deliveryFaults, ...laneFaults, ...agentFaults].map(({ name }) => name)
+const names = [...registryFaults, ...deliveryFaults, ...laneFaults, ...agentFaults, ...crashFaults].map(
+  ({ name }) => name,
+)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)
 }

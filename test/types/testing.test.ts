@@ -5,6 +5,7 @@ import { createActor, setup } from 'xstate'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { OutputObject } from '../../machines/records.js'
 import type { Clock } from '../../src/clock.js'
+import type { MemoryStore } from '../../src/store/index.js'
 import {
   createManualClock,
   exploreRaces,
@@ -44,6 +45,32 @@ describe('the types of a race', () => {
         teardown: ({ race }) => race.note('over'),
       })
     expectTypeOf(explore).returns.resolves.toEqualTypeOf<RaceSummary>()
+  })
+
+  it('infer what survives a crash from disk, for setup', () => {
+    const explore = () =>
+      exploreRaces({
+        crashes: 1,
+        disk: () => ({ log: [] as string[] }),
+        setup: ({ disk, store, life, message }) => {
+          expectTypeOf(disk).toEqualTypeOf<{ log: string[] }>()
+          expectTypeOf(store).toEqualTypeOf<MemoryStore>()
+          expectTypeOf(life).toBeNumber()
+          expectTypeOf(message('append', () => disk.log.push('a'))).resolves.toBeNumber()
+          expectTypeOf(message('fetch', () => Promise.resolve('a'))).resolves.toBeString()
+          // @ts-expect-error a message does something
+          void message('nothing')
+          return { log: disk.log }
+        },
+        actors: { a: [({ log }, race) => [log, expectTypeOf(race.disk).toBeUnknown()]] },
+      })
+    expectTypeOf(explore).returns.resolves.toEqualTypeOf<RaceSummary>()
+    expectTypeOf<RaceOptions<number, undefined, { log: string[] }>['setup']>()
+      .parameter(0)
+      .toEqualTypeOf<Race<{ log: string[] }>>()
+    expectTypeOf<RaceOptions<number>['crashes']>().toEqualTypeOf<boolean | number | undefined>()
+    // @ts-expect-error a number, or true or false
+    void exploreRaces({ setup: () => 1, actors: {}, crashes: 'often' }).catch(() => undefined)
   })
 
   it('infer the input from the arbitrary', () => {

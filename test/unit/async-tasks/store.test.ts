@@ -324,4 +324,29 @@ describe('a store', () => {
     await manager.dispose()
     expect(managerOn(store).getAllTasks()).toEqual([])
   })
+
+  it.each([1, 2, 3])('A9: is not written, and sets no timer, after dispose: write %i fails', async (failing) => {
+    const clock = createManualClock()
+    const memory = memoryStore()
+    const writes: string[] = []
+    const store: Store = {
+      ...memory,
+      write: (changes) => {
+        writes.push('write')
+        if (writes.length === failing) throw new StoreError('STORE_FULL', 'the disk is full')
+        memory.write(changes)
+      },
+      close: () => {
+        writes.push('close')
+        memory.close()
+      },
+    }
+    // Its record is pruned as soon as it is cancelled.
+    const manager = managerOn(store, { clock, maxAsyncTasks: 0, onError: () => undefined })
+    if (failing > 1) manager.registerTask(task('a'))
+    else expect(() => manager.registerTask(task('a'))).toThrow(StoreError)
+    await manager.dispose()
+    for (let ticks = 0; ticks < 5; ticks += 1) await tick()
+    expect({ last: writes.at(-1), pending: clock.pending }).toEqual({ last: 'close', pending: 0 })
+  })
 })

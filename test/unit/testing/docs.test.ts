@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { cancelAllProperty } from '../../../docs/examples/testing/manager-commands.js'
 import { judge } from '../../../docs/examples/testing/production-log.js'
 import { shop } from '../../../docs/examples/testing/shop.js'
+import { forgetfulHost } from '../../../docs/examples/testing/crashed-host.js'
 import { naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
-import { exploreRaces } from 'agent-tasks/testing'
+import { exploreRaces, type RaceError } from 'agent-tasks/testing'
 import { checkProperty } from '../../support/property.js'
 
 // It registers its tests here, as it would in a user's project.
@@ -25,6 +26,11 @@ describe('docs/testing.md', () => {
   it('shows the error message of its first example', async () => {
     const error = await exploreRaces({ ...naiveTrigger, mode: 'exhaustive' }).catch((error: unknown) => error)
     expect(blocks).toContain(`${(error as Error).message}\n`)
+  })
+
+  it('shows the timeline of its crash', async () => {
+    const error: unknown = await exploreRaces({ ...forgetfulHost, mode: 'exhaustive' }).catch((error: unknown) => error)
+    expect(blocks).toContain(`${(error as RaceError).timeline}\n`)
   })
 
   it('shows a first race that fails', async () => {

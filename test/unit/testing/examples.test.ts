@@ -1,6 +1,7 @@
 /** The bugs of docs/testing.md are found in both modes, and the fixed versions pass in both. */
 import { describe, expect, it } from 'vitest'
 import { hostThatReadsTwice, hostWithLeases } from '../../../docs/examples/testing/double-delivery.js'
+import { carefulHost, forgetfulHost } from '../../../docs/examples/testing/crashed-host.js'
 import { autoTrigger, naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
 import { carefulEditor, forgetfulEditor } from '../../../docs/examples/testing/own-machine.js'
 import { laneOfActors, naiveLane } from '../../../docs/examples/testing/two-at-once.js'
@@ -40,6 +41,16 @@ describe.each([
     right: carefulEditor,
     shortest: ['writer', 'clock', 'writer', 'the server stores it'],
     counts: { failed: 1, runs: 3, right: 3 },
+  },
+  {
+    bug: 'the lost result of a host that crashes, without any manager',
+    wrong: forgetfulHost,
+    right: carefulHost,
+    shortest: [
+      ...(['worker', 'worker', 'the agent is idle', 'the agent is idle #2'] as const),
+      'crash before the transcript is written #2',
+    ],
+    counts: { failed: 82, runs: 230, right: 286 },
   },
 ] as const)('$bug', ({ wrong, right, shortest, counts }) => {
   // The types of the worlds differ.

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRaceScheduler, exploreRaces, RaceOrder, raceOrders, raceScripts } from 'agent-tasks/testing'
 import { OrderTree, RecordedChooser } from '../../../src/testing/order-tree.js'
-import { choiceOf } from '../../../src/testing/race-order.js'
+import { chooserOf } from '../../../src/testing/race-order.js'
 
 /** The sequence of the last turn goes on, and the others follow in the order in which they were scheduled. */
 const calm = (): RaceOrder => new RaceOrder(0, 0)
@@ -62,7 +62,10 @@ describe('an order', () => {
       false,
     ])
     const details = fc.check(
-      fc.property(orders, (order) => choiceOf(order, 0, 2) + choiceOf(order, 1, 2) === 0),
+      fc.property(orders, (order) => {
+        const chooser = chooserOf(order)
+        return chooser.choose(['a', 'b']) + chooser.choose(['a', 'b']) === 0
+      }),
       { examples: [[new RaceOrder(1, 2)]], numRuns: 200, seed: 1 },
     )
     expect(details.failed).toBe(true)
@@ -80,7 +83,29 @@ describe('an order', () => {
     }
     expect(taken).toEqual(['00', '01', '02', '1'])
     expect(all.size).toBe(4)
-    expect(all.has(() => 0)).toBe(true)
+    expect(all.has({ choose: () => 0, crash: () => 0 })).toBe(true)
+  })
+
+  it('has crashes, which it may lose one by one while it shrinks', () => {
+    const points = ['crash before write', 'crash after write']
+    const crashesOf = (order: RaceOrder, from = 0): string => {
+      const chooser = chooserOf(order)
+      return Array.from({ length: 16 }, (_, at) => chooser.crash(points, `write #${at + from}`)).join('')
+    }
+    const drawn = fc.sample(raceOrders(), { numRuns: 40, seed: 1 })
+    const counts = drawn.map((order) => crashesOf(order).replaceAll('0', '').length)
+    expect([Math.min(...counts), Math.max(...counts) > 5]).toEqual([0, true])
+    expect(drawn.map((order) => crashesOf(order)).join('')).toMatch(/1.*2|2.*1/u)
+    // A site that goes away does not change the others.
+    for (const order of drawn) expect(crashesOf(order, 1).slice(0, -1)).toBe(crashesOf(order).slice(1))
+
+    const details = fc.check(
+      fc.property(raceOrders(), (order) => !crashesOf(order).includes('2')),
+      { seed: 1, numRuns: 200 },
+    )
+    const [shortest] = details.counterexample ?? []
+    expect(crashesOf(shortest!).replaceAll('0', '')).toBe('2')
+    expect(fc.stringify(shortest)).toMatch(/^new RaceOrder\(\d+, 0, new Set\(\[\]\), new Set\(\[[\d, ]+\]\)\)$/u)
   })
 
   it('that leads to other choices than before is an error', () => {

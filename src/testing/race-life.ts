@@ -1,0 +1,164 @@
+/**
+ * One life of the process that a race runs: from its start to a crash, or to the end of the run. Nothing that a life does after its end has an
+ * effect: its store and its disk are copies then, its clock and its promises are closed, and its messages are not sent.
+ */
+import { InvalidInputError } from '../errors.js'
+import type { MemoryStore } from '../store/memory-store.js'
+import type { StoreChange } from '../store/store.js'
+import { createRaceClock, type MovableRaceClock } from './race-clock.js'
+import type { RaceNames } from './race-names.js'
+import type { Race } from './race-options.js'
+import { RacePromises } from './race-promises.js'
+
+/** The name of a crash between two turns. */
+export const CRASH = 'crash'
+
+/** What survives a life. */
+export interface Remains<Disk> {
+  readonly store: MemoryStore
+  readonly disk: Disk
+}
+
+/** What a life needs of its run. */
+export interface LifeHost {
+  /** The names of the run. */
+  readonly names: RaceNames
+  /** Who took the last turn; undefined in the first setup. */
+  readonly lastActor: () => string | undefined
+  /** Adds a line to the current event. */
+  readonly note: (text: string) => void
+  /** Whether the process dies at one of the points of a site. Returns the name of that point. */
+  readonly chooseCrash: (points: readonly string[], site: string) => string | undefined
+  /** The process dies. */
+  readonly crash: (point: string) => void
+}
+
+export class RaceLife<Disk> {
+  readonly number: number
+  readonly clock: MovableRaceClock
+  readonly promises: RacePromises
+  /** What the code of this life gets. */
+  readonly race: Race<Disk>
+  readonly #host: LifeHost
+  readonly #remains: Remains<Disk>
+  #isOver = false
+
+  /** @param start the time of its clock */
+  constructor(host: LifeHost, number: number, start: number, remains: Remains<Disk>) {
+    this.number = number
+    this.#host = host
+    this.#remains = remains
+    this.clock = createRaceClock(start, host.lastActor)
+    this.promises = new RacePromises(host.names)
+    const { store, disk } = remains
+    this.race = {
+      clock: this.clock,
+      life: number,
+      disk,
+      store: {
+        ...store,
+        write: (changes) =>
+          this.#cross(
+            'write',
+            () => store.write(changes),
+            () => describeChanges(changes),
+          ),
+      },
+      schedule: (task, label) => this.promises.schedule(task, label),
+      scheduleFunction: (act, label) => this.promises.scheduleFunction(act, label),
+      pause: (label) => this.promises.pause(label),
+      message: (label, act) => this.#message(label, act),
+      note: (text) => this.#note(text),
+    }
+  }
+
+  /** Whether the process has died. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /**
+   * Ends it. What its code does from now on has no effect.
+   * @returns copies of what it has stored
+   * @throws InvalidInputError when its disk cannot be copied
+   */
+  end(): Remains<Disk> {
+    this.close()
+    this.clock.clear()
+    return { store: this.#remains.store.copy(), disk: copyDisk(this.#remains.disk) }
+  }
+
+  /** Ends it without a successor. */
+  close(): void {
+    this.#isOver = true
+    this.clock.close()
+    this.promises.close()
+  }
+
+  /** Does what survives the process, unless the process dies before it. */
+  #cross(label: string, act: () => void, describe?: () => string): void {
+    if (this.#isOver) return
+    const name = this.#host.names.next(label)
+    const [before, after] = [`${CRASH} before ${name}`, `${CRASH} after ${name}`]
+    const point = this.#host.chooseCrash([before, after], name)
+    if (point === before) {
+      this.#host.crash(before)
+      return
+    }
+    this.#note(describe === undefined ? name : `${name}: ${describe()}`)
+    try {
+      act()
+    } finally {
+      if (point === after) this.#host.crash(after)
+    }
+  }
+
+  #message<T>(label: string, act: () => T | PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#cross(label, () => {
+        const result = new Promise<T>((done) => done(act()))
+        result.then(
+          (value) => !this.#isOver && resolve(value),
+          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
+          (error: unknown) => !this.#isOver && reject(error),
+        )
+      })
+    })
+  }
+
+  #note(text: string): void {
+    if (!this.#isOver) this.#host.note(text)
+  }
+}
+
+/** @throws InvalidInputError when it cannot be copied */
+export function copyDisk<Disk>(disk: Disk): Disk {
+  try {
+    return structuredClone(disk)
+  } catch {
+    throw new InvalidInputError('race.disk', disk, 'data that structuredClone copies: no functions')
+  }
+}
+
+/** The most changes of one write that a timeline names. */
+const MAX_SHOWN = 5
+
+function describeChanges(changes: readonly StoreChange[]): string {
+  const shown = changes.slice(0, MAX_SHOWN).map(describeChange)
+  const more = changes.length - shown.length
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join('; ')
+}
+
+function describeChange(change: StoreChange): string {
+  if ('remove' in change) return `${change.table} without ${change.remove}`
+  const { table, put } = change
+  const fields =
+    table === 'tasks'
+      ? [put.status, put.delivery]
+      : table === 'deliveries'
+        ? [put.state, ...put.taskIds]
+        : table === 'commandTasks'
+          ? [put.status]
+          : []
+  return `${table} with ${[put.id, ...fields].join(' ')}`
+}

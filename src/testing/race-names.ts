@@ -1,0 +1,18 @@
+/** The names in the order of one run: of promises, writes and messages. */
+
+export class RaceNames {
+  /** How often each label was used. */
+  readonly #uses = new Map<string, number>()
+
+  /** Keeps these names for others: what has such a label gets a number. */
+  reserve(names: readonly string[]): void {
+    for (const name of names) this.#uses.set(name, Math.max(this.#uses.get(name) ?? 0, 1))
+  }
+
+  /** A name that is unique in this run, and the same in every run that gets here in the same order. */
+  next(label: string): string {
+    const uses = (this.#uses.get(label) ?? 0) + 1
+    this.#uses.set(label, uses)
+    return uses === 1 ? label : `${label} #${uses}`
+  }
+}

@@ -1,0 +1,33 @@
+/** Leaves turns and crashes out of a failing order, by name: what random choices cannot do without changing those that follow. */
+import { orderOf } from './race-report.js'
+import type { RaceRun } from './race-run.js'
+import { CRASH } from './race-life.js'
+
+/** The most runs that it makes. */
+const MAX_RUNS = 200
+
+/**
+ * @param run a run that failed
+ * @param replay runs the race in another order
+ * @returns the shortest run found that fails in the same way
+ */
+export async function shortenOrder(
+  run: RaceRun,
+  replay: (order: readonly string[]) => Promise<RaceRun>,
+): Promise<RaceRun> {
+  let shortest = run
+  let runs = 0
+  for (let at = orderOf(run).length - 1; at >= 0 && runs < MAX_RUNS; at -= 1, runs += 1) {
+    const shorter = await replay(orderOf(shortest).toSpliced(at, 1))
+    if (shorter.failure?.kind !== run.failure?.kind || cost(shorter) >= cost(shortest)) continue
+    shortest = shorter
+    at = orderOf(shortest).length
+  }
+  return shortest
+}
+
+/** A crash is harder to follow than a turn. */
+function cost(run: RaceRun): number {
+  const order = orderOf(run)
+  return order.length * 1000 + order.filter((name) => name.startsWith(CRASH)).length
+}

@@ -1,0 +1,152 @@
+/** Faults of durability, one promise at a time (K1 to K7, K10): the races with crashes must find each. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { Persistence } from '../../src/async-tasks/persistence.js'
+import type { TaskRegistry } from '../../src/async-tasks/registry.js'
+import type { Store, StoreChange } from '../../src/store/index.js'
+import type { CrashSabotage } from './crash-world.js'
+
+export interface CrashFault extends CrashSabotage {
+  /** What is wrong, in kebab case. */
+  readonly name: string
+  readonly invariant: 'K1' | 'K2' | 'K3' | 'K4' | 'K5' | 'K6' | 'K7' | 'K10'
+  readonly description: string
+}
+
+/** Changes the registry and what keeps it in step with the store. */
+const withPersistence =
+  (change: (persistence: Persistence, registry: TaskRegistry) => void) =>
+  ({ registry }: AsyncTaskManager): void => {
+    if (registry.persistence !== undefined) change(registry.persistence, registry)
+  }
+
+/** Makes several writes of one. */
+const withWrites =
+  (split: (changes: readonly StoreChange[]) => readonly (readonly StoreChange[])[]) =>
+  (store: Store): Store => ({
+    ...store,
+    write: (changes) => {
+      for (const part of split(changes)) store.write(part)
+    },
+  })
+
+/** The end of a task without what is owed for it. */
+function withoutDelivery(change: StoreChange): StoreChange | undefined {
+  if (change.table !== 'tasks' || !('put' in change)) return undefined
+  const { put } = change
+  if (put.status === 'running' || put.delivery !== 'owed') return undefined
+  return { table: 'tasks', put: { ...put, delivery: 'none', record: { ...put.record, delivery: 'none' } } }
+}
+
+export const crashFaults: readonly CrashFault[] = [
+  {
+    name: 'launch-stored-later',
+    invariant: 'K1',
+    description: 'a launch is stored at the end of the tick, after its call has returned',
+    breakManager: withPersistence((persistence) => {
+      persistence.launch = (entry, storage) => persistence.restore(entry, storage, true)
+    }),
+  },
+  {
+    name: 'told-before-written',
+    invariant: 'K2',
+    description: 'an end is notified and delivered before it is written',
+    breakManager: withPersistence((persistence) => {
+      const isSettled = persistence.isSettled.bind(persistence)
+      persistence.isSettled = () => {
+        isSettled()
+        return true
+      }
+    }),
+  },
+  {
+    name: 'end-and-owed-apart',
+    invariant: 'K2',
+    description: 'an end and what is owed for it are two writes',
+    wrapStore: withWrites((changes) => {
+      const ends = changes.flatMap((change) => withoutDelivery(change) ?? [])
+      return ends.length === 0 ? [changes] : [ends, changes]
+    }),
+  },
+  {
+    name: 'torn-write',
+    invariant: 'K2',
+    description: 'the store is not atomic: it may die after a part of a write',
+    wrapStore: withWrites((changes) => changes.map((change) => [change]).reverse()),
+  },
+  {
+    name: 'lease-stored-after-message',
+    invariant: 'K3',
+    description: 'a message is handed out before its lease is written',
+    breakManager: withPersistence((persistence, registry) => {
+      const takeLease = registry.takeLease.bind(registry)
+      registry.takeLease = (request) => {
+        const flush = persistence.flush.bind(persistence)
+        persistence.flush = () => true
+        try {
+          return takeLease(request)
+        } finally {
+          persistence.flush = flush
+        }
+      }
+    }),
+  },
+  {
+    name: 'repeat-not-marked',
+    invariant: 'K4',
+    description: 'a result that may have been told is told again as if it were new',
+    breakManager: withPersistence((_, registry) => {
+      registry.markRepeat = () => undefined
+    }),
+  },
+  {
+    name: 'pruned-before-confirmed',
+    invariant: 'K5',
+    description: 'a record is removed when its message was accepted, and nobody has confirmed it',
+    breakManager: withPersistence((persistence) => {
+      persistence.isCarried = () => false
+    }),
+  },
+  {
+    name: 'abort-before-write',
+    invariant: 'K6',
+    description: 'a cancellation aborts the run, and is written then',
+    breakManager: withPersistence((_, registry) => {
+      const cancel = registry.cancel.bind(registry)
+      registry.cancel = (entry) => {
+        if (entry.ref !== undefined) registry.peekAttachment(entry)?.run?.abort()
+        return cancel(entry)
+      }
+    }),
+  },
+  {
+    name: 'dead-run-completes',
+    invariant: 'K7',
+    description: 'what an earlier life has started completes the task that failed with that life',
+    breakManager: (manager) => {
+      const complete = manager.completeTask.bind(manager)
+      const interrupted = new Set(manager.getAllTasks().flatMap(({ id, status }) => (status === 'failed' ? id : [])))
+      manager.completeTask = (id, output) => {
+        const entry = manager.registry.history.get(id)
+        if (entry?.record.status !== 'failed' || !interrupted.has(id)) return complete(id, output)
+        entry.record = { ...entry.record, status: 'completed', output: {} } as AsyncTaskInfo
+        return true
+      }
+    },
+  },
+  {
+    name: 'failed-write-forgotten',
+    invariant: 'K10',
+    description: 'a write that failed counts as written',
+    wrapStore: (store) => ({
+      ...store,
+      write: (changes) => {
+        try {
+          store.write(changes)
+        } catch {
+          return
+        }
+      },
+    }),
+  },
+]

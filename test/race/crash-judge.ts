@@ -1,0 +1,174 @@
+/**
+ * The judge of a race with crashes: what was seen from outside in all lives, held against A1 to A9 and K1 to K7. Its notes are on the disk of
+ * the race: what a dead life notes is not in them.
+ */
+import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import type { StoreContents } from '../../src/store/store.js'
+
+type Status = AsyncTaskInfo['status']
+
+/** What is known of a task. */
+interface TaskNotes {
+  /** Its launch or registration returned. */
+  isAdmitted: boolean
+  /** Its launch or registration threw. */
+  isRefused: boolean
+  hasStarted: boolean
+  /** The end that was stored first. */
+  stored: Status | undefined
+  /** The end that handlers were notified of. */
+  heard: Status | undefined
+  /** A call said that it is cancelled, or its run was aborted. */
+  isCancelled: boolean
+  /** How often the transcript has its end, as what. */
+  told: Status[]
+}
+
+/** What the judge knows, and the transcript of the host. */
+export interface Notes {
+  readonly tasks: Record<string, TaskNotes>
+  /** The delivery ids of the messages that left. */
+  readonly handedOut: string[]
+  /** The delivery ids of the messages that the agent has read. */
+  readonly transcript: string[]
+  /** Contradictions: the first one is reported. */
+  readonly problems: string[]
+}
+
+export const emptyNotes = (): Notes => ({ tasks: {}, handedOut: [], transcript: [], problems: [] })
+
+/** What a race allows. */
+export interface Terms {
+  readonly notifyCancelled: boolean
+  /** The host knows which messages its transcript has: each end is told exactly once. */
+  readonly isExact: boolean
+  /** Every write succeeds: a call that returned is on the disk. */
+  readonly isDiskSound: boolean
+}
+
+export class Judge {
+  readonly notes: Notes
+  readonly #terms: Terms
+
+  constructor(notes: Notes, terms: Terms) {
+    this.notes = notes
+    this.#terms = terms
+  }
+
+  get taskIds(): string[] {
+    return Object.keys(this.notes.tasks)
+  }
+
+  // What happened
+
+  /** A task is about to be launched. */
+  announce(id: string): void {
+    this.notes.tasks[id] = {
+      ...{ isAdmitted: false, isRefused: false, hasStarted: false, isCancelled: false },
+      ...{ stored: undefined, heard: undefined, told: [] },
+    }
+  }
+
+  admit(id: string): void {
+    this.#task(id).isAdmitted = true
+  }
+
+  refuse(id: string): void {
+    this.#task(id).isRefused = true
+  }
+
+  start(id: string): void {
+    this.#task(id).hasStarted = true
+  }
+
+  /** A call returned that the task is cancelled, or its run was aborted: with a sound disk that is stored (K6). */
+  cancel(id: string): void {
+    if (this.#terms.isDiskSound) this.#task(id).isCancelled = true
+  }
+
+  /** A handler was notified of an end. */
+  hear({ id, status }: SettledTaskInfo): void {
+    const task = this.#task(id)
+    this.#check(task.heard === undefined, `A1: the end of ${id} was notified twice`)
+    task.heard = status
+    this.#expectEnd(id, status, 'K2', 'was notified')
+  }
+
+  /** A message leaves. */
+  handOut(deliveryId: string): void {
+    this.#check(!this.notes.handedOut.includes(deliveryId), `K3: ${deliveryId} was used for two messages`)
+    this.notes.handedOut.push(deliveryId)
+  }
+
+  /** The agent reads a message. */
+  tell(deliveryId: string, records: readonly AsyncTaskInfo[]): void {
+    this.notes.transcript.push(deliveryId)
+    for (const { id, status, isRepeat = false } of records) {
+      const task = this.#task(id)
+      this.#expectEnd(id, status, 'K4', 'was told')
+      const isAllowed = task.told.length === 0 || (!this.#terms.isExact && isRepeat)
+      this.#check(isAllowed, `K4: ${id} was told again${this.#terms.isExact ? '' : ', and not marked as a repeat'}`)
+      this.#check(!isRepeat || !this.#terms.isExact, `K4: ${id} is marked as a repeat`)
+      task.told.push(status)
+    }
+  }
+
+  // After each turn
+
+  /** An end that was stored stays as it is. */
+  look({ tasks }: StoreContents): void {
+    for (const { id, status } of tasks) {
+      if (status === 'running') continue
+      const task = this.#task(id)
+      task.stored ??= status
+      this.#expectEnd(id, status, 'K7', 'is stored')
+    }
+  }
+
+  // At the end
+
+  /** Every end was told as often as it must be, and what is stored is what the manager has. */
+  conclude(records: readonly AsyncTaskInfo[], { tasks }: StoreContents): void {
+    const left = new Map(records.map((record) => [record.id, record]))
+    for (const id of this.taskIds) this.#concludeTask(id, left.get(id))
+    const kept = (all: readonly Pick<AsyncTaskInfo, 'id' | 'status' | 'delivery'>[]): string =>
+      Array.from(all, ({ id, status, delivery }) => `${id} ${status} ${delivery}`)
+        .sort()
+        .join(', ')
+    this.#check(kept(tasks) === kept(records), `K10: stored is ${kept(tasks)}, and not ${kept(records)}`)
+  }
+
+  #concludeTask(id: string, record: AsyncTaskInfo | undefined): void {
+    const { isAdmitted, isRefused, hasStarted, isCancelled, stored, heard, told } = this.#task(id)
+    // A record that was pruned had ended.
+    const status = record?.status ?? stored ?? heard
+    if (isRefused) this.#check(status === undefined, `K1: ${id} was refused, and is ${status ?? ''}`)
+    if (isAdmitted || hasStarted) this.#check(status !== undefined, `K1: ${id} is lost`)
+    if (isCancelled) this.#check(status === 'cancelled', `K6: ${id} was cancelled, and is ${status ?? 'gone'}`)
+    if (status === undefined || status === 'running') return
+    const owes = status !== 'cancelled' || this.#terms.notifyCancelled
+    this.#check(told.length > 0 || !owes, `A5: the end of ${id} was never told`)
+    this.#check(told.length === 0 || owes, `A5: the end of ${id} was told, and it is cancelled`)
+    const { delivery } = record ?? { delivery: undefined }
+    this.#check(delivery !== 'owed' && delivery !== 'leased', `A6: ${id} is still ${delivery ?? ''}`)
+  }
+
+  #expectEnd(id: string, status: Status, rule: string, what: string): void {
+    const { stored = status, heard = status, isCancelled } = this.#task(id)
+    const [told = status] = this.#task(id).told
+    this.#check(stored === status, `${rule}: ${id} ${what} as ${status}, and was stored as ${stored}`)
+    this.#check(heard === status, `K2: ${id} ${what} as ${status}, and was notified as ${heard}`)
+    this.#check(told === status, `K4: ${id} ${what} as ${status}, and was told as ${told}`)
+    this.#check(!isCancelled || status === 'cancelled', `K6: ${id} ${what} as ${status}, and was cancelled`)
+  }
+
+  #check(isRight: boolean, problem: string): void {
+    if (!isRight) this.notes.problems.push(problem)
+  }
+
+  #task(id: string): TaskNotes {
+    const task = this.notes.tasks[id]
+    if (task === undefined) throw new Error(`the judge has no task ${id}`)
+    return task
+  }
+}
