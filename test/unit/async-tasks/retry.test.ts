@@ -12,6 +12,7 @@ import {
   type RunnerDefinition,
   type SubagentRunner,
 } from '../../../src/index.js'
+import { createTaskTool } from '../../../src/tools/index.js'
 import { memoryStore, StoreError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 
@@ -195,7 +196,9 @@ describe('a run that died with its process', () => {
     await tick()
     started[0]?.context.report(0.5)
     void started[0]?.context.ask('which one?').catch(() => undefined)
-    manager.launch(task('b'), run)
+    manager.releaseOwner('main', { to: 'heir' })
+    await tick()
+    expect(store.contents().tasks[0]?.record).toMatchObject({ owner: 'heir', progress: { progress: 0.5 } })
     const next = managerOn(store.copy(), { findRunner: () => retried(openRun().run) })
     expect(next.getTask('a')).not.toHaveProperty('questions')
     expect(next.getTask('a')).not.toHaveProperty('progress')
@@ -322,6 +325,18 @@ describe('a task is not run again', () => {
     expect(() => manager.launch({ ...task(), params: { deep } }, openRun().run)).toThrow(InvalidInputError)
     expect(manager.getAllTasks()).toEqual([])
   })
+})
+
+it('K7: is in the store with the working directory of its request', async () => {
+  const store = memoryStore()
+  const manager = managerOn(store)
+  const tool = createTaskTool({
+    getAsyncTaskManager: () => manager,
+    resolveSubagent: () => openRun().run,
+    cwd: '/project',
+  })
+  await tool.execute({ subagent_name: 'agent', goal_prompt: 'look', async: true })
+  expect(store.contents().tasks[0]?.run).toMatchObject({ params: { cwd: '/project' } })
 })
 
 describe('a subagent of createAgentTasks', () => {
