@@ -7,7 +7,7 @@
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { DeliveryObserver } from '../../machines/ledger.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { Lease, TaskEntry } from '../../machines/task-entry.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import type { StartedProgram } from '../engine/reap.js'
@@ -151,7 +151,7 @@ export class Persistence implements DeliveryObserver {
   }
 
   /** A message is going to carry a result; the message is stored before it is sent. */
-  onCarried({ id }: Lease, entry: TaskEntry): void {
+  onCarried(id: string, entry: TaskEntry): void {
     const { owner } = entry.record
     const delivery: OpenDelivery = this.#deliveries.get(id) ?? {
       owner,
