@@ -15,7 +15,9 @@ import { createDisplay } from './demo/display.js'
 import { describeVerdict, keepLedger, type LedgerSummary } from './demo/ledger.js'
 import { subagents } from './demo/subagents.js'
 
-if (process.argv.includes('--crash')) process.exit(await runCrashDemo())
+if (process.argv.includes('--crash')) {
+  process.exit(await runCrashDemo())
+}
 
 const startedAt = Date.now()
 const tasks = createAgentTasks({

@@ -28,8 +28,9 @@ export async function runCrashDemo(): Promise<number> {
   const startedAt = Date.now()
   try {
     const first = await runHost(folder, startedAt)
-    if (first !== 'SIGKILL')
+    if (first !== 'SIGKILL') {
       throw new Error(`The first host ended with ${String(first)}; it should have killed itself.`)
+    }
     console.log('        the host was killed (SIGKILL), and is started again')
     const second = await runHost(folder, startedAt)
     if (second !== 0) throw new Error(`The second host ended with ${String(second)}.`)
