@@ -242,3 +242,17 @@ describe('a message that was accepted late', () => {
     expect(copy.contents().deliveries).toEqual([])
   })
 })
+
+it('K5: a result that had no room in a message is not in its row, and is owed', async () => {
+  const store = memoryStore()
+  const host = hostOn(store, { maxMessageChars: 20_000 })
+  const manager = host.getAsyncTaskManager()
+  for (const id of ['a', 'b']) {
+    manager.registerTask({ id, subagentName: 'agent', goalPrompt: 'look' })
+    manager.completeTask(id, { final_message: 'x'.repeat(12_000) })
+  }
+  const { metadata } = await host.tools.wait_for_async_tasks.execute({ task_ids: ['a', 'b'] })
+  await tick()
+  expect(store.contents().deliveries).toMatchObject([{ id: metadata?.['deliveryId'], taskIds: ['a'] }])
+  expect(manager.getPendingNotifications().map(({ id }) => id)).toEqual(['b'])
+})

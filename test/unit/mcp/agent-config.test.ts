@@ -22,7 +22,15 @@ function folder(): string {
 
 it('K7: gives a subagent its policy', () => {
   const retry = { attempts: 2, on: ['interrupted'] } as const
-  const config = parseAgentConfig({ subagents: [{ ...subagent, retry }, { ...subagent, name: 'b' }] }, 'file')
+  const config = parseAgentConfig(
+    {
+      subagents: [
+        { ...subagent, retry },
+        { ...subagent, name: 'b' },
+      ],
+    },
+    'file',
+  )
   const subagents = configuredSubagents(config, { folder: '/', projectFolder: '/' }, systemClock)
   expect([...subagents.values()].map((definition) => definition.retry)).toEqual([retry, undefined])
 })
