@@ -2,10 +2,10 @@
 import { integerFrom, listOf, optionsOf, required, type OptionType } from './option-checks.js'
 
 /** Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended. */
-export const RETRY_REASONS = ['interrupted'] as const
+export type RetryReason = 'interrupted'
 
-/** Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended. */
-export type RetryReason = (typeof RETRY_REASONS)[number]
+/** All of them. */
+export const RETRY_REASONS = ['interrupted'] as const satisfies readonly RetryReason[]
 
 /** When a task is run again instead of failing. */
 export interface RetryPolicy {
