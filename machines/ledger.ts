@@ -43,7 +43,7 @@ export interface LedgerOptions {
 /** What happens to the messages that carry results. */
 export interface DeliveryObserver {
   /** A message carries an entry. */
-  onCarried(lease: Lease, entry: TaskEntry): void
+  onCarried(deliveryId: string, entry: TaskEntry): void
   /** A message was accepted, with these of its entries; all when absent. */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void
   /** A message was not accepted. */
@@ -169,6 +169,10 @@ export class Ledger {
 
   /** A message was accepted whose lease had been released: what it carried is no longer owed. */
   acceptLate(deliveryId: string, entries: readonly TaskEntry[]): void {
+    const { deliveries } = this.#options
+    const outstanding = entries.filter(({ record: { delivery } }) => delivery === 'owed' || delivery === 'leased')
+    for (const entry of outstanding) deliveries?.onCarried(deliveryId, entry)
+    if (outstanding.length > 0) deliveries?.onAccepted(deliveryId)
     for (const entry of entries) {
       if (entry.record.delivery === 'owed') this.#deliver(entry, deliveryId)
       else entry.isAccepted = true
@@ -246,7 +250,7 @@ export class Ledger {
     entry.lease = lease
     lease.entries.add(entry)
     this.#add(entry, 'leased')
-    this.#options.deliveries?.onCarried(lease, entry)
+    this.#options.deliveries?.onCarried(lease.id, entry)
   }
 
   #takeOutOfLease(entry: TaskEntry): void {

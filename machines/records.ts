@@ -79,6 +79,8 @@ interface TaskFields {
   readonly isRepeat?: boolean
   /** The deadline, in ms after the launch. */
   readonly timeoutMs?: number
+  /** Which run of the task this is, from the second one on: the earlier ones died with their processes. */
+  readonly attempt?: number
   /** The last progress that its run reported. */
   readonly progress?: TaskProgress
   /** The controller that was registered with it: aborting it cancels the task. */
@@ -185,6 +187,8 @@ export interface TaskAdmission {
   readonly graceMs: number
   /** The caller waits for the task in place: it takes no slot. */
   readonly isForeground?: boolean
+  /** What a store keeps of its run; absent when the caller runs it. */
+  readonly run?: Readonly<Record<string, unknown>>
 }
 
 interface TransitionFields {

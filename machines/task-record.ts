@@ -39,12 +39,12 @@ export function endedRecord(
     completedAt,
   }: { readonly delivery: DeliveryStatus; readonly seq: number; readonly completedAt: number },
 ): SettledTaskInfo {
-  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, progress, abortController } = running
+  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, attempt, progress, abortController } = running
   const ended = endOf(settlement)
   return frozenWithCause(
     settlement,
     Object.assign(
-      ended,
+      attempt === undefined ? ended : Object.assign(ended, { attempt }),
       timeoutMs !== undefined && { timeoutMs },
       progress !== undefined && { progress },
       abortController !== undefined && { abortController },

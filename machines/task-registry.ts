@@ -288,7 +288,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           event.reply(ledger.take(event.request))
           break
         case 'lease.restore':
-          ledger.take({ deliveryId: event.deliveryId, taskIds: event.taskIds })
+          ledger.take({ deliveryId: event.deliveryId, taskIds: event.taskIds, isClaim: true })
           break
         case 'lease.acknowledge':
           if (event.late === undefined) ledger.acknowledge(event.deliveryId, event.carried)

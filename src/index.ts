@@ -39,10 +39,13 @@ export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/remin
 export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'
 export type { AutoTriggerOptions, ReminderSource, TriggerAgentTurn, TurnDelivery } from './async-tasks/auto-trigger.js'
 export type { BusySource } from './async-tasks/busy.js'
-export type { Recovery, WasDelivered } from './async-tasks/recovery.js'
+export type { Recovery } from './async-tasks/recovery.js'
+export type { WasDelivered } from './async-tasks/unknown-deliveries.js'
 
 // Runners and engines
 export type { RunContext, RunDurability, RunInput, Runner } from './engine/runner.js'
+export type { FindRunner, RunnerDefinition } from './engine/definition.js'
+export type { RetryPolicy, RetryReason } from './protocol/retry-policy.js'
 export type { ProgramIdentity } from './engine/program-identity.js'
 export type { StartedProgram } from './engine/reap.js'
 export type {

@@ -3,16 +3,21 @@
  * At the end the demo prints its ledger and the verdict of a recorder that logs every delivery; the exit code is 0 if each result was
  * delivered exactly once.
  *
- * Run it with `npm run demo`.
+ * Run it with `npm run demo`, or with `npm run demo -- --crash`: then a host with a store dies in the middle, and the next one goes on.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createAgentTasks, disposeOnSignals, runCommandLine } from 'agent-tasks'
 import { recordDeliveryLog } from 'agent-tasks/testing/ledger'
 import { filter, firstValueFrom } from 'rxjs'
 import { createAgent } from './demo/agent.js'
+import { runCrashDemo } from './demo/crash.js'
 import { createDisplay } from './demo/display.js'
 import { describeVerdict, keepLedger, type LedgerSummary } from './demo/ledger.js'
 import { subagents } from './demo/subagents.js'
+
+if (process.argv.includes('--crash')) {
+  process.exit(await runCrashDemo())
+}
 
 const startedAt = Date.now()
 const tasks = createAgentTasks({

@@ -37,6 +37,8 @@ export interface TurnDelivery {
   readonly deliveryId: string
   /** The tasks that the message carries. */
   readonly taskIds: readonly string[]
+  /** At least one of their results may have been delivered before; the text says which. */
+  readonly isRepeat?: boolean
   /** Aborts when the delivery has taken longer than `deliveryTimeoutMs`, or everything is disposed. */
   readonly signal: AbortSignal
 }
@@ -275,8 +277,9 @@ export class AsyncTaskAutoTrigger {
         end({ type: 'delivery.emptied' }, () => undefined)
         return () => undefined
       }
-      const { text, deliveryId, taskIds, acknowledge } = lease
-      Promise.resolve(this.#trigger(text, { deliveryId, taskIds, signal: controller.signal })).then(() => {
+      const { text, deliveryId, taskIds, isRepeat, acknowledge } = lease
+      const delivery = { deliveryId, taskIds, signal: controller.signal, ...(isRepeat !== undefined && { isRepeat }) }
+      Promise.resolve(this.#trigger(text, delivery)).then(() => {
         // A late acceptance counts: what the message carried is no longer owed.
         if (isOver) acknowledge()
         else end({ type: 'delivery.accepted' }, acknowledge)

@@ -23,6 +23,7 @@ import type {
 } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock, type Clock } from '../clock.js'
+import type { FindRunner } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import {
@@ -60,6 +61,7 @@ import {
   objectWith,
 } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
+import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
 import { waitUntilIdle } from './idle-wait.js'
@@ -68,7 +70,9 @@ import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
-import { recover, type Recovery, type WasDelivered } from './recovery.js'
+import { storedRun } from './interrupted-runs.js'
+import { recover, type Recovery } from './recovery.js'
+import type { WasDelivered } from './unknown-deliveries.js'
 import { toRestoredRecords } from './restoring.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import type { Runner } from '../engine/runner.js'
@@ -121,10 +125,10 @@ export interface AsyncTaskManagerOptions {
    */
   readonly wasDelivered?: WasDelivered
   /**
-   * Finds the runner of a subagent after a restart, for tasks whose programs survived (`processRunner({ survivesHost: true })`): they go on. Default:
-   * such tasks have failed.
+   * Finds the runner of a subagent after a restart, for tasks that ran: those whose programs survived (`processRunner({ survivesHost: true })`) go on,
+   * and those whose `retry` says so are run again. Default: they have failed.
    */
-  readonly findRunner?: (subagentName: string) => Runner | undefined
+  readonly findRunner?: FindRunner
   /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
@@ -221,13 +225,13 @@ export class AsyncTaskManager {
     const { persistence } = this.registry
     this.recovered =
       persistence === undefined
-        ? Promise.resolve({ adopted: [], interrupted: [], uncertain: [] })
+        ? Promise.resolve({ adopted: [], retried: [], interrupted: [], uncertain: [] })
         : recover(this.registry, persistence, {
             wasDelivered: options.wasDelivered,
             findRunner: options.findRunner,
-            resumeRun: (entry, runner, graceMs) => {
+            startRun: (entry, start) => {
               this.#link(entry)
-              startRun(this.#runHost(), entry, runner, graceMs, true)
+              startRun(this.#runHost(), entry, start)
             },
             newController: (taskId) => this.#newController(taskId),
           })
@@ -309,16 +313,20 @@ export class AsyncTaskManager {
    * @throws TaskLimitError at the limit, and what `registerTask` throws
    */
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): RunningTaskInfo {
-    const fields = parseInput(launchInputSchema(), input, 'input')
+    const { params: given, ...fields } = parseInput(launchInputSchema(), input, 'input')
+    const params = given && toWholePlainData(given)
+    if (given !== undefined && params === undefined) {
+      throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
+    }
     if (typeof runner !== 'function') throw new InvalidInputError('runner', runner, 'a function')
     return this.registry.batch(() => {
       const id = fields.id ?? this.createTaskId(fields.subagentName)
-      const admission = this.#toAdmission(
-        { ...fields, abortController: fields.abortController ?? this.#newController(id) },
-        id,
-      )
+      const admission = {
+        ...this.#toAdmission({ ...fields, abortController: fields.abortController ?? this.#newController(id) }, id),
+        run: storedRun(runner, params),
+      }
       const { entry, registered } = this.#admit(admission, true, reservationId)
-      startRun(this.#runHost(), entry, runner, admission.graceMs)
+      startRun(this.#runHost(), entry, { runner, graceMs: admission.graceMs, params })
       return registered
     })
   }
@@ -575,7 +583,10 @@ export class AsyncTaskManager {
     return controller
   }
 
-  #toAdmission(fields: Omit<z.output<ReturnType<typeof launchInputSchema>>, 'id'>, id: string): TaskAdmission {
+  #toAdmission(
+    fields: Omit<z.output<ReturnType<typeof launchInputSchema>>, 'id' | 'params'>,
+    id: string,
+  ): TaskAdmission {
     const { subagentName, goalPrompt, abortController, timeoutMs } = fields
     return {
       id,

@@ -9,8 +9,14 @@ import { boundText, type BoundedText } from './bounded-text.js'
  */
 export function formatCompletionNotification(task: AsyncTaskInfo): string {
   const payload = payloadOf(task)
-  return payload === undefined ? '' : toJsonText(payload, { indent: 2 })
+  if (payload === undefined) return ''
+  const text = toJsonText(payload, { indent: 2 })
+  return task.isRepeat === true ? `${POSSIBLE_REPEAT}\n${text}` : text
 }
+
+/** Marks a result that may have been delivered before. */
+export const POSSIBLE_REPEAT =
+  'possible repeat: this result may have been delivered before; the process ended before it could know.'
 
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {

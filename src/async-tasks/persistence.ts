@@ -7,7 +7,7 @@
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { DeliveryObserver } from '../../machines/ledger.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { Lease, TaskEntry } from '../../machines/task-entry.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import type { StartedProgram } from '../engine/reap.js'
@@ -41,6 +41,14 @@ export interface TaskStorage {
   readonly deadlineAt: number | undefined
   /** What is needed to run it again, or to find its program. */
   readonly run: StoredJson
+}
+
+/** Which run is meant. */
+interface RunName {
+  readonly id: string
+  readonly launchedAt: number
+  /** Default: the first. */
+  readonly attempt?: number
 }
 
 interface OpenDelivery {
@@ -82,12 +90,12 @@ export class Persistence implements DeliveryObserver {
     return this.#changedTasks.size + this.#removedTasks.size + this.#changedDeliveries.size > 0
   }
 
-  /** The folder for the files of a task's present run; undefined for a store that has none. */
-  folderOf(entry: TaskEntry): string | undefined {
+  /** The folder for the files of one run; undefined for a store that has none. */
+  folderOf({ id, launchedAt, attempt = 1 }: RunName): string | undefined {
     const { directory } = this.#options.store
     if (directory === undefined) return undefined
     // An id may have any characters, and be too long for the name of a file.
-    return `${directory}/${encodeURIComponent(entry.record.id).slice(0, 100)}-${entry.record.launchedAt}-${this.#storageOf(entry).attempt}`
+    return `${directory}/${encodeURIComponent(id).slice(0, 100)}-${launchedAt}-${attempt}`
   }
 
   // Changes
@@ -96,6 +104,11 @@ export class Persistence implements DeliveryObserver {
   launch(entry: TaskEntry, storage: TaskStorage): void {
     this.#storage.set(entry, storage)
     this.#write([{ table: 'tasks', put: this.#rowOf(entry) }])
+  }
+
+  /** Writes tasks before they run again. @throws StoreError */
+  writeTasks(tasks: readonly StoredTask[]): void {
+    this.#write(tasks.map((task) => ({ table: 'tasks', put: task })))
   }
 
   /** Stores which program a task runs, at once. @throws StoreError */
@@ -111,9 +124,20 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
+  /** The deadline of a task has passed: it is not run again. */
+  setOverdue(entry: TaskEntry): void {
+    const storage = this.#storageOf(entry)
+    this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
+    this.#changedTasks.set(entry.record.id, entry)
+  }
+
   /** A task was read from the store; it is written again if it has changed since. */
-  restore(entry: TaskEntry, storage: TaskStorage, hasChanged: boolean): void {
-    this.#storage.set(entry, storage)
+  restore(
+    entry: TaskEntry,
+    { attempt, deadlineAt, run = {} }: Pick<StoredTask, 'attempt' | 'deadlineAt' | 'run'>,
+    hasChanged: boolean,
+  ): void {
+    this.#storage.set(entry, { attempt, deadlineAt, run })
     if (hasChanged) this.#changedTasks.set(entry.record.id, entry)
   }
 
@@ -132,7 +156,7 @@ export class Persistence implements DeliveryObserver {
   }
 
   /** A message is going to carry a result; the message is stored before it is sent. */
-  onCarried({ id }: Lease, entry: TaskEntry): void {
+  onCarried(id: string, entry: TaskEntry): void {
     const { owner } = entry.record
     const delivery: OpenDelivery = this.#deliveries.get(id) ?? {
       owner,
@@ -167,6 +191,12 @@ export class Persistence implements DeliveryObserver {
     if (this.#deliveries.get(deliveryId)?.state !== 'accepted') return false
     this.#closeDelivery(deliveryId)
     return true
+  }
+
+  /** It has been found out whether a message of an earlier process arrived. */
+  forgetDelivery(deliveryId: string): void {
+    this.#closeDelivery(deliveryId)
+    this.#changedDeliveries.add(deliveryId)
   }
 
   /** The owner is gone: nobody will accept another message, or confirm one. */

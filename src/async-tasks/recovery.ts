@@ -1,22 +1,22 @@
-/** What an earlier process left in a store: it is taken over when a manager is created, and the outcome of its messages is found out. */
+/** What an earlier process left in a store: it is taken over when a manager is created. */
 import type { RunningTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import { endSurvivor } from '../engine/program-folder.js'
-import { reapProgram, toStartedProgram } from '../engine/reap.js'
-import type { Runner } from '../engine/runner.js'
+import type { FindRunner } from '../engine/definition.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
-import type { StoredDelivery, StoredTask } from '../store/store.js'
+import type { StoredTask } from '../store/store.js'
+import { fateOf, type Fate } from './interrupted-runs.js'
 import type { Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
-import { toRestoredRecords } from './restoring.js'
-
-/** Whether a message with this id is in the transcript of the host; undefined if that is not known. */
-export type WasDelivered = (deliveryId: string) => boolean | undefined | Promise<boolean | undefined>
+import { INTERRUPTION, toRestoredRecords } from './restoring.js'
+import type { RunStart } from './runs.js'
+import { settleUnknown, type WasDelivered } from './unknown-deliveries.js'
 
 /** What was found in the store, as ids of tasks. */
 export interface Recovery {
   /** Their programs survived, and go on. */
   readonly adopted: readonly string[]
+  /** Their runs ended with the process: they are run again. */
+  readonly retried: readonly string[]
   /** Their runs ended with the process: they have failed. */
   readonly interrupted: readonly string[]
   /** Nobody knows whether their message arrived: they are owed again, as possible repeats. */
@@ -26,71 +26,129 @@ export interface Recovery {
 /** How the runs of an earlier process go on. */
 export interface RecoveryHost {
   readonly wasDelivered: WasDelivered | undefined
-  /** The runner of a subagent; undefined when there is none of this name. */
-  readonly findRunner: ((subagentName: string) => Runner | undefined) | undefined
-  /** Goes on with a run. */
-  readonly resumeRun: (entry: TaskEntry, runner: Runner, graceMs: number) => void
+  readonly findRunner: FindRunner | undefined
+  /** Starts a run, or goes on with it. */
+  readonly startRun: (entry: TaskEntry, start: RunStart) => void
   /** Makes the controller of a task. */
   readonly newController: (taskId: string) => AbortController
+}
+
+/** A stored task, and what becomes of its run; undefined for one that had ended. */
+interface FoundTask {
+  readonly task: StoredTask
+  readonly fate: Fate | undefined
 }
 
 /** Takes over what is stored. Resolves when it is known which results are owed; never rejects. */
 export function recover(registry: TaskRegistry, persistence: Persistence, host: RecoveryHost): Promise<Recovery> {
   const contents = persistence.takeContents()
   const carried = new Set(contents.deliveries.flatMap(({ taskIds }) => taskIds))
-  const survivors = contents.tasks.filter((task) => findSurvivor(task, host) !== undefined)
-  const isSurvivor = new Set(survivors)
-  const records = contents.tasks.filter((task) => !isSurvivor.has(task)).map((task) => toRecord(task, carried))
-  const stored = new Map(contents.tasks.map((task) => [task.id, task]))
-  const interrupted: string[] = []
+  const found = storeAttempts(
+    registry,
+    persistence,
+    contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) })),
+  )
+  const idsOf = (type: Fate['type']): string[] =>
+    found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
-    for (const record of toRestoredRecords(records, registry.clock.now())) {
-      registry.send({ type: 'task.restore', record })
-      const entry = registry.history.get(record.id)
-      const task = stored.get(record.id)
-      if (entry === undefined || task === undefined) continue
-      const isInterrupted = task.status === 'running'
-      persistence.restore(
-        entry,
-        { attempt: task.attempt, deadlineAt: task.deadlineAt, run: task.run ?? {} },
-        isInterrupted,
-      )
-      if (!isInterrupted) continue
-      interrupted.push(task.id)
-      endProgram(persistence, entry, task)
-    }
-    for (const task of survivors) adopt(registry, persistence, task, host)
+    restoreEnded(registry, persistence, found, carried)
+    for (const { task, fate } of found) goOn(registry, persistence, host, task, fate)
     // Nothing else carries these results until it is known whether their messages arrived.
     for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
   })
-  const adopted = survivors.map(({ id }) => id)
-  return decide(registry, contents.deliveries, host.wasDelivered).then((uncertain) => ({
-    adopted,
-    interrupted,
+  return settleUnknown(registry, persistence, contents.deliveries, host.wasDelivered).then((uncertain) => ({
+    adopted: idsOf('followed'),
+    retried: idsOf('repeated'),
+    interrupted: idsOf('interrupted'),
     uncertain,
   }))
 }
 
-/** Nothing of an interrupted run goes on. */
-function endProgram(persistence: Persistence, entry: TaskEntry, { run = {} }: StoredTask): void {
-  const program = toStartedProgram(run['program'])
-  if (program !== undefined) reapProgram(program)
-  const folder = persistence.folderOf(entry)
-  if (folder !== undefined) endSurvivor(folder)
+function findFate(
+  { clock, report }: TaskRegistry,
+  persistence: Persistence,
+  { findRunner }: RecoveryHost,
+  task: StoredTask,
+): Fate | undefined {
+  if (task.status !== 'running') return undefined
+  return fateOf(task, { findRunner, folder: persistence.folderOf(task), clock, report })
 }
 
-function findSurvivor({ status, record }: StoredTask, { findRunner }: RecoveryHost): Runner | undefined {
-  const runner = status === 'running' ? findRunner?.(String(record['subagentName'])) : undefined
-  return runner?.survivesHost === true ? runner : undefined
+/** The next attempts are stored before they start: an attempt counts also when this process dies before it is over. */
+function storeAttempts(
+  { clock, report }: TaskRegistry,
+  persistence: Persistence,
+  found: readonly FoundTask[],
+): readonly FoundTask[] {
+  const next = found.map(({ task, fate }) => ({
+    task: fate?.type === 'repeated' ? nextAttempt(task, clock.now()) : task,
+    fate,
+  }))
+  try {
+    persistence.writeTasks(next.filter(({ fate }) => fate?.type === 'repeated').map(({ task }) => task))
+    return next
+  } catch (error) {
+    report(error, { source: 'store' })
+    const failed: Fate = {
+      type: 'interrupted',
+      error: `${INTERRUPTION} It was not run again: that could not be stored.`,
+    }
+    return found.map(({ task, fate }) => ({ task, fate: fate?.type === 'repeated' ? failed : fate }))
+  }
+}
+
+function nextAttempt(task: StoredTask, now: number): StoredTask {
+  const { deadlineAt: _, run: { graceMs, params } = {}, ...fields } = task
+  const { questions: _questions, progress: _progress, ...record } = task.record
+  const attempt = task.attempt + 1
+  const { timeoutMs } = record
+  return {
+    ...fields,
+    attempt,
+    ...(typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
+    record: { ...record, attempt },
+    run: { graceMs, params },
+  }
+}
+
+/** Restores the tasks that have ended, and those that have failed by now. */
+function restoreEnded(
+  registry: TaskRegistry,
+  persistence: Persistence,
+  found: readonly FoundTask[],
+  carried: ReadonlySet<string>,
+): void {
+  const ended = found.filter(({ fate }) => fate === undefined || fate.type === 'interrupted')
+  const byId = new Map(ended.map((each) => [each.task.id, each]))
+  const records = ended.map(({ task, fate }) => toRecord(task, fate, carried))
+  for (const record of toRestoredRecords(records, registry.clock.now())) {
+    registry.send({ type: 'task.restore', record })
+    const entry = registry.history.get(record.id)
+    const { task, fate } = byId.get(record.id) ?? {}
+    if (entry !== undefined && task !== undefined) persistence.restore(entry, task, fate !== undefined)
+  }
+}
+
+/** A result that was in a message is owed until it is known that the message arrived. */
+function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: ReadonlySet<string>): RestorableRecord {
+  const restorable = record as unknown as RestorableRecord
+  if (fate?.type === 'interrupted') return { ...restorable, error: fate.error }
+  if (!carried.has(id) || restorable.delivery !== 'delivered') return restorable
+  const { notifiedAt: _, ...fields } = restorable
+  return { ...fields, delivery: 'owed' }
 }
 
 /** Goes on with a task: what remains of its time limit is what the clock on the wall says, and never more than all of it. */
-function adopt(registry: TaskRegistry, persistence: Persistence, task: StoredTask, host: RecoveryHost): void {
-  const { id, attempt, deadlineAt, run = {} } = task
-  const runner = findSurvivor(task, host)
-  if (runner === undefined) return
-  const stored = task.record as unknown as RunningTaskInfo
-  const { questions: _, ...fields } = stored
+function goOn(
+  registry: TaskRegistry,
+  persistence: Persistence,
+  host: RecoveryHost,
+  task: StoredTask,
+  fate: Fate | undefined,
+): void {
+  if (fate === undefined || fate.type === 'interrupted') return
+  const { id, deadlineAt, run = {} } = task
+  const { questions: _, ...fields } = task.record as unknown as RunningTaskInfo
   const record = Object.freeze({ ...fields, abortController: host.newController(id) })
   const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
   const remainingMs =
@@ -98,47 +156,7 @@ function adopt(registry: TaskRegistry, persistence: Persistence, task: StoredTas
       ? undefined
       : Math.min(Math.max(deadlineAt - registry.clock.now(), 0), record.timeoutMs)
   const entry = registry.resume(record, graceMs, remainingMs)
-  persistence.restore(entry, { attempt, deadlineAt, run }, false)
-  host.resumeRun(entry, runner, graceMs)
-}
-
-/** A result that was in a message is owed until it is known that the message arrived. */
-function toRecord({ record, id }: StoredTask, carried: ReadonlySet<string>): RestorableRecord {
-  const restorable = record as unknown as RestorableRecord
-  if (!carried.has(id) || restorable.delivery !== 'delivered') return restorable
-  const { notifiedAt: _, ...fields } = restorable
-  return { ...fields, delivery: 'owed' }
-}
-
-async function decide(
-  registry: TaskRegistry,
-  deliveries: readonly StoredDelivery[],
-  wasDelivered: WasDelivered | undefined,
-): Promise<string[]> {
-  const uncertain: string[] = []
-  for (const { id: deliveryId, owner } of deliveries) {
-    let answer: boolean | undefined
-    try {
-      answer = await wasDelivered?.(deliveryId)
-    } catch (error) {
-      registry.report(error, { source: 'delivery', owner, deliveryId })
-    }
-    const lease = registry.ledger.lease(deliveryId)
-    if (lease === undefined || registry.isDisposed) continue
-    if (answer === true) {
-      registry.batch(() => {
-        registry.send({ type: 'lease.acknowledge', deliveryId })
-        registry.persistence?.confirmDelivery(deliveryId)
-      })
-      continue
-    }
-    if (answer === undefined) {
-      for (const entry of lease.entries) {
-        registry.markRepeat(entry)
-        uncertain.push(entry.record.id)
-      }
-    }
-    registry.send({ type: 'lease.release', deliveryId })
-  }
-  return uncertain
+  persistence.restore(entry, task, false)
+  const params = fate.type === 'repeated' ? fate.params : undefined
+  host.startRun(entry, { runner: fate.runner, graceMs, params, isResumed: fate.type === 'followed' })
 }

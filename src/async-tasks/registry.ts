@@ -365,6 +365,7 @@ export class TaskRegistry {
   #requestAbort(taskId: string): void {
     const entry = this.history.get(taskId)
     if (entry === undefined) return
+    this.persistence?.setOverdue(entry)
     const message = timeoutMessage(entry.record.timeoutMs ?? 0)
     this.#aborts.push({ entry, reason: Object.assign(new Error(message), { name: 'TimeoutError' }) })
   }
@@ -376,10 +377,10 @@ export class TaskRegistry {
     this.#journal.questions(entry)
   }
 
-  #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs }: TaskAdmission): void {
+  #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs, run }: TaskAdmission): void {
     const { launchedAt } = entry.record
     const deadlineAt = timeoutMs === undefined ? undefined : launchedAt + timeoutMs
-    this.persistence?.launch(entry, { attempt: 1, deadlineAt, run: { graceMs } })
+    this.persistence?.launch(entry, { attempt: 1, deadlineAt, run: { graceMs, ...run } })
   }
 
   /** Notes a change for the store, in the transition that makes it. */

@@ -24,6 +24,8 @@ export interface LeasedReminder {
   readonly text: string
   /** The ids of its tasks, in the order in which they ended. */
   readonly taskIds: readonly string[]
+  /** At least one of its results may have been delivered before; its text says which. */
+  readonly isRepeat?: boolean
   /** The model's turn accepted the text. May also be called after `release`, when the text was accepted late. */
   readonly acknowledge: () => void
   /** The turn did not accept the text: its tasks are owed again. */
@@ -101,10 +103,12 @@ export class AsyncTaskReminderService {
     if (lease === undefined) return undefined
     const cut = notifications.filter(({ isCut }) => isCut).map(({ task }) => task.id)
     if (cut.length > 0) this.#registry.send({ type: 'text.cut', taskIds: cut })
+    const { deliveryId } = lease
     return Object.freeze({
-      deliveryId: lease.deliveryId,
-      text: this.#message(notifications, pending.length, owner),
+      deliveryId,
+      text: this.#message(notifications, pending.length, owner, deliveryId),
       taskIds: Object.freeze(lease.tasks.map((task) => task.id)),
+      ...(lease.tasks.some((task) => task.isRepeat) && { isRepeat: true }),
       acknowledge: lease.acknowledge,
       release: lease.release,
     })
@@ -139,7 +143,12 @@ export class AsyncTaskReminderService {
   }
 
   /** @param pending how many results are owed, those of the notifications included */
-  #message(notifications: readonly FittingNotification[], pending: number, owner: string | undefined): string {
+  #message(
+    notifications: readonly FittingNotification[],
+    pending: number,
+    owner: string | undefined,
+    deliveryId?: string,
+  ): string {
     const left = pending - notifications.length
     const running = this.#registry.ledger.countOf('running', owner)
     const parts = [
@@ -147,6 +156,8 @@ export class AsyncTaskReminderService {
       ...notifications.map(({ text }) => text),
       ...(left > 0 ? [`${left} more async task(s) ended. Their results follow in the next message.`] : []),
       ...(running > 0 ? [`${running} async task(s) still running.`] : []),
+      // A host with a store looks for it in its transcript.
+      ...(deliveryId !== undefined && this.#registry.persistence !== undefined ? [`Delivery ID: ${deliveryId}`] : []),
     ]
     return parts.length === 0 ? '' : `---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
   }

@@ -7,8 +7,12 @@ import { restorableRecordSchema, type RestorableRecord } from '../protocol/async
 import { parseInput } from '../protocol/parse.js'
 import { toOutput } from '../protocol/outcomes.js'
 
+/** The code of a task whose run died with its process. */
+const INTERRUPTED = 'INTERRUPTED'
+
 /** The error of a task that was running when its process ended. */
-const LOST_RUN_MESSAGE = 'The process that ran this task ended before the task did.'
+export const INTERRUPTION =
+  'The process that ran this task ended before the task did. Launch it again if its result is still needed.'
 
 const recordsSchema = lazily(() => z.array(restorableRecordSchema()))
 
@@ -53,7 +57,8 @@ export function toRestoredRecords(records: readonly RestorableRecord[], now: num
     return Object.freeze({
       ...common,
       status: 'failed' as const,
-      error: isLost ? LOST_RUN_MESSAGE : (error ?? 'The task failed.'),
+      error: error ?? (isLost ? INTERRUPTION : 'The task failed.'),
+      ...(isLost && { errorCode: INTERRUPTED }),
       ...(lateOutput !== undefined && { lateOutput: toOutput(lateOutput) }),
     })
   }) as AsyncTaskInfo[]

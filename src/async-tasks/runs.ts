@@ -3,7 +3,7 @@ import type { AsyncTaskEvent } from '../../machines/async-task.js'
 import type { TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
-import type { RunContext, RunDurability, Runner } from '../engine/runner.js'
+import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
 import { RunFiles } from './run-files.js'
 import { preview } from '../preview.js'
@@ -19,11 +19,23 @@ export interface RunHost {
   append(entry: TaskEntry, text: string): void
 }
 
+/** A run that is to be started. */
+export interface RunStart {
+  readonly runner: Runner
+  /** How long it may take to stop after an abort, in ms. */
+  readonly graceMs: number
+  /** Its further input. */
+  readonly params?: RunInput['params'] | undefined
+  /** An earlier process started it, and it goes on. */
+  readonly isResumed?: boolean
+}
+
 /** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */
-export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceMs: number, isResumed = false): void {
+export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void {
+  const { runner, graceMs, params, isResumed = false } = start
   const { registry, engine } = host
   const { persistence } = registry
-  const files = new RunFiles(persistence?.folderOf(entry))
+  const files = new RunFiles(persistence?.folderOf(entry.record))
   const durability: RunDurability | undefined = persistence && {
     get folder() {
       // Its files go when its run has settled and its end has been stored, whichever is later.
@@ -33,13 +45,15 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     isResumed,
     saveProgram: (program) => persistence.setProgram(entry, program),
   }
-  const { id, subagentName, goalPrompt } = entry.record
+  const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
+  const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
   const context = (signal: AbortSignal): RunContext => ({
     signal,
     taskId: id,
     get owner() {
       return entry.record.owner
     },
+    attempt,
     report: (progress) => host.report(entry, progress),
     append: (text) => host.append(entry, text),
     ask: (question) => askQuestion(registry, entry, question),
@@ -49,7 +63,7 @@ export function startRun(host: RunHost, entry: TaskEntry, runner: Runner, graceM
     const run = engine.start({
       id,
       graceMs,
-      run: ({ signal }) => runner({ id, subagentName, goalPrompt }, context(signal)),
+      run: ({ signal }) => runner(input, context(signal)),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {

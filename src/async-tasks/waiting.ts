@@ -46,6 +46,8 @@ export interface WaitResult {
   readonly pending: readonly AsyncTaskInfo[]
   /** Named ids that no retained task has. */
   readonly unknown: readonly string[]
+  /** Only with a store: the delivery id of what this result delivers, for `confirm` and `wasDelivered`. Absent when it delivers nothing. */
+  readonly deliveryId?: string
 }
 
 const idsSchema = lazily(() => z.array(z.string()))
@@ -94,6 +96,7 @@ export async function waitForTasks(
       const settled = ended.map((entry) => entry.record as SettledTaskInfo)
       const shown = new Set((onSettled?.(settled, pending) ?? settled).map(({ id }) => id))
       const carried = ended.filter(({ record }) => shown.has(record.id))
+      const delivers = registry.persistence !== undefined && carried.some(isOutstanding)
       const acknowledge = (): void => {
         registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
         // The result has them also where another message holds the lease: if that one is refused, they are not owed again.
@@ -106,7 +109,8 @@ export async function waitForTasks(
         const release = (): void => registry.send({ type: 'lease.release', deliveryId })
         hold({ taskIds: carried.map(({ record }) => record.id), acknowledge, release })
       }
-      return { settled: ended.map((entry) => entry.record as SettledTaskInfo), pending, unknown }
+      const records = ended.map((entry) => entry.record as SettledTaskInfo)
+      return { settled: records, pending, unknown, ...(delivers && { deliveryId }) }
     })
   } catch (error) {
     registry.send({ type: 'lease.release', deliveryId })
@@ -116,6 +120,9 @@ export async function waitForTasks(
 
 // A pruned entry keeps its last record.
 const hasEnded = (entry: TaskEntry): boolean => entry.record.status !== 'running'
+
+/** Whether its end has not been delivered. */
+const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean => delivery === 'owed' || delivery === 'leased'
 
 const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined
 

@@ -3,11 +3,13 @@
  * lists the files in it.
  */
 import { nodeBuiltin } from '../node-builtins.js'
-import { stateOf, type ProgramIdentity } from './program-identity.js'
+import { stateOf } from './program-identity.js'
+import { reapProgram, type StartedProgram } from './reap.js'
 
 /** What became of the start of a program. */
 export type StartState =
-  | { readonly type: 'started'; readonly identity: ProgramIdentity }
+  /** `token` marks its processes; `''` if nothing does. */
+  | ({ readonly type: 'started' } & StartedProgram)
   /** It has not started, and never will. */
   | { readonly type: 'revoked' }
 
@@ -30,9 +32,9 @@ export function findOrRevoke(folder: string): StartState {
 export function readStart(folder: string): StartState | undefined {
   const text = readText(`${folder}/identity`)
   if (text === undefined) return undefined
-  const [pid, start, boot] = text.split('\n')
+  const [pid, start, boot, token = ''] = text.split('\n')
   if (start === undefined || boot === undefined || !/^\d+$/.test(pid ?? '')) return { type: 'revoked' }
-  return { type: 'started', identity: { pid: Number(pid), start, boot } }
+  return { type: 'started', identity: { pid: Number(pid), start, boot }, token }
 }
 
 /** Signals the group of a program, if it is the one that was started. */
@@ -64,10 +66,35 @@ export function revokeStart(folder: string): void {
   }
 }
 
-/** Ends a program whose task has ended, and removes its files. Does nothing where there is no such folder. */
-export function endSurvivor(folder: string): void {
+/** Whether a program can be followed to its end: it lives, or has said how it ended. If it has not started, it never will. */
+export function canFollow(folder: string): boolean {
+  const { existsSync } = nodeBuiltin('node:fs')
+  if (!existsSync(folder)) return false
+  const start = findOrRevoke(folder)
+  // In this order: a script that has ended has written its exit code.
+  return start.type === 'started' && (stateOf(start.identity) === 'alive' || existsSync(`${folder}/exit`))
+}
+
+/** The end of what a program has written to its stdout; `''` where there is nothing. */
+export function lastOutput(folder: string, maxChars: number): string {
+  const text = `${readText(`${folder}/stdout`) ?? ''}${readText(`${folder}/stdout.tail`) ?? ''}`
+  // Not from the middle of a surrogate pair.
+  return text
+    .slice(-maxChars)
+    .replace(/^[\uDC00-\uDFFF]/, '')
+    .trim()
+}
+
+/**
+ * Ends a program whose task has ended, and removes its files. Does nothing where there is no such folder.
+ * @returns the program, if it was started
+ */
+export function endSurvivor(folder: string): StartedProgram | undefined {
   const { existsSync, rmSync } = nodeBuiltin('node:fs')
-  if (!existsSync(folder)) return
-  if (findOrRevoke(folder).type === 'started') signalGroup(folder, 'SIGKILL')
-  rmSync(folder, { recursive: true, force: true })
+  if (!existsSync(folder)) return undefined
+  const start = findOrRevoke(folder)
+  if (start.type === 'started') reapProgram(start)
+  // A script that has just been killed may still write.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 10 })
+  return start.type === 'started' ? start : undefined
 }

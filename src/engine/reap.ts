@@ -20,9 +20,16 @@ export interface StartedProgram {
 export function reapProgram({ identity, token }: StartedProgram): number {
   const state = stateOf(identity)
   if (state === 'alive') return kill(-identity.pid)
+  if (token === '') return 0
   // Without /proc the members of a group whose leader is gone cannot be told from those of another.
   if (nodePlatform !== 'linux') return 0
   return membersOf(identity.pid, token).reduce((count, pid) => count + kill(pid), 0)
+}
+
+/** Whether anything of a program is left. */
+export function isLeft({ identity, token }: StartedProgram): boolean {
+  if (stateOf(identity) === 'alive') return true
+  return nodePlatform === 'linux' && token !== '' && membersOf(identity.pid, token).length > 0
 }
 
 function membersOf(group: number, token: string): number[] {

@@ -11,6 +11,8 @@ export interface RunContext {
   readonly taskId: string
   /** The owner that receives the result; it may change while the task runs. */
   readonly owner: string
+  /** Which run of the task this is: 1, or more when earlier ones died with their processes and the task is run again. */
+  readonly attempt: number
   /** Reports progress: a number, or MCP's `{ progress, total?, message? }`. Ignored after the task has ended. */
   report(progress: number | TaskProgress): void
   /** Adds to the task's output, of which the last 64 KiB are kept. Ignored after the task has ended. */
@@ -48,6 +50,13 @@ export interface Runner<Input = RunInput> {
   (input: Input, context: RunContext): Promise<OutputObject> | OutputObject
   /** Whether its runs go on when their host has died: the next host calls it again, with `durability.isResumed`. */
   readonly survivesHost?: boolean
+  /**
+   * Whether a run that an earlier process started can be followed to its end; called before the run is resumed, with the folder of its files.
+   * Default: it can.
+   */
+  readonly canResume?: (folder: string | undefined) => boolean
+  /** Whether it knows more than its input: no later process can run the task again, or go on with it. Default false. */
+  readonly isBound?: boolean
 }
 
 /** Input of a launched task's runner. */
@@ -58,4 +67,6 @@ export interface RunInput {
   readonly subagentName: string
   /** What to achieve. */
   readonly goalPrompt: string
+  /** Further input, if the launch had some. */
+  readonly params?: Readonly<Record<string, unknown>>
 }

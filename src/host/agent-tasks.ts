@@ -19,6 +19,7 @@ import { parseSetting, settingDefinitions, type SettingName } from '../async-tas
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { SlashCommand } from '../commands/command.js'
 import { createTaskCommands } from '../commands/task-commands.js'
+import { aRunnable } from '../engine/definition.js'
 import { InvalidInputError } from '../errors.js'
 import {
   aFunction,
@@ -33,7 +34,7 @@ import {
 } from '../protocol/option-checks.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
-import { aSubagent, survivorOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
+import { definitionOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
@@ -77,7 +78,7 @@ const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes
 
 const optionTypes: OptionTypes<AgentTasksOptions> = {
   ...managerOptionTypes,
-  subagents: recordOf(aSubagent),
+  subagents: recordOf(aRunnable),
   resolveSubagent: aFunction,
   owner: aName,
   taskManager: aTaskManager,
@@ -182,7 +183,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
       options.findRunner ??
       ((name) => {
         const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
-        return subagent && survivorOf(subagent)
+        return subagent && definitionOf(subagent)
       }),
   })
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }

@@ -5,11 +5,12 @@ import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
+import { aDefinition } from '../engine/definition.js'
 import { createLog, type Log } from '../http/log.js'
 import { aClock, aFunction, anObject, aString, recordOf, type OptionTypes } from '../protocol/option-checks.js'
 import { agentConfigSchema, type AgentConfig, type AgentConfigInput } from '../protocol/agent-config.js'
 import { parseInput } from '../protocol/parse.js'
-import { aDefinition, type SubagentDefinition } from '../tools/subagents.js'
+import { definitionOf, type SubagentDefinition } from '../tools/subagents.js'
 import { ClientSlots } from './client-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
@@ -77,6 +78,10 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     maxAsyncTasks: totalOf(config),
     clock,
     createId,
+    findRunner: (name) => {
+      const subagent = subagents.get(name)
+      return subagent && definitionOf(subagent)
+    },
     onError: (error, { source, taskId = 'none' }) =>
       log(source === 'late-result' ? 'warn' : 'error', `${source} of task ${taskId}`, error),
   })

@@ -23,7 +23,7 @@ export function configuredSubagents(
 }
 
 function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
-  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs } = subagent
+  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, retry } = subagent
   const runIn = (directory: string) =>
     processRunner({
       ...{ command, args, maxOutputBytes, graceMs, clock, cwd: directory },
@@ -36,6 +36,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
   return {
     name,
     description,
+    retry,
     run: (request, context) => runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context),
   }
 }

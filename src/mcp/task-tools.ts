@@ -14,7 +14,7 @@ import type { Backend } from './backend.js'
 import { imagesOf } from './command-images.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
-import { runIn, workingDirectory, type FindProject } from './working-directory.js'
+import { workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
 
@@ -85,8 +85,9 @@ export function createTaskTools(
   const taskIn = (cwd?: string) =>
     createTaskTool({
       ...{ ...common, ...timeouts },
-      resolveSubagent: (name) => runIn(subagents.get(name), cwd),
+      resolveSubagent: (name) => subagents.get(name),
       listSubagents: () => listed,
+      cwd,
     })
   const standard = taskIn()
   const task: Tool = {

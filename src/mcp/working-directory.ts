@@ -2,7 +2,6 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Subagent, SubagentDefinition } from '../tools/subagents.js'
 import { validationError, type ToolResult } from '../tools/tool.js'
 import type { Backend } from './backend.js'
 import { listRoots, type LowLevelServer } from './low-level-server.js'
@@ -40,12 +39,6 @@ export async function workingDirectory(
   if (typeof asked !== 'string' || asked.includes('\0')) return refuse('the path of a directory')
   const cwd = resolve((await findProject()) ?? projectFolder, asked)
   return isDirectory(cwd) ? { cwd } : refuse('a directory that exists')
-}
-
-/** The subagent, run in a directory. */
-export function runIn(subagent: SubagentDefinition | undefined, cwd: string | undefined): Subagent | undefined {
-  if (subagent === undefined || cwd === undefined) return subagent
-  return { ...subagent, run: (request, context) => subagent.run({ ...request, cwd }, context) }
 }
 
 function toPath(uri: string): string | undefined {

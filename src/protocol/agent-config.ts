@@ -3,6 +3,7 @@
  * has a description.
  */
 import { z } from 'zod'
+import { RETRY_REASONS } from './retry-policy.js'
 
 /** The default name of the configuration file. */
 export const CONFIG_FILE_NAME = 'agent-tasks.config.json'
@@ -62,6 +63,16 @@ const subagentSchema = z
       .default(8 * 1024 * 1024)
       .describe('How much of its stdout is kept, in bytes.'),
     graceMs: integer(0, DAY_MS).default(4000).describe('How long it may take to stop before it is killed, in ms.'),
+    retry: z
+      .strictObject({
+        attempts: integer(1, 100).describe('How many runs a task may have in all, the first one included.'),
+        on: z
+          .array(z.enum(RETRY_REASONS))
+          .min(1)
+          .describe('What is repeated. interrupted: the server ended while the task ran.'),
+      })
+      .optional()
+      .describe('When its tasks are run again instead of failing, where a store keeps them. Default: never.'),
   })
   .describe('A program that the tool "task" can start.')
 

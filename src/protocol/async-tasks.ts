@@ -46,6 +46,8 @@ export const launchInputSchema = lazily(() =>
     id: name().optional(),
     /** Whether the caller waits for the run: it takes no slot then, and is not refused at the limit. */
     isForeground: z.boolean().optional(),
+    /** Further input of the run, as JSON. Default: none. */
+    params: z.record(z.string(), z.unknown()).optional(),
   }),
 )
 
@@ -118,6 +120,8 @@ export const restorableRecordSchema = lazily(() =>
       isRepeat: z.boolean().optional(),
       /** Its deadline, in ms. */
       timeoutMs: milliseconds().optional(),
+      /** Which run of it this is. */
+      attempt: z.number().int().min(1).optional(),
       /** Its result. */
       output: z.record(z.string(), z.unknown()).optional(),
       /** Why it failed. */

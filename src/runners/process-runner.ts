@@ -15,7 +15,7 @@ import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } 
 import { startError, type StartAttempt } from './start-error.js'
 import { substitute } from './substitution.js'
 import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
-import { findOrRevoke } from '../engine/program-folder.js'
+import { canFollow, findOrRevoke } from '../engine/program-folder.js'
 import { followProgram, startSurviving } from './surviving-program.js'
 
 /**
@@ -43,7 +43,10 @@ export function processRunner(options: ProcessRunnerOptions): Runner {
   if (!settings.survivesHost) return (input, context) => runProgram(settings, input, context)
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
   const runner: Runner = (input, context) => runSurvivingProgram(settings, input, context)
-  return Object.assign(runner, { survivesHost: true })
+  return Object.assign(runner, {
+    survivesHost: true,
+    canResume: (folder?: string) => folder !== undefined && canFollow(folder),
+  })
 }
 
 async function runProgram(settings: ProcessSettings, input: RunInput, context: RunContext): Promise<OutputObject> {

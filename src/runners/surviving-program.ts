@@ -8,6 +8,7 @@ import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import { nodeBuiltin } from '../node-builtins.js'
 import { readStart, readText, revokeStart, signalGroup } from '../engine/program-folder.js'
 import { stateOf } from '../engine/program-identity.js'
+import { reapProgram, RUN_TOKEN } from '../engine/reap.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
 
@@ -37,7 +38,12 @@ export function startSurviving(
   const { command, args, cwd, env } = program
   const blocks = String(Math.max(1, Math.ceil(keptBytes / BLOCK)))
   const own = ['-c', SURVIVING_SCRIPT, 'agent-tasks', folder, blocks, String(keptBytes), command, ...args]
-  const child = nodeBuiltin('node:child_process').spawn('/bin/sh', own, { cwd, env, stdio: 'ignore', detached: true })
+  const child = nodeBuiltin('node:child_process').spawn('/bin/sh', own, {
+    cwd,
+    env: { ...env, [RUN_TOKEN]: globalThis.crypto.randomUUID() },
+    stdio: 'ignore',
+    detached: true,
+  })
   // A script that ends before it has said who it is will not do so later: it could not create its files.
   child.once('exit', () => revokeStart(folder))
   child.unref()
@@ -144,7 +150,8 @@ class Follower {
     clearLongTimeout(clock, this.#killTimer)
     signal.removeEventListener('abort', this.#onAbort)
     // What is left of the group, such as a process that holds the output open.
-    signalGroup(this.#folder, 'SIGKILL')
+    const start = readStart(this.#folder)
+    if (start?.type === 'started') reapProgram(start)
     this.#readOutputs()
     for (const { file, onChunk } of this.#outputs) readTail(`${this.#folder}/${file}.tail`, onChunk)
     this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...(this.#stop !== undefined && { stop: this.#stop }) })

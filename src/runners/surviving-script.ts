@@ -6,7 +6,7 @@
  *
  * | file | content |
  * |---|---|
- * | `identity` | pid, start and boot of the script: written once, by link(2), so that a host that revoked the start wins or loses for good |
+ * | `identity` | pid, start, boot and `AGENT_TASKS_RUN` of the script: written once, by link(2), so that a host that revoked the start wins or loses for good |
  * | `stdout`, `stderr` | the first bytes of the output |
  * | `stdout.tail`, `stderr.tail` | the last bytes of what did not fit; at most 128 KiB before them are missing as well |
  * | `exit` | the exit code of the program; above 128, it was ended by signal (code - 128) |
@@ -26,7 +26,7 @@ else
   start=$(ps -o lstart= -p $$ | sed 's/^ *//; s/ *$//')
   boot=$(sysctl -n kern.boottime)
 fi
-printf '%s\n%s\n%s\n' "$$" "$start" "$boot" > "$dir/identity.new"
+printf '%s\n%s\n%s\n%s\n' "$$" "$start" "$boot" "$AGENT_TASKS_RUN" > "$dir/identity.new"
 # The next host has revoked the start: it links a file of its own to this name.
 ln "$dir/identity.new" "$dir/identity" || exit 125
 rm -f "$dir/identity.new"

@@ -48,20 +48,16 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
   abortController.signal.addEventListener('abort', cancel, { once: true })
   // The record keeps the controller for longer.
   void end.complete.then(() => abortController.signal.removeEventListener('abort', cancel))
-  return {
-    task,
-    queuePosition,
-    abortController,
-    runner: async (_input, context) => {
-      end.attach(context)
-      const complete = await end.complete
-      // The async task has ended already: there is no result to report.
-      if (abortController.signal.aborted) throw new DOMException('The async task was ended first.', 'AbortError')
-      if (complete.status === 'completed') return outputOf(task, complete)
-      throw new Error(endText(task, complete))
-    },
-    abandon: cancel,
+  const runner: Runner = async (_input, context) => {
+    end.attach(context)
+    const complete = await end.complete
+    // The async task has ended already: there is no result to report.
+    if (abortController.signal.aborted) throw new DOMException('The async task was ended first.', 'AbortError')
+    if (complete.status === 'completed') return outputOf(task, complete)
+    throw new Error(endText(task, complete))
   }
+  // A model chose its name, which a subagent may have too.
+  return { task, queuePosition, abortController, runner: Object.assign(runner, { isBound: true }), abandon: cancel }
 }
 
 interface FollowedTask {

@@ -1,43 +1,56 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { takeLease, type TaskLease } from '../async-tasks/leases.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications } from '../async-tasks/notifications.js'
-import type { TaskRegistry } from '../async-tasks/registry.js'
 import type { TaskView } from './task-view.js'
+
+/** What the metadata of a result says about the results of tasks in it. */
+export interface ShownDelivery {
+  /** The delivery id, where a store keeps it. */
+  readonly deliveryId?: string
+  /** At least one of them may have been delivered before. */
+  readonly isRepeat?: true
+}
+
+/** The same, for the result of a call that has these tasks. */
+export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: string | undefined): ShownDelivery {
+  return {
+    ...(deliveryId !== undefined && { deliveryId }),
+    ...(tasks.some(({ isRepeat }) => isRepeat) && { isRepeat: true }),
+  }
+}
 
 /**
  * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, as no
  * message would.
  */
-export function markShown({ manager: { registry }, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): void {
-  if (task.status === 'running') return
-  const isKept = task.delivery === 'owed' || task.delivery === 'leased'
-  const markRead = (): void => registry.send({ type: 'text.read', taskId: task.id })
-  registry.batch(() => {
+export function markShown({ manager, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): ShownDelivery {
+  if (task.status === 'running') return {}
+  const { registry } = manager
+  return registry.batch(() => {
     if (!isWhole) {
-      if (!isKept) registry.send({ type: 'text.cut', taskIds: [task.id] })
-    } else if (hold === undefined) {
+      if (!isOutstanding(task)) registry.send({ type: 'text.cut', taskIds: [task.id] })
+      return shownDelivery([task], undefined)
+    }
+    const markRead = (): void => registry.send({ type: 'text.read', taskId: task.id })
+    if (hold === undefined && registry.persistence === undefined) {
       markRead()
       registry.acknowledgePulled([task.id])
-    } else {
-      const lease = registry.pushSubscribers.has(task.owner) ? undefined : leaseRead(registry, task.id)
-      hold({
-        taskIds: [task.id],
-        acknowledge: () => {
-          markRead()
-          lease?.acknowledge()
-        },
-        release: () => lease?.release(),
-      })
+      return {}
     }
+    // None when another message has it, or will.
+    const lease = registry.pushSubscribers.has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
+    const acknowledge = (): void => {
+      markRead()
+      lease?.acknowledge()
+    }
+    if (hold === undefined) acknowledge()
+    else hold({ taskIds: [task.id], acknowledge, release: () => lease?.release() })
+    return shownDelivery([task], registry.persistence && lease?.deliveryId)
   })
 }
 
-/** A lease on a task that a call reads; undefined when another message has it, or it owes nothing. */
-function leaseRead(registry: TaskRegistry, taskId: string): TaskLease | undefined {
-  return takeLease(registry, { deliveryId: `read-${taskId}`, taskIds: [taskId] })
-}
+const isOutstanding = ({ delivery }: AsyncTaskInfo): boolean => delivery === 'owed' || delivery === 'leased'
 
 /** What a message about several ends may contain. */
 export interface WordLimits {

@@ -1,12 +1,13 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
-import type { RunContext, Runner, RunInput } from '../engine/runner.js'
+import { aRunnable, type RunnerDefinition } from '../engine/definition.js'
+import type { Runner, RunInput } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
-import type { OptionType } from '../protocol/option-checks.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import type { RetryPolicy } from '../protocol/retry-policy.js'
 
 /** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
-export interface SubagentRequest extends RunInput {
+export interface SubagentRequest extends Omit<RunInput, 'params'> {
   /** The name of the subagent, as the model wrote it. */
   readonly subagent_name: string
   /** What to achieve, as the model wrote it. */
@@ -37,6 +38,8 @@ export interface SubagentDefinition {
   readonly description?: string
   /** Runs a request. */
   readonly run: SubagentRunner
+  /** When its tasks are run again, where a store keeps them. Default: never, they fail. */
+  readonly retry?: RetryPolicy | undefined
 }
 
 /** A subagent: a definition, or only its function. */
@@ -62,16 +65,6 @@ export function subagentLines(entries: readonly SubagentEntry[]): string[] {
   return ['Subagents:', boundLines(lines, LIST_CHARS)]
 }
 
-export const aDefinition: OptionType = {
-  expected: '{ run }, with a function run',
-  accepts: (value) => typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function',
-}
-
-export const aSubagent: OptionType = {
-  expected: 'a function, or { run }',
-  accepts: (value) => typeof value === 'function' || aDefinition.accepts(value),
-}
-
 /**
  * Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails; if it has not answered at
  * the deadline of that task, the call fails.
@@ -95,14 +88,13 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     // A host without types may resolve to anything.
     const found: unknown = await resolve(params.subagent_name)
     if (found === undefined || found === null) return undefined
-    if (!aSubagent.accepts(found)) {
-      throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, aSubagent.expected)
+    if (!aRunnable.accepts(found)) {
+      throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, aRunnable.expected)
     }
-    const copied = toWholePlainData(params)
-    if (copied === undefined) {
+    if (furtherInput(params) === undefined) {
       throw new InvalidInputError('params.context', params.context, `a value of at most ${MAX_LEVELS} levels`)
     }
-    return bind(found as Subagent, copied)
+    return runnerOf(found as Subagent)
   } catch (error) {
     return () => {
       throw error
@@ -110,20 +102,35 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
   }
 }
 
-/** The runner that goes on with a program of the subagent that survived its host; undefined if its runs end with the host. */
-export function survivorOf(subagent: Subagent): Runner | undefined {
-  const run = typeof subagent === 'function' ? subagent : subagent.run
-  if (run.survivesHost !== true) return undefined
-  const runner: Runner = (input, context) =>
-    run({ subagent_name: input.subagentName, goal_prompt: input.goalPrompt, ...input }, context)
-  return Object.assign(runner, { survivesHost: true })
+/** A copy of what a request has besides its name and goal; undefined if that has too many levels. */
+export function furtherInput({
+  subagent_name: _name,
+  goal_prompt: _goal,
+  ...params
+}: SubagentParams & Pick<SubagentRequest, 'cwd'>): Readonly<Record<string, unknown>> | undefined {
+  return toWholePlainData(params)
 }
 
-function bind(subagent: Subagent, params: SubagentParams): Runner {
-  return (input: RunInput, context: RunContext) => {
-    const request: SubagentRequest = Object.freeze({ ...params, ...input })
+/** What runs the tasks of a subagent: all of a request is in the input of its run. */
+export function definitionOf(subagent: Subagent): RunnerDefinition {
+  return { run: runnerOf(subagent), ...(typeof subagent !== 'function' && { retry: subagent.retry }) }
+}
+
+function runnerOf(subagent: Subagent): Runner {
+  const { survivesHost, canResume } = typeof subagent === 'function' ? subagent : subagent.run
+  const runner: Runner = ({ params, ...input }, context) => {
+    const { subagentName, goalPrompt } = input
+    const request: SubagentRequest = Object.freeze({
+      ...params,
+      ...{ subagent_name: subagentName, goal_prompt: goalPrompt },
+      ...input,
+    })
     return typeof subagent === 'function' ? subagent(request, context) : subagent.run(request, context)
   }
+  return Object.assign(runner, {
+    ...(survivesHost !== undefined && { survivesHost }),
+    ...(canResume !== undefined && { canResume }),
+  })
 }
 
 /** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */

@@ -3,6 +3,7 @@ import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
+import { POSSIBLE_REPEAT } from '../async-tasks/notifications.js'
 import { markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
@@ -25,15 +26,21 @@ export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange)
   const reading = { task_id: task.id, action: 'peek' }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
-    markShown(view, task, chunk.remainingBytes === 0)
-    return chunkResult({ title: `Details of task ${task.id} (${task.status})`, chunk, reading, isGrowing: false })
+    const delivery = markShown(view, task, chunk.remainingBytes === 0)
+    return chunkResult({
+      title: `Details of task ${task.id} (${task.status})`,
+      chunk,
+      reading,
+      isGrowing: false,
+      delivery,
+    })
   }
   const bounded = boundText(text, view.maxChars, reading)
-  markShown(view, task, !bounded.isCut)
+  const delivery = markShown(view, task, !bounded.isCut)
   return {
     llmContent: bounded.text,
     returnDisplay: previewText(taskDisplay(view, task), view.maxChars),
-    metadata: details,
+    metadata: { ...details, ...delivery },
   }
 }
 
@@ -48,6 +55,8 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     launchedAt: isoTime(task.launchedAt),
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
+    ...(task.attempt !== undefined && { attempt: task.attempt }),
+    ...(task.isRepeat === true && { note: POSSIBLE_REPEAT }),
     ...(task.progress !== undefined && { progress: task.progress }),
     ...(task.questions !== undefined && {
       questions: task.questions.map(shownQuestion),

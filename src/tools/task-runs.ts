@@ -7,7 +7,7 @@ import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../preview.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { wordEnds } from './shown-texts.js'
+import { shownDelivery, wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
 import type { FollowUps } from './task-tool-options.js'
@@ -131,9 +131,9 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
   signal?.addEventListener('abort', onAbort, { once: true })
   if (signal?.aborted === true) onAbort()
   try {
-    const { settled, pending } = await end
+    const { settled, pending, deliveryId } = await end
     const [task] = settled
-    if (task !== undefined) return finished(call, task, text)
+    if (task !== undefined) return finished(call, task, text, deliveryId)
     // The caller cannot answer before this call returns, so the task continues in the background and its end is owed.
     const [running] = pending
     if (running?.questions !== undefined) return askingInBackground(call, running)
@@ -168,7 +168,7 @@ function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult 
   }
 }
 
-function finished(call: TaskCall, task: SettledTaskInfo, text: string): ToolResult {
+function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryId: string | undefined): ToolResult {
   const { id, subagentName, status } = task
   const more: unknown = task.output?.final_message ?? task.error
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${more}` : ''}`
@@ -176,7 +176,7 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string): ToolResu
     // Nobody has asked for this cancellation.
     llmContent: withNote(call.manager.registry.isDisposed ? `${text}\n${cancellation(call, id)}` : text, call.timeout),
     returnDisplay: cutText(display, call.maxChars),
-    metadata: taskMetadata(task, call.timeout, false),
+    metadata: { ...taskMetadata(task, call.timeout, false), ...shownDelivery([task], deliveryId) },
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'

@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
-import { markShown } from './shown-texts.js'
+import { markShown, type ShownDelivery } from './shown-texts.js'
 import type { TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
@@ -29,12 +29,13 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
 export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const bytes = new TextEncoder().encode(formatCompletionNotification(task))
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
-  markShown(view, task, chunk.remainingBytes === 0)
+  const delivery = markShown(view, task, chunk.remainingBytes === 0)
   return chunkResult({
     title: `Result of task ${task.id} (${task.status})`,
     chunk,
     reading: { task_id: task.id, action: 'output', part: 'result' },
     isGrowing: task.status === 'running',
+    delivery,
   })
 }
 
@@ -47,10 +48,12 @@ interface ChunkText {
   readonly reading: Readonly<Record<string, unknown>>
   /** The task may still append to the text. */
   readonly isGrowing: boolean
+  /** What its reading delivers. */
+  readonly delivery?: ShownDelivery
 }
 
 /** A part of a text, with a note on what is missing before it and how to read what follows. */
-export function chunkResult({ title, chunk, reading, isGrowing }: ChunkText): ToolResult {
+export function chunkResult({ title, chunk, reading, isGrowing, delivery }: ChunkText): ToolResult {
   const { text, nextCursor, skippedBytes, remainingBytes } = chunk
   const start = nextCursor - new TextEncoder().encode(text).length
   const heading = text === '' ? `${title}, nothing at byte ${start}:` : `${title}, bytes ${start} to ${nextCursor}:`
@@ -66,6 +69,6 @@ export function chunkResult({ title, chunk, reading, isGrowing }: ChunkText): To
   return {
     llmContent: [heading, ...skipped, ...body, ending].join('\n'),
     returnDisplay: `${heading.slice(0, -1)}${remainingBytes > 0 ? `, ${remainingBytes} remain` : ''}`,
-    metadata: { ...reading, start, nextCursor, skippedBytes, remainingBytes },
+    metadata: { ...reading, start, nextCursor, skippedBytes, remainingBytes, ...delivery },
   }
 }

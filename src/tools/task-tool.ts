@@ -8,6 +8,7 @@ import { BaseDeclarativeTool } from './declarative-tool.js'
 import { withLookupLimits } from './lookup-limits.js'
 import {
   bindSubagent,
+  furtherInput,
   subagentLines,
   type ResolveSubagent,
   type SubagentEntry,
@@ -64,6 +65,8 @@ export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings {
   readonly listSubagents?: () => readonly SubagentEntry[]
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
+  /** The working directory of every request (`cwd`). Default: none. */
+  readonly cwd?: string | undefined
 }
 
 const optionTypes: OptionTypes<TaskToolOptions> = {
@@ -72,6 +75,7 @@ const optionTypes: OptionTypes<TaskToolOptions> = {
   resolveSubagent: required(aFunction),
   listSubagents: aFunction,
   owner: aName,
+  cwd: aName,
 }
 
 const NAME = 'task'
@@ -85,7 +89,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const maxBlockingSeconds = blockingLimit(options)
-  const { owner } = options
+  const { owner, cwd } = options
   const description =
     'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
     'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.'
@@ -102,11 +106,13 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
     },
     run: ({ async: isAsync = false, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
+      const further = furtherInput({ ...params, ...(cwd !== undefined && { cwd }) })
       const call = {
         manager: options.getAsyncTaskManager(),
         input: {
           subagentName: params.subagent_name,
           goalPrompt: params.goal_prompt,
+          ...(further !== undefined && { params: further }),
           ...(owner !== undefined && { owner }),
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         },

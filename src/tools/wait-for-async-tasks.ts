@@ -6,6 +6,7 @@ import { lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { shownDelivery } from './shown-texts.js'
 import { ambiguityText, candidateLines, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
@@ -132,7 +133,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
       'The wait was aborted. The tasks continue, and results that were not returned are delivered later.',
     )
   }
-  const { settled, pending } = ended
+  const { settled, pending, deliveryId } = ended
   const asking = pending.filter(({ questions }) => questions !== undefined)
   const header =
     settled.length > 0
@@ -143,7 +144,11 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   return {
     llmContent: text.toString(header),
     returnDisplay: `${settled.length} of ${ids.length} async task(s) ended, ${pending.length} still running`,
-    metadata: { settled: settled.map((task) => task.id), pending: pending.map((task) => task.id) },
+    metadata: {
+      settled: settled.map((task) => task.id),
+      pending: pending.map((task) => task.id),
+      ...shownDelivery(text.shown, deliveryId),
+    },
   }
 }
 

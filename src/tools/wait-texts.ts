@@ -49,6 +49,11 @@ export class WaitText {
     return shown
   }
 
+  /** The tasks whose ends the text has. */
+  get shown(): readonly SettledTaskInfo[] {
+    return this.#ends.shown
+  }
+
   /** The whole text. */
   toString(header: string): string {
     return [header, ...this.#ends.texts, ...this.#leftOutParts(), ...this.#rest].join('\n\n')

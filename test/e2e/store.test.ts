@@ -80,7 +80,9 @@ it('K8: a program that survives its host is followed by the next one, with all i
   await first.kill()
   expect(readStore(file).tasks).toMatchObject([{ id: 'a', status: 'running' }])
   const second = startHost(file, 'wait', script)
-  expect(await second.line('recovered')).toEqual({ recovered: { adopted: ['a'], interrupted: [], uncertain: [] } })
+  expect(await second.line('recovered')).toEqual({
+    recovered: { adopted: ['a'], retried: [], interrupted: [], uncertain: [] },
+  })
   spawn('touch', [go])
   expect(await second.line('settled')).toEqual({
     settled: [{ status: 'completed', output: { final_message: 'begin\nend' } }],

@@ -10,7 +10,7 @@ import type { RestorableRecord } from '../../src/protocol/async-tasks.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
 const NOW = 5000
-const LOST = 'The process that ran this task ended before the task did.'
+const LOST = 'The process that ran this task ended before the task did. Launch it again if its result is still needed.'
 
 type Kept = Omit<RestorableRecord, 'seq' | 'owner'> & { readonly seq: number; readonly owner: string }
 

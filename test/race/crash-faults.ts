@@ -44,7 +44,8 @@ export const crashFaults: readonly CrashFault[] = [
     invariant: 'K1',
     description: 'a launch is stored at the end of the tick, after its call has returned',
     breakManager: withPersistence((persistence) => {
-      persistence.launch = (entry, storage) => persistence.restore(entry, storage, true)
+      persistence.launch = (entry, { attempt, deadlineAt, run }) =>
+        persistence.restore(entry, { attempt, run, ...(deadlineAt !== undefined && { deadlineAt }) }, true)
     }),
   },
   {

@@ -28,6 +28,7 @@ export function createRunContext(): RecordedContext {
     signal: controller.signal,
     taskId: 'agent-1',
     owner: 'main',
+    attempt: 1,
     reported,
     output: () => output,
     report: (progress) => void reported.push(progress),

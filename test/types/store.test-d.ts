@@ -1,6 +1,6 @@
 /** The types of `agent-tasks/store`. */
 import { expectTypeOf } from 'vitest'
-import { AsyncTaskManager, type Recovery, type Store } from 'agent-tasks'
+import { AsyncTaskManager, createAgentTasks, type Recovery, type RetryPolicy, type Store } from 'agent-tasks'
 import type { StoreError } from 'agent-tasks/store'
 import {
   memoryStore,
@@ -20,6 +20,14 @@ export async function aHostKeepsItsTasks(): Promise<void> {
   })
   expectTypeOf(await manager.recovered).toEqualTypeOf<Recovery>()
   expectTypeOf(manager.confirm('a')).toEqualTypeOf<boolean>()
+  new AsyncTaskManager({ findRunner: () => ({ run: () => ({}), retry: { attempts: 2, on: ['interrupted'] } }) })
+  // @ts-expect-error there is no such reason
+  new AsyncTaskManager({ findRunner: () => ({ run: () => ({}), retry: { attempts: 2, on: ['always'] } }) })
+  expectTypeOf<RetryPolicy['attempts']>().toEqualTypeOf<number>()
+  expectTypeOf(manager.getTask('a')?.attempt).toEqualTypeOf<number | undefined>()
+  createAgentTasks({
+    subagents: { a: { run: (_request, { attempt }) => ({ attempt }), retry: { attempts: 2, on: [] } } },
+  })
   // @ts-expect-error the answer is a boolean, or undefined
   new AsyncTaskManager({ store: memoryStore(), wasDelivered: () => 'no' })
   // @ts-expect-error a store has methods

@@ -8,7 +8,7 @@ import { BehaviorSubject } from 'rxjs'
 
 export interface AgentHooks {
   /** Runs the agent's turn for these results; rejects to refuse the message. */
-  readonly onResults: (text: string, taskIds: readonly string[]) => Promise<void>
+  readonly onResults: (text: string, taskIds: readonly string[], deliveryId: string) => Promise<void>
   readonly onAccepted: (text: string) => void
 }
 
@@ -36,10 +36,10 @@ export function createAgent(hooks: AgentHooks): Agent {
   }
   return {
     busy$,
-    triggerAgentTurn: (text, { taskIds }) =>
+    triggerAgentTurn: (text, { taskIds, deliveryId }) =>
       whileBusy(async () => {
         await think(150)
-        await hooks.onResults(text, taskIds)
+        await hooks.onResults(text, taskIds, deliveryId)
         hooks.onAccepted(text)
       }),
     whileBusy,

@@ -11,16 +11,17 @@ import {
 /** How long a program may take to stop after SIGTERM, in ms. */
 const GRACE_MS = 800
 
-const program = (name: string): string => fileURLToPath(new URL(`./programs/${name}.mjs`, import.meta.url))
+/** One of the demo's own programs. */
+export const program = (name: string): string => fileURLToPath(new URL(`./programs/${name}.mjs`, import.meta.url))
 
 /** Reads `progress 3/20`. */
-function readProgress(line: string): TaskProgress | undefined {
+export function readProgress(line: string): TaskProgress | undefined {
   const match = /^progress (\d+)\/(\d+)$/.exec(line)
   return match === null ? undefined : { progress: Number(match[1]), total: Number(match[2]) }
 }
 
 /** The last line is the result; the others are progress. */
-const lastLine = (stdout: string): OutputObject => ({ final_message: stdout.trimEnd().split('\n').at(-1) ?? '' })
+export const lastLine = (stdout: string): OutputObject => ({ final_message: stdout.trimEnd().split('\n').at(-1) ?? '' })
 
 function node(name: string, ...args: string[]): Runner {
   const options: ProcessRunnerOptions = {

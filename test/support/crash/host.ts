@@ -1,57 +1,91 @@
 /**
- * The host of `npm run crash`: it takes over what an earlier one left, launches tasks, and delivers their results into a transcript, until it
- * is killed. Its arguments: the folder, a seed, and `finish` for the last one, which launches nothing and ends when nothing is owed.
+ * The host of `npm run crash`: it takes over what an earlier one left, launches and cancels tasks, and delivers their results into a transcript,
+ * until it is killed. Its arguments: the folder, a seed, whether it may look into the transcript (`transcript` or `blind`), and `finish` for the
+ * last one, which launches nothing and ends when nothing is owed.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AsyncTaskManager, processRunner, type Runner } from 'agent-tasks'
+import { AsyncTaskManager, processRunner, type Runner, type RunnerDefinition } from 'agent-tasks'
 import { sqliteStore } from 'agent-tasks/store'
 import { createRandom } from '../../bench/soak/random.js'
+import { MAX_ATTEMPTS } from './judge.js'
 
-const [folder = '', seed = '0', mode] = process.argv.slice(2)
-const isLast = mode === 'finish'
+const [folder = '', seed = '0', mode, last] = process.argv.slice(2)
+const isLast = last === 'finish'
 const random = createRandom(Number(seed))
 
 const transcript = join(folder, 'transcript')
-const launches = join(folder, 'launches')
-const linesOf = (file: string): string[] =>
-  existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
+const note = (file: string, line: string): void => appendFileSync(join(folder, file), `${line}\n`)
 
 const script = (seconds: number): string[] => ['-c', `echo begin; sleep ${seconds}; echo {goal}`]
-const runners: Readonly<Record<string, Runner>> = {
-  function: ({ goalPrompt }) =>
-    new Promise((resolve) => setTimeout(() => resolve({ final_message: goalPrompt }), random.below(80))),
-  program: processRunner({ command: 'sh', args: script(0.05) }),
-  survivor: processRunner({ command: 'sh', args: script(0.3), survivesHost: true }),
+const wait: Runner = ({ goalPrompt }, { signal }) =>
+  new Promise((resolve) => {
+    const end = (): void => resolve({ final_message: goalPrompt })
+    setTimeout(end, random.below(80))
+    signal.addEventListener('abort', end)
+  })
+/** Says that an attempt has begun. */
+const noted = (run: Runner): Runner => {
+  const runner: Runner = (input, context) => {
+    note('runs', `${input.id} ${context.attempt}`)
+    return run(input, context)
+  }
+  return runner
+}
+const repeated = (run: Runner): RunnerDefinition => ({
+  run: noted(run),
+  retry: { attempts: MAX_ATTEMPTS, on: ['interrupted'] },
+})
+const program = processRunner({ command: 'sh', args: script(0.05) })
+const subagents: Readonly<Record<string, RunnerDefinition>> = {
+  function: { run: noted(wait) },
+  program: { run: noted(program) },
+  survivor: { run: processRunner({ command: 'sh', args: script(0.3), survivesHost: true }) },
+  repeatedFunction: repeated(wait),
+  repeatedProgram: repeated(program),
 }
 
+process.send?.('starting')
 const manager = new AsyncTaskManager({
   store: sqliteStore(join(folder, 'tasks.db')),
   maxAsyncTasks: -1,
-  findRunner: (name) => runners[name],
-  wasDelivered: (deliveryId) => linesOf(transcript).some((line) => line.startsWith(`${deliveryId} `)),
+  graceMs: 200,
+  findRunner: (name) => subagents[name],
+  ...(mode === 'transcript' && { wasDelivered: isInTranscript }),
 })
+
+function isInTranscript(deliveryId: string): boolean {
+  const lines = existsSync(transcript) ? readFileSync(transcript, 'utf8').split('\n') : []
+  return lines.some((line) => line.startsWith(`${deliveryId} `))
+}
 
 /** A message is accepted when its line, with its id and its tasks, is in the transcript: one write, as a host appends to its own. */
 function deliver(): void {
   const lease = manager.lease()
   if (lease === undefined) return
   const tasks = lease.tasks.map(({ id, status, isRepeat }) => `${id}=${status}${isRepeat === true ? '=repeat' : ''}`)
-  appendFileSync(transcript, `${lease.deliveryId} ${tasks.join(' ')}\n`)
+  note('transcript', `${lease.deliveryId} ${tasks.join(' ')}`)
   lease.acknowledge()
 }
 
 function launch(): void {
-  const names = Object.keys(runners)
-  const name = names[random.below(names.length)] ?? 'function'
-  const runner = runners[name]
-  if (runner === undefined) return
-  const { id } = manager.launch({ subagentName: name, goalPrompt: `goal ${random.below(1000)}` }, runner)
+  const name = random.pick(Object.keys(subagents))
+  const { run } = subagents[name] ?? {}
+  if (run === undefined) return
+  const { id } = manager.launch({ subagentName: name, goalPrompt: `goal ${random.below(1000)}` }, run)
   // Only what was launched for sure is counted: the process may die before this line is written.
-  appendFileSync(launches, `${id}\n`)
+  note('launches', id)
+  if (random.chance(0.1)) setTimeout(() => cancel(id), random.below(100))
 }
 
-await manager.recovered
+/** A task may be cancelled once the first line is written, and is for sure once the second one is. */
+function cancel(id: string): void {
+  note('cancellations', `asked ${id}`)
+  if (manager.cancelTask(id)) note('cancellations', `done ${id}`)
+}
+
+const { adopted, retried, interrupted } = await manager.recovered
+note('recoveries', `${adopted.length} ${retried.length} ${interrupted.length}`)
 manager.settled$.subscribe(() => setImmediate(deliver))
 deliver()
 process.send?.('ready')

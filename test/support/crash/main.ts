@@ -1,14 +1,18 @@
 /**
- * `npm run crash -- --rounds N [--seed S]`: kills a real host with SIGKILL at random moments, N times, each time with the same store. At the end it
- * compares what was launched with the transcript: nothing may be lost, nothing may be in it twice, and no program may be left.
+ * `npm run crash -- --rounds N [--seed S]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left. Half
+ * of the rounds go on with one store, whose hosts look into their transcript after a crash; the others with a second one, whose hosts cannot.
+ * At the end it compares what was launched with the transcripts: nothing may be lost; nothing may be told twice, or only as a possible repeat
+ * where there is no transcript; no attempt may run twice; no program may be left, and no process of others touched.
  */
 import { fork } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createRandom } from '../../bench/soak/random.js'
+import { startForeigner } from './foreign.js'
+import { judge } from './judge.js'
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '25' }, seed: { type: 'string', default: '20261122' } },
@@ -16,35 +20,39 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const seed = Number(values.seed)
 const random = createRandom(seed)
-const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-crash-'))
 const hostFile = fileURLToPath(new URL('host.ts', import.meta.url))
 
-/** Runs a host; kills it `killAfterMs` after it is ready, or lets it finish. */
-function runHost(hostSeed: number, killAfterMs: number | undefined): Promise<void> {
+type Mode = 'transcript' | 'blind'
+
+/** When a host is killed: so long after it has begun to take over, or after it has done so; undefined: it may finish. */
+type Kill = { readonly after: 'starting' | 'ready'; readonly ms: number } | undefined
+
+/** In the environment of every process that a host starts. */
+const MARK = 'AGENT_TASKS_CRASH_TEST'
+
+/** Runs a host, and kills it. */
+function runHost(folder: string, mode: Mode, hostSeed: number, kill: Kill): Promise<void> {
   return new Promise((resolve, reject) => {
-    const args = [folder, String(hostSeed), ...(killAfterMs === undefined ? ['finish'] : [])]
+    const args = [folder, String(hostSeed), mode, ...(kill === undefined ? ['finish'] : [])]
     const child = fork(hostFile, args, {
       env: { ...process.env, [MARK]: folder },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     let errors = ''
     child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()))
-    child.once('message', () => {
-      if (killAfterMs !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfterMs)
+    child.on('message', (message) => {
+      if (message === kill?.after) setTimeout(() => child.kill('SIGKILL'), kill.ms)
     })
     child.once('exit', (code, signal) => {
-      const isExpected = killAfterMs === undefined ? code === 0 : signal === 'SIGKILL'
+      const isExpected = kill === undefined ? code === 0 : signal === 'SIGKILL'
       if (isExpected) resolve()
       else reject(new Error(`the host ended with ${code ?? signal}: ${errors}`))
     })
   })
 }
 
-/** In the environment of every process that a host starts. */
-const MARK = 'AGENT_TASKS_CRASH_TEST'
-
 /** The processes that the hosts have left. */
-function orphans(): number[] {
+function orphans(folder: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
     .filter((pid) => {
@@ -57,30 +65,40 @@ function orphans(): number[] {
     .map(Number)
 }
 
-const linesOf = (name: string): string[] => readFileSync(join(folder, name), 'utf8').split('\n').filter(Boolean)
+async function runSeries(mode: Mode, lives: number): Promise<boolean> {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-crash-'))
+  const foreigners = Array.from({ length: 5 }, startForeigner)
+  for (let life = 0; life < lives; life += 1) {
+    const kill: Kill = random.chance(0.25)
+      ? { after: 'starting', ms: random.below(60) }
+      : { after: 'ready', ms: random.below(250) }
+    await runHost(folder, mode, seed + life, kill)
+    if (!random.chance(0.3)) continue
+    for (const id of random.pick(foreigners).plant(folder)) appendFileSync(join(folder, 'launches'), `${id}\n`)
+  }
+  await runHost(folder, mode, seed + lives, undefined)
 
-for (let round = 0; round < rounds; round += 1) await runHost(seed + round, random.below(250))
-await runHost(seed + rounds, undefined)
-
-const launched = linesOf('launches')
-const messages = linesOf('transcript').map((line) => line.split(' '))
-const told = messages.flatMap(([, ...tasks]) => tasks.map((task) => task.split('=')))
-const times = new Map<string, number>()
-for (const [id = ''] of told) times.set(id, (times.get(id) ?? 0) + 1)
-const lost = launched.filter((id) => !times.has(id))
-const twice = [...times].filter(([, count]) => count > 1).map(([id]) => id)
-const count = (status: string): number => told.filter((task) => task[1] === status).length
-const left = orphans()
-
-console.log(`rounds ${rounds}, seed ${seed}`)
-console.log(
-  `launched ${launched.length}, messages ${messages.length}, completed ${count('completed')}, failed ${count('failed')}`,
-)
-console.log(`lost ${lost.length}, told twice ${twice.length}, orphans ${left.length}`)
-for (const pid of left) process.kill(pid, 'SIGKILL')
-if (lost.length + twice.length + left.length > 0) {
-  console.log(JSON.stringify({ folder, lost, twice, left }))
-  process.exitCode = 1
-} else {
-  rmSync(folder, { recursive: true })
+  const { figures, faults } = judge(folder, mode === 'blind')
+  const left = orphans(folder)
+  const touched = foreigners.filter(({ isAlive }) => !isAlive()).length
+  for (const { end } of foreigners) end()
+  for (const pid of left) process.kill(pid, 'SIGKILL')
+  const { launches, ends, deliveries, cancelled, adopted, retried, interrupted } = figures
+  console.log(`${mode}: rounds ${lives}, seed ${seed}`)
+  console.log(`  launches ${launches}, ends ${ends} (cancelled ${cancelled}), deliveries ${deliveries}`)
+  console.log(`  adopted ${adopted}, retried ${retried}, interrupted ${interrupted}`)
+  console.log(
+    `  lost ${faults.lost.length}, told twice ${figures.toldTwice}, possible repeats ${figures.possibleRepeats} (unmarked ${faults.unmarked.length})`,
+  )
+  console.log(
+    `  told although cancelled ${faults.toldCancelled.length}, attempts miscounted ${faults.miscounted.length}, orphans ${left.length}, foreign processes touched ${touched}`,
+  )
+  const isClean = Object.values(faults).flat().length + left.length + touched === 0
+  if (isClean) rmSync(folder, { recursive: true })
+  else console.log(JSON.stringify({ folder, ...faults, left }))
+  return isClean
 }
+
+const blindRounds = Math.floor(rounds / 2)
+const areClean = [await runSeries('transcript', rounds - blindRounds), await runSeries('blind', blindRounds)]
+if (areClean.includes(false)) process.exitCode = 1

@@ -8,6 +8,7 @@ void run(
     signal: new AbortController().signal,
     taskId: 'id',
     owner: 'main',
+    attempt: 1,
     append: () => undefined,
     ask: () => Promise.reject(new Error('nobody answers')),
     report: () => undefined,

@@ -680,7 +680,10 @@ describe('restoring', () => {
     expect(restored.getPendingNotifications().map((task) => [task.id, task.output ?? task.error])).toEqual([
       ['leased', { final_message: 'kept' }],
       ['owed', 'broken'],
-      ['ran', 'The process that ran this task ended before the task did.'],
+      [
+        'ran',
+        'The process that ran this task ended before the task did. Launch it again if its result is still needed.',
+      ],
     ])
     expect(restored.getTask('delivered')?.delivery).toBe('delivered')
     const seqs = restored.getAllTasks().map((task) => task.seq)

@@ -247,7 +247,7 @@ describe('after a crash', () => {
     const next = afterCrash(store)
     expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', status: 'completed', output: OUTPUT }])
     expect(next.getTask('a')?.isRepeat).toBeUndefined()
-    expect(await next.recovered).toEqual({ adopted: [], interrupted: [], uncertain: [] })
+    expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: [], uncertain: [] })
   })
 
   it('K7: what ran has failed, and that is owed and stored', async () => {
@@ -255,7 +255,7 @@ describe('after a crash', () => {
     managerOn(store).registerTask(task('a'))
     const copy = store.copy()
     const next = managerOn(copy)
-    expect(await next.recovered).toEqual({ adopted: [], interrupted: ['a'], uncertain: [] })
+    expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: ['a'], uncertain: [] })
     expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', status: 'failed' }])
     await tick()
     expect(copy.contents().tasks).toMatchObject([{ id: 'a', status: 'failed', delivery: 'owed' }])
@@ -274,7 +274,7 @@ describe('after a crash', () => {
         },
       })
       expect(next.getPendingNotifications()).toEqual([])
-      expect(await next.recovered).toEqual({ adopted: [], interrupted: [], uncertain: [] })
+      expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: [], uncertain: [] })
       expect(asked).toEqual([deliveryId])
       expect(next.getTask('a')?.delivery).toBe('delivered')
       await tick()
@@ -299,7 +299,7 @@ describe('after a crash', () => {
         },
         onError: (error) => errors.push(error),
       })
-      expect(await next.recovered).toEqual({ adopted: [], interrupted: [], uncertain: ['a'] })
+      expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: [], uncertain: ['a'] })
       expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', isRepeat: true }])
       expect(errors).toMatchObject([{ message: 'the transcript cannot be read' }])
     })
@@ -348,5 +348,91 @@ describe('a store', () => {
     await manager.dispose()
     for (let ticks = 0; ticks < 5; ticks += 1) await tick()
     expect({ last: writes.at(-1), pending: clock.pending }).toEqual({ last: 'close', pending: 0 })
+  })
+})
+
+describe('what is owed to an owner that is gone', () => {
+  it('K5: is confirmed with it, and its rows are removed', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store, { maxAsyncTasks: 0 })
+    manager.registerTask(task('a', 'gone'))
+    manager.registerTask(task('b', 'other'))
+    manager.completeTask('a', OUTPUT)
+    manager.completeTask('b', OUTPUT)
+    manager.lease({ owner: 'gone' })?.acknowledge()
+    const other = manager.lease({ owner: 'other' })
+    other?.acknowledge()
+    await tick()
+    expect(store.contents().deliveries).toHaveLength(2)
+    manager.releaseOwner('gone')
+    await tick()
+    expect(store.contents().deliveries.map(({ id }) => id)).toEqual([other?.deliveryId])
+  })
+
+  it('K2: goes to its heir, also on the disk', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    manager.registerTask(task('a', 'gone'))
+    manager.completeTask('a', OUTPUT)
+    manager.releaseOwner('gone', { to: 'heir' })
+    await tick()
+    expect(afterCrash(store).getPendingNotifications('heir')).toMatchObject([{ id: 'a' }])
+  })
+})
+
+describe('a store that cannot be written when its manager is disposed', () => {
+  it('K10: is reported, closed, and has what was written before', async () => {
+    const { memory, store, state } = breakableStore()
+    const errors: unknown[] = []
+    const manager = managerOn(store, { onError: (error, { source }) => errors.push([source, error]) })
+    manager.registerTask(task('a'))
+    state.isBroken = true
+    await manager.dispose()
+    expect(errors[0]).toMatchObject(['store', { code: 'STORE_FULL' }])
+    expect(memory.contents().tasks).toMatchObject([{ id: 'a', status: 'running' }])
+    expect(managerOn(memory.copy()).getTask('a')).toMatchObject({ errorCode: 'INTERRUPTED' })
+  })
+})
+
+describe('a write that fails with another error', () => {
+  it('K10: is reported as a StoreError with its cause', async () => {
+    const memory = memoryStore()
+    const cause = new Error('the network is down')
+    let isBroken = false
+    const store: Store = {
+      ...memory,
+      write: (changes) => {
+        if (isBroken) throw cause
+        memory.write(changes)
+      },
+    }
+    const manager = managerOn(store, { onError: () => undefined })
+    isBroken = true
+    expect(() => manager.registerTask(task('a'))).toThrow(StoreError)
+    try {
+      manager.registerTask(task('a'))
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'STORE_FAILED', cause })
+    }
+    isBroken = false
+    await tick()
+  })
+
+  it('K10: is repeated less and less often, until it succeeds', async () => {
+    const { memory, store, state } = breakableStore()
+    const clock = createManualClock()
+    const times: number[] = []
+    const manager = managerOn(store, { clock, onError: () => times.push(clock.now()) })
+    manager.registerTask(task('a'))
+    const start = clock.now()
+    state.isBroken = true
+    manager.completeTask('a', OUTPUT)
+    await tick()
+    clock.advance(200_000)
+    expect(times.map((time) => time - start).slice(0, 5)).toEqual([0, 100, 300, 700, 1500])
+    expect((times.at(-1) ?? 0) - (times.at(-2) ?? 0)).toBe(30_000)
+    state.isBroken = false
+    clock.advance(30_000)
+    expect(memory.contents().tasks).toMatchObject([{ status: 'completed' }])
   })
 })

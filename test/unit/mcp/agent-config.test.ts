@@ -20,6 +20,21 @@ function folder(): string {
   return path
 }
 
+it('K7: gives a subagent its policy', () => {
+  const retry = { attempts: 2, on: ['interrupted'] } as const
+  const config = parseAgentConfig(
+    {
+      subagents: [
+        { ...subagent, retry },
+        { ...subagent, name: 'b' },
+      ],
+    },
+    'file',
+  )
+  const subagents = configuredSubagents(config, { folder: '/', projectFolder: '/' }, systemClock)
+  expect([...subagents.values()].map((definition) => definition.retry)).toEqual([retry, undefined])
+})
+
 describe('the configuration file', () => {
   it.each([
     [[], 'the file: got an empty array, expected an object.'],
@@ -31,6 +46,15 @@ describe('the configuration file', () => {
     [
       { subagents: [{ ...subagent, output: 'xml' }] },
       'subagents[0].output: got "xml", expected one of "text", "json-last-line", "json".',
+    ],
+    [{ subagents: [{ ...subagent, retry: { on: ['interrupted'] } }] }, 'subagents[0].retry.attempts: got undefined'],
+    [
+      { subagents: [{ ...subagent, retry: { attempts: 0, on: ['interrupted'] } }] },
+      'subagents[0].retry.attempts: got 0, expected at least 1',
+    ],
+    [
+      { subagents: [{ ...subagent, retry: { attempts: 2, on: ['always'] } }] },
+      'subagents[0].retry.on[0]: got "always", expected one of "interrupted"',
     ],
     [{ subagents: [subagent, subagent] }, 'subagents[1].name: got "a", expected a name that no other has.'],
     [{ subagents: [{ ...subagent, name: 'a b' }] }, 'subagents[0].name: got "a b", expected letters, digits'],

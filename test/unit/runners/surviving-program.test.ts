@@ -7,7 +7,7 @@ import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../.
 import { endSurvivor, findOrRevoke } from '../../../src/engine/program-folder.js'
 import { identityOf, stateOf } from '../../../src/engine/program-identity.js'
 import { reapProgram, toStartedProgram } from '../../../src/engine/reap.js'
-import { memoryStore, sqliteStore, type Store } from '../../../src/store/index.js'
+import { memoryStore, sqliteStore, StoreError, type Store } from '../../../src/store/index.js'
 
 let folder: string
 
@@ -126,4 +126,21 @@ it('K8: a process is known by its start and its boot, and only a known one is si
   for (const wrong of [undefined, {}, { identity: { ...own, pid: -1 }, token: 'a' }, { identity: own }]) {
     expect(toStartedProgram(wrong)).toBeUndefined()
   }
+})
+
+it('K8: a program that does not survive is not started when its identity cannot be stored', async () => {
+  const memory = memoryStore()
+  let writes = 0
+  const store: Store = {
+    ...memory,
+    write: (changes) => {
+      writes += 1
+      if (writes === 2) throw new StoreError('STORE_FULL', 'the disk is full')
+      memory.write(changes)
+    },
+  }
+  const proof = join(folder, 'proof')
+  const failed = await settle({}, `touch ${proof}`, managerOn(store))
+  expect(failed).toMatchObject({ status: 'failed', errorCode: 'STORE_FULL' })
+  expect(existsSync(proof)).toBe(false)
 })

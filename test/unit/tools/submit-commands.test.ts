@@ -1,12 +1,14 @@
 /** The tool submit_commands: a command task and its async task end together (S10). */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
 import { AsyncTaskAutoTrigger } from '../../../src/async-tasks/auto-trigger.js'
 import { TaskManager, type TaskManagerOptions } from '../../../src/command-tasks/task-manager.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { instanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
+import { memoryStore } from '../../../src/store/index.js'
 import {
   createSubmitCommandsTool,
   type SubmitCommandsOptions,
@@ -377,4 +379,34 @@ describe('submit_commands when nothing can be submitted', () => {
     const untyped: Tool = tool
     expect(untyped.describe(7)).toBe('submit_commands')
   })
+})
+
+it('K7: is not run again as the subagent whose name it has', async () => {
+  const store = memoryStore()
+  const instances = new InstanceManager()
+  const taskManager = new TaskManager({ instances })
+  instances.connect(
+    localInstance({ id: 'calc', tools: [instanceTool({ name: 'hold', execute: () => new Promise(() => undefined) })] }),
+  )
+  const manager = new AsyncTaskManager({ store, graceMs: 0 })
+  const tool = createSubmitCommandsTool({ getAsyncTaskManager: () => manager, taskManager })
+  const { error } = await tool.execute({
+    task_name: 'helper',
+    instanceId: 'calc',
+    commands: [command('hold')],
+    async: true,
+  })
+  expect(error).toBeUndefined()
+  const run = vi.fn(() => ({}))
+  const next = new AsyncTaskManager({
+    store: store.copy(),
+    findRunner: () => ({
+      run: Object.assign(run, { survivesHost: true }),
+      retry: { attempts: 2, on: ['interrupted'] },
+    }),
+  })
+  expect(await next.recovered).toMatchObject({ adopted: [], retried: [], interrupted: [expect.any(String)] })
+  expect(next.getAllTasks()).toMatchObject([{ subagentName: 'helper', errorCode: 'INTERRUPTED' }])
+  expect(run).not.toHaveBeenCalled()
+  await Promise.all([next.dispose(), manager.dispose(), taskManager.dispose(), instances.dispose()])
 })

@@ -1,0 +1,134 @@
+/** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
+import type { FindRunner, RunnerDefinition } from '../engine/definition.js'
+import { aRunnable } from '../engine/definition.js'
+import { endSurvivor, lastOutput } from '../engine/program-folder.js'
+import { isLeft, reapProgram, toStartedProgram, type StartedProgram } from '../engine/reap.js'
+import type { RunInput, Runner } from '../engine/runner.js'
+import type { OnError } from '../callbacks/error-report.js'
+import type { Clock } from '../clock.js'
+import { InvalidInputError } from '../errors.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import type { StoredJson, StoredTask } from '../store/store.js'
+import { timeoutMessage } from '../../machines/async-task.js'
+import { INTERRUPTION } from './restoring.js'
+
+/** A task with more further input is not run again, in bytes of JSON (1 MiB): it is not stored. */
+const MAX_PARAMS_BYTES = 1024 * 1024
+
+/** How much of its output the error of an interrupted program has, in characters. */
+const SHOWN_OUTPUT_CHARS = 2000
+
+/** How long the program of an earlier attempt may take to end when it has been killed, in ms; and how often it is looked at. */
+const STOP_MS = { most: 5000, step: 10 } as const
+
+/** What is stored of a run besides its grace period: nothing for one that no other process can go on with. */
+export function storedRun({ isBound = false }: Runner, params: StoredJson = {}): StoredJson {
+  if (isBound) return {}
+  return { params: jsonBytes(params, MAX_PARAMS_BYTES) > MAX_PARAMS_BYTES ? null : params }
+}
+
+/** What becomes of a run. */
+export type Fate =
+  | { readonly type: 'followed'; readonly runner: Runner }
+  /** What lived of the run has been killed. */
+  | { readonly type: 'repeated'; readonly runner: Runner; readonly params: RunInput['params'] }
+  /** The same, and the task fails with this error. */
+  | { readonly type: 'interrupted'; readonly error: string }
+
+/** What is needed to find out. */
+export interface FateOptions {
+  readonly findRunner: FindRunner | undefined
+  /** The folder for the files of the run. */
+  readonly folder: string | undefined
+  readonly clock: Clock
+  readonly report: OnError
+}
+
+/** Finds out what becomes of a run, and ends what lives of it unless it is followed. Never throws. */
+export function fateOf(task: StoredTask, options: FateOptions): Fate {
+  const { folder, clock } = options
+  const definition = isolated(task, options, () => findDefinition(task, options.findRunner))
+  if (definition !== undefined && isolated(task, options, () => canFollow(definition.run, folder)) === true) {
+    return { type: 'followed', runner: definition.run }
+  }
+  const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
+  const ended = isolated(task, options, () => endRun(task, folder))
+  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition)) {
+    const runner = ended.length === 0 ? definition.run : runWhenGone(definition.run, ended, clock)
+    return { type: 'repeated', runner, params: storedParams(task) }
+  }
+  return { type: 'interrupted', error: describeInterruption(task, output) }
+}
+
+function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => Result): Result | undefined {
+  try {
+    return run()
+  } catch (error) {
+    report(error, { source: 'runner', taskId: task.id })
+    return undefined
+  }
+}
+
+function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): RunnerDefinition | undefined {
+  // The caller runs it, or its runner was bound to the process.
+  if (findRunner === undefined || task.run?.['params'] === undefined) return undefined
+  const name = String(task.record['subagentName'])
+  const found: unknown = findRunner(name)
+  if (found === undefined || found === null) return undefined
+  const field = `findRunner(${JSON.stringify(name)})`
+  if (!aRunnable.accepts(found)) throw new InvalidInputError(field, found, aRunnable.expected)
+  aRunnable.checkContent?.(found, [field])
+  return typeof found === 'function' ? { run: found as Runner } : (found as RunnerDefinition)
+}
+
+function canFollow(runner: Runner, folder: string | undefined): boolean {
+  return runner.survivesHost === true && runner.canResume?.(folder) !== false
+}
+
+function mayRepeat(task: StoredTask, { retry }: RunnerDefinition): boolean {
+  if (retry === undefined || !retry.on.includes('interrupted')) return false
+  return task.attempt < retry.attempts && task.run?.['isOverdue'] !== true && storedParams(task) !== undefined
+}
+
+function storedParams({ run = {} }: StoredTask): RunInput['params'] {
+  const { params } = run
+  return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
+}
+
+/** Nothing of an interrupted run goes on. Returns the programs that were killed, and may take a moment to end. */
+function endRun({ run = {} }: StoredTask, folder: string | undefined): StartedProgram[] {
+  const guarded = toStartedProgram(run['program'])
+  const survivor = folder === undefined ? undefined : endSurvivor(folder)
+  if (guarded !== undefined) reapProgram(guarded)
+  return [guarded, survivor].filter((program) => program !== undefined).filter(isLeft)
+}
+
+/** The program of an earlier attempt has ended when that of the next one starts. */
+export function runWhenGone(runner: Runner, programs: readonly StartedProgram[], clock: Clock): Runner {
+  const run: Runner = async (input, context) => {
+    const pause = (): Promise<unknown> =>
+      new Promise((resolve) => clock.setTimeout(() => resolve(undefined), STOP_MS.step))
+    for (let waited = 0; programs.some(isLeft); waited += STOP_MS.step) {
+      if (waited >= STOP_MS.most) {
+        const groups = programs.map(({ identity }) => identity.pid).join(', ')
+        throw new Error(
+          `The task was not run again: the program of its last attempt cannot be ended (process group ${groups}).`,
+        )
+      }
+      await pause()
+      context.signal.throwIfAborted()
+    }
+    return runner(input, context)
+  }
+  return run
+}
+
+function describeInterruption({ attempt, run = {}, record }: StoredTask, output: string): string {
+  const { timeoutMs } = record
+  return [
+    run['isOverdue'] === true && typeof timeoutMs === 'number' ? `${timeoutMessage(timeoutMs)} ` : '',
+    INTERRUPTION,
+    attempt > 1 ? ` This was attempt ${attempt}.` : '',
+    output === '' ? '' : ` The end of what it had written:\n${output}`,
+  ].join('')
+}

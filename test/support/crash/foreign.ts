@@ -1,0 +1,52 @@
+/** Processes that are none of the hosts' business, and files of the hosts that name their pids, as if those had been used again. */
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sqliteStore, type StoredTask } from 'agent-tasks/store'
+import { identityOf } from '../../../src/engine/program-identity.js'
+
+/** One process that leads a group of its own. */
+export interface Foreigner {
+  readonly isAlive: () => boolean
+  readonly end: () => void
+  /** Stores running tasks, while no host runs, whose programs have its pid. Returns their ids. */
+  readonly plant: (folder: string) => readonly string[]
+}
+
+export function startForeigner(): Foreigner {
+  const child = spawn('sleep', ['3600'], { stdio: 'ignore', detached: true })
+  const { pid = 0 } = child
+  return {
+    isAlive: () => child.exitCode === null && child.signalCode === null,
+    end: () => child.kill('SIGKILL'),
+    plant: (folder) => {
+      const identity = identityOf(pid)
+      if (identity === undefined) return []
+      const earlier = { ...identity, start: String(Number(identity.start) - 1) }
+      const otherBoot = { ...identity, boot: randomUUID() }
+      const file = join(folder, 'tasks.db')
+      const store = sqliteStore(file)
+      store.open()
+      const guarded = [earlier, otherBoot].map((program) => {
+        return task('program', { program: { identity: program, token: randomUUID() } })
+      })
+      const survivor = task('survivor', {})
+      store.write([...guarded, survivor].map((put) => ({ table: 'tasks', put })))
+      store.close()
+      const runFolder = `${file}-runs/${survivor.id}-${survivor.launchedAt}-1`
+      mkdirSync(runFolder, { recursive: true })
+      writeFileSync(join(runFolder, 'identity'), `${pid}\n${earlier.start}\n${earlier.boot}\n${randomUUID()}\n`)
+      return [...guarded, survivor].map(({ id }) => id)
+    },
+  }
+}
+
+function task(subagentName: string, run: object): StoredTask {
+  const row: Omit<StoredTask, 'record'> = {
+    ...{ id: `planted-${randomUUID()}`, owner: 'main', status: 'running', delivery: 'none' },
+    ...{ attempt: 1, seq: 1, launchedAt: Date.now(), run: { graceMs: 0, params: {}, ...run } },
+  }
+  const { run: _, ...fields } = row
+  return { ...row, record: { ...fields, subagentName, goalPrompt: 'none' } }
+}

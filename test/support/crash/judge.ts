@@ -1,0 +1,75 @@
+/** Compares what the hosts of `npm run crash` have launched with what is in their transcript. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** How many runs a task may have. */
+export const MAX_ATTEMPTS = 3
+
+/** The figures of one series of rounds; the last group are faults. */
+export interface Figures {
+  readonly launches: number
+  readonly ends: number
+  readonly deliveries: number
+  readonly cancelled: number
+  readonly adopted: number
+  readonly retried: number
+  readonly interrupted: number
+  readonly possibleRepeats: number
+  readonly toldTwice: number
+}
+
+/** Ids of tasks; all lists must be empty. */
+export interface Faults {
+  /** Launched, not cancelled, and never told. */
+  readonly lost: readonly string[]
+  /** Told more than once, without the mark of a possible repeat; where there is a transcript, told more than once at all. */
+  readonly unmarked: readonly string[]
+  /** Told although they were cancelled. */
+  readonly toldCancelled: readonly string[]
+  /** An attempt ran twice, or there were too many. */
+  readonly miscounted: readonly string[]
+}
+
+/** @param isBlind whether the hosts could not look into the transcript */
+export function judge(folder: string, isBlind: boolean): { readonly figures: Figures; readonly faults: Faults } {
+  const linesOf = (name: string): string[] => {
+    const file = join(folder, name)
+    return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
+  }
+  const launched = linesOf('launches')
+  const messages = linesOf('transcript').map((line) => line.split(' ').slice(1))
+  const tellings = new Map<string, { readonly isMarked: boolean }[]>()
+  for (const [id = '', , mark] of messages.flat().map((task) => task.split('='))) {
+    tellings.set(id, [...(tellings.get(id) ?? []), { isMarked: mark === 'repeat' }])
+  }
+  const cancellations = linesOf('cancellations').map((line) => line.split(' '))
+  const cancelled = (word: string): string[] => cancellations.flatMap(([is, id = '']) => (is === word ? [id] : []))
+  const asked = new Set(cancelled('asked'))
+  const recoveries = linesOf('recoveries').map((line) => line.split(' ').map(Number))
+  const sum = (column: number): number => recoveries.reduce((total, row) => total + (row[column] ?? 0), 0)
+  const repeats = [...tellings].filter(([, told]) => told.length > 1)
+  const runs = linesOf('runs')
+  const isMiscounted = (line: string, at: number): boolean =>
+    runs.indexOf(line) !== at || Number(line.split(' ')[1]) > MAX_ATTEMPTS
+  return {
+    figures: {
+      launches: launched.length,
+      ends: tellings.size + cancelled('done').length,
+      deliveries: messages.length,
+      cancelled: cancelled('done').length,
+      adopted: sum(0),
+      retried: sum(1),
+      interrupted: sum(2),
+      possibleRepeats: [...tellings.values()].flat().filter(({ isMarked }) => isMarked).length,
+      toldTwice: repeats.length,
+    },
+    faults: {
+      lost: launched.filter((id) => !tellings.has(id) && !asked.has(id)),
+      unmarked: repeats
+        .filter(([, told]) => !isBlind || told.slice(1).some(({ isMarked }) => !isMarked))
+        .map(([id]) => id),
+      toldCancelled: cancelled('done').filter((id) => tellings.has(id)),
+      miscounted: runs.filter(isMiscounted),
+    },
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * `npm run store-fixture`: writes a store of the present layout, for the tests of later versions. Run it once for each layout, before the first version
+ * with it is released; a file that exists is never changed.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { openDatabase } from '../../src/store/sqlite/driver.js'
+import { LAYOUT_VERSION } from '../../src/store/sqlite/schema.js'
+import { readStore, sqliteStore, type StoreChange, type StoredTask } from '../../src/store/index.js'
+
+const base = fileURLToPath(new URL(`../unit/store/fixtures/layout-${LAYOUT_VERSION}`, import.meta.url))
+
+const common = { owner: 'main', attempt: 1, launchedAt: 1_790_000_000_000 } as const
+const named = { subagentName: 'agent', goalPrompt: 'look into it' }
+const ended = { ...common, completedAt: 1_790_000_001_000 } as const
+const toTask = (row: Omit<StoredTask, 'record'>, record: object = {}): StoreChange => {
+  const { run: _, ...fields } = row
+  return { table: 'tasks', put: { ...row, record: { ...fields, ...named, ...record } } }
+}
+
+const changes: readonly StoreChange[] = [
+  toTask({
+    ...common,
+    id: 'running',
+    status: 'running',
+    delivery: 'none',
+    seq: 1,
+    run: { graceMs: 5000, params: { a: [1] } },
+  }),
+  toTask(
+    { ...ended, id: 'owed', status: 'completed', delivery: 'owed', seq: 2 },
+    { output: { final_message: 'done' } },
+  ),
+  toTask(
+    { ...ended, id: 'failed', status: 'failed', delivery: 'leased', seq: 3, attempt: 2 },
+    { error: 'no luck', errorCode: 'ENOENT' },
+  ),
+  toTask(
+    { ...ended, id: 'delivered', status: 'completed', delivery: 'delivered', seq: 4 },
+    { output: {}, notifiedAt: 1_790_000_002_000 },
+  ),
+  toTask({ ...ended, id: 'cancelled', owner: 'other', status: 'cancelled', delivery: 'none', seq: 5 }),
+  // What a column of SQLite cannot hold as it is.
+  toTask(
+    { ...ended, id: 'odd \0 "\u{1F600}', status: 'completed', delivery: 'owed', seq: 6 },
+    { output: { text: 'a\0b\ud800' } },
+  ),
+  {
+    table: 'deliveries',
+    put: { id: 'delivery-1', owner: 'main', state: 'sent', at: 1_790_000_001_500, taskIds: ['failed'] },
+  },
+  {
+    table: 'deliveries',
+    put: { id: 'delivery-2', owner: 'main', state: 'accepted', at: 1_790_000_002_000, taskIds: ['delivered'] },
+  },
+  {
+    table: 'commandTasks',
+    put: {
+      ...{ id: 'command', instanceId: 'browser', status: 'queued', seq: 1, createdAt: 1_790_000_000_000 },
+      ...{ record: { task_name: 'Add' }, submission: { key: 'k' } },
+    },
+  },
+  { table: 'instances', put: { id: 'browser', secretSha256: 'ab'.repeat(32), registration: { tools: [] } } },
+]
+
+if (existsSync(`${base}.db`)) {
+  console.log(`${base}.db exists, and is left as it is`)
+} else {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-fixture-'))
+  const file = join(folder, 'tasks.db')
+  const store = sqliteStore(file)
+  store.open()
+  store.write(changes)
+  store.close()
+  // One file, without a log.
+  const database = openDatabase(file)
+  database.prepare('VACUUM INTO ?').run(`${base}.db`)
+  database.close()
+  writeFileSync(`${base}.json`, `${JSON.stringify(readStore(file), undefined, 2)}\n`)
+  rmSync(folder, { recursive: true })
+  console.log(`${base}.db`)
+}
