@@ -53,14 +53,16 @@ export interface RestOptions {
 
 type Env = { Bindings: HttpBindings }
 
-const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 429 | 503>> = {
+const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 422 | 429 | 503>> = {
   NO_COMMANDS: 400,
   INVALID_TASK: 400,
   INVALID_INSTANCE: 404,
   NOT_CONNECTED: 409,
   QUEUE_FULL: 429,
   TOO_MANY_SUBSCRIPTIONS: 429,
+  IDEMPOTENCY_KEY_REUSED: 422,
   NO_INSTANCE: 503,
+  NOT_STORED: 503,
   SHUTTING_DOWN: 503,
   TASKS_DISABLED: 503,
 }

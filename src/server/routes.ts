@@ -53,9 +53,11 @@ export const submitRoute = createRoute({
     ),
     404: problem('Unknown instance: `INVALID_INSTANCE`.'),
     409: problem('The instance is not connected: `NOT_CONNECTED`.'),
+    422: problem('The `Idempotency-Key` was used for another task: `IDEMPOTENCY_KEY_REUSED`.'),
     429: problem('The queue is full: `QUEUE_FULL`; or too many requests: `RATE_LIMITED`.'),
     503: problem(
-      'No instance is connected: `NO_INSTANCE`; or the server accepts no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`.',
+      'No instance is connected: `NO_INSTANCE`; or the server accepts no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`; or the task could not be ' +
+        'stored: `NOT_STORED`.',
     ),
   },
 })
