@@ -10,7 +10,7 @@ import { openStore, type ContentsOf } from '../store/shared-opening.js'
 import type { Store, StoreChange, StoredCommandTask, StoredInstance } from '../store/store.js'
 import { StoreWriter } from '../store/store-writer.js'
 import type { CommandTask } from './command-task.js'
-import { commandRow, commandRowId, restoreTasks, taskRow, type RestoredTask } from './stored-tasks.js'
+import { FORGOTTEN, commandRow, commandRowId, restoreTasks, taskRow, type RestoredTask } from './stored-tasks.js'
 
 export interface CommandPersistenceOptions {
   readonly store: Store
@@ -21,8 +21,7 @@ export interface CommandPersistenceOptions {
 }
 
 export class CommandPersistence {
-  /** The workers that were registered in an earlier process. */
-  readonly workers: readonly StoredInstance[]
+  #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
   readonly #close: () => void
   readonly #changedTasks = new Map<string, CommandTask>()
@@ -40,7 +39,7 @@ export class CommandPersistence {
   constructor({ store, clock, report, onWritten }: CommandPersistenceOptions) {
     const { contents, close } = openStore(store, 'command tasks')
     this.#rows = contents
-    this.workers = contents.instances
+    this.#workers = contents.instances
     for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
     this.#close = close
     this.#writer = new StoreWriter({
@@ -58,11 +57,11 @@ export class CommandPersistence {
     const { commandTasks = [], commands = [] } = this.#rows ?? {}
     for (const { id, seq, status } of commandTasks) {
       this.#lastPlace = Math.max(this.#lastPlace, seq)
-      if (status === PLACEHOLDER) this.#placeholder = id
+      if (status === FORGOTTEN) this.#placeholder = id
     }
     this.#rows = undefined
     return restoreTasks(
-      commandTasks.filter(({ status }) => status !== PLACEHOLDER),
+      commandTasks.filter(({ status }) => status !== FORGOTTEN),
       commands,
     )
   }
@@ -114,10 +113,17 @@ export class CommandPersistence {
       const fields = { id, seq: place, createdAt: submitted.createdAt }
       this.#removals.push({
         table: 'commandTasks',
-        put: { ...fields, instanceId: '', status: PLACEHOLDER, record: {} },
+        put: { ...fields, instanceId: '', status: FORGOTTEN, record: {} },
       })
     } else this.#removals.push({ table: 'commandTasks', remove: id })
     this.#writer.isSettled()
+  }
+
+  /** The workers that were registered in an earlier process; they are not kept here. */
+  takeWorkers(): readonly StoredInstance[] {
+    const workers = this.#workers
+    this.#workers = []
+    return workers
   }
 
   /**
@@ -184,6 +190,3 @@ export class CommandPersistence {
 /** The most workers that are stored, and what they may have said about themselves, in bytes of JSON (16 MiB). */
 const MAX_WORKERS = 10_000
 const MAX_WORKER_BYTES = 16 * 1024 * 1024
-
-/** The status of the row that stands for the last place. */
-const PLACEHOLDER = 'forgotten'

@@ -18,6 +18,9 @@ export interface RestoredTask {
   readonly request: SubmitRequest | undefined
 }
 
+/** The status of a row that stands for the last place in the order of submission, when its task is not retained any longer. */
+export const FORGOTTEN = 'forgotten'
+
 /** The row of a task that is about to be accepted. */
 export function queuedRow(
   submitted: SubmittedTask,

@@ -8,7 +8,7 @@ import { createCommandHost, type CommandHost } from '../../support/command-host.
 /** A host, as a process that has just started. */
 function hostOn(store: Store, options: Partial<TaskManagerOptions> = {}): CommandHost {
   const host = createCommandHost({ store, ...options })
-  onTestFinished(async () => void (await host.dispose()))
+  onTestFinished(() => host.dispose().then(() => undefined))
   return host
 }
 
@@ -286,7 +286,7 @@ describe('after a crash', () => {
     expect(next.store.contents().commandTasks.map(({ id }) => id)).toEqual(ids.slice(1))
     expect(next.store.contents().commands.map(({ taskId }) => taskId)).toEqual(ids.slice(1))
     const third = createCommandHost({ store: next.store.copy(), retentionMs: 60_000 })
-    onTestFinished(async () => void (await third.dispose()))
+    onTestFinished(() => third.dispose().then(() => undefined))
     expect(third.tasks.cleanupTasks(1)).toBe(0)
   })
 
@@ -373,7 +373,7 @@ describe('an idempotency key', () => {
 
   it('works without a store', () => {
     const host = createCommandHost()
-    onTestFinished(async () => void (await host.dispose()))
+    onTestFinished(() => host.dispose().then(() => undefined))
     host.connect()
     expect(submit(host, 'a')).toEqual(submit(host, 'a'))
     expect(() => submit(host, 'a', '')).toThrow('options.idempotencyKey')
