@@ -21,8 +21,9 @@ const tools = [
     execute: async (_input, { signal, taskId }) => {
       say({ held: taskId })
       await once(signal, 'abort')
-      while (worker.isConnected) await sleep(5)
-      while (!worker.isConnected) await sleep(5)
+      const isConnected = (): boolean => worker.isConnected
+      while (isConnected()) await sleep(5)
+      while (!isConnected()) await sleep(5)
       await sleep(300)
       say({ stopped: taskId })
     },
