@@ -52,10 +52,10 @@ export const restartFaults: readonly RestartFault[] = [
     invariant: 'K12',
     description: 'A worker gets the next command while it is busy with a call of an earlier process.',
     wiring: {
-      changeInstance: (instance) => {
-        const { freed: _, ...connection } = instance.connection ?? {}
-        return { ...instance, connection: connection as NonNullable<typeof instance.connection> }
-      },
+      changeInstance: (instance) => ({
+        ...instance,
+        ...(instance.connection && { connection: { ...instance.connection, freed: () => undefined } }),
+      }),
     },
   },
   {

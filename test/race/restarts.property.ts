@@ -183,7 +183,7 @@ class World {
         `${id} is ${task?.status ?? 'lost'} after ${complete?.status ?? ''}`,
       )
       if (this.#cancelled.has(id))
-        check(task?.status === 'cancelled', 'K6', `${id} was cancelled, and has ${task?.status ?? ''}`)
+        {check(task?.status === 'cancelled', 'K6', `${id} was cancelled, and has ${task?.status ?? ''}`)}
       for (const commandId of this.#successes.get(id) ?? []) {
         const kept = task?.commands.find((command) => command.id === commandId)
         check(kept?.result !== undefined, 'K12', `the result of ${commandId} of ${id} is lost`)
@@ -207,7 +207,8 @@ class World {
 
   #start(): void {
     const number = this.#lives.length
-    const { createTaskManager = (options) => new TaskManager(options) } = this.#wiring
+    const createTaskManager: CreateTaskManager =
+      this.#wiring.createTaskManager ?? ((options) => new TaskManager(options))
     const instances = new InstanceManager({ clock: this.#clock, onError: () => undefined })
     const manager = createTaskManager({
       ...{ instances, clock: this.#clock, store: this.#store, onError: () => undefined },
