@@ -47,6 +47,16 @@ describe('a submission', () => {
     expect(memory.contents().commandTasks).toHaveLength(1)
   })
 
+  it('takes no room when it cannot be stored', () => {
+    const { store, state } = breakableStore()
+    const host = hostOn(store, { maxBytes: 1000 })
+    host.connect()
+    state.isBroken = true
+    for (let n = 0; n < 20; n += 1) expect(host.tasks.submitTask(task)).toMatchObject({ code: 'NOT_STORED' })
+    state.isBroken = false
+    expect(host.tasks.submitTask(task)).toMatchObject({ queuePosition: 1 })
+  })
+
   it('that is larger than a row may be is refused', () => {
     const host = hostOn(memoryStore(), { maxTaskBytes: 1e9, maxBytes: 2e9 })
     host.connect()
