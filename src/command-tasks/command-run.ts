@@ -6,6 +6,7 @@ import type { Outbox } from '../callbacks/outbox.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import { performCommand } from '../instances/command-call.js'
+import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
@@ -90,9 +91,15 @@ export class CommandRun {
   #startWhenFree(): void {
     if (this.#isGivenUp) return
     const { outbox, whenStored } = this.#settings
-    const freed = this.task.instance?.instance.connection?.freed?.()
-    if (freed === undefined) whenStored(() => this.#start())
-    else void freed.then(() => outbox.batch(() => this.#startWhenFree()))
+    const start = (): void => whenStored(() => this.#start())
+    const freed = freedOf(this.task.instance)
+    if (freed === undefined) start()
+    else {
+      freed.then(
+        () => outbox.batch(() => this.#startWhenFree()),
+        () => outbox.batch(start),
+      )
+    }
   }
 
   #start(): void {
@@ -134,6 +141,15 @@ export class CommandRun {
   /** An error of a command that was given up is what an abort leads to. */
   #reportLate(outcome: Outcome): void {
     if (outcome.type === 'returned') this.#settings.outbox.push({ type: 'late_result', taskId: this.task.id })
+  }
+}
+
+/** An instance of the host that cannot say must not stop the lane. */
+function freedOf(entry: InstanceEntry | undefined): Promise<void> | undefined {
+  try {
+    return entry?.instance.connection?.freed?.()
+  } catch {
+    return undefined
   }
 }
 

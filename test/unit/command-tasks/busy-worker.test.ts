@@ -1,6 +1,6 @@
 /** A worker that is still busy with calls of an earlier connection: S3 holds across connections and restarts. */
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { registerWorker, restoreWorker } from '../../../src/instances/worker-socket.js'
 import { InstanceManager, TaskManager } from '../../../src/server/index.js'
 import { memoryStore } from '../../../src/store/index.js'
@@ -124,6 +124,37 @@ describe('a worker whose hello names calls in flight', () => {
     expect(instances.get('w')?.isConnected).toBe(false)
     worker.drop()
   })
+})
+
+it.each([
+  [
+    'throws',
+    () => {
+      throw new Error('it cannot say')
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('it cannot say'))],
+])('an instance whose `freed` %s gets its commands', async (_how, freed) => {
+  const clock = createManualClock()
+  const instances = new InstanceManager({ clock })
+  const tasks = new TaskManager({ clock, instances })
+  onTestFinished(() => tasks.dispose())
+  const callTool = vi.fn(() => Promise.resolve({ content: [] }))
+  instances.connect({
+    ...{ id: 'mine', kind: 'websocket', callTool },
+    listTools: () => Promise.resolve([]),
+    onLost: () => undefined,
+    close: () => Promise.resolve(),
+    connection: {
+      timing: {},
+      onEvent: (listener) => listener('connection.opened'),
+      failCalls: () => undefined,
+      freed,
+    },
+  })
+  tasks.submitTask(task)
+  await settle()
+  expect(callTool).toHaveBeenCalledTimes(1)
 })
 
 it('K12: a worker of an earlier process needs its secret', async () => {

@@ -183,6 +183,7 @@ it('POST /tasks/:id/cancel answers 503 when that cannot be stored', async () => 
   state.isBroken = true
   const refused = await server.post(`/tasks/${String(body['taskId'])}/cancel`)
   expect(refused).toMatchObject({ status: 503, body: { code: 'NOT_STORED' } })
+  expect((await server.call('/metrics')).body['text']).toContain('\nagent_tasks_store_failing 1\n')
   state.isBroken = false
 })
 
