@@ -182,8 +182,9 @@ class World {
         'K12',
         `${id} is ${task?.status ?? 'lost'} after ${complete?.status ?? ''}`,
       )
-      if (this.#cancelled.has(id))
-        {check(task?.status === 'cancelled', 'K6', `${id} was cancelled, and has ${task?.status ?? ''}`)}
+      if (this.#cancelled.has(id)) {
+        check(task?.status === 'cancelled', 'K6', `${id} was cancelled, and has ${task?.status ?? ''}`)
+      }
       for (const commandId of this.#successes.get(id) ?? []) {
         const kept = task?.commands.find((command) => command.id === commandId)
         check(kept?.result !== undefined, 'K12', `the result of ${commandId} of ${id} is lost`)

@@ -138,7 +138,7 @@ export function tasksMayBeStored(): void {
   expectTypeOf<TaskServerOptions['store']>().toEqualTypeOf<Store | undefined>()
   expectTypeOf(manager.recovered).toEqualTypeOf<CommandRecovery>()
   expectTypeOf(manager.recovered.queued).toEqualTypeOf<readonly string[]>()
-  expectTypeOf(manager.submitTask).parameter(1).toEqualTypeOf<SubmitOptions | undefined>()
+  expectTypeOf<TaskManager['submitTask']>().parameter(1).toEqualTypeOf<SubmitOptions | undefined>()
   // @ts-expect-error it is the path in a configuration, and the store in code
   void startTaskServer({ store: 'tasks.db' })
 }
