@@ -12,16 +12,16 @@ import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import type { StartedProgram } from '../engine/reap.js'
 import { jsonBytes } from '../protocol/json-size.js'
-import type { Store, StoreChange, StoreContents, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
-import { StoreError } from '../store/store-errors.js'
+import { openStore, type ContentsOf } from '../store/shared-opening.js'
+import type { Store, StoreChange, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
+import { StoreWriter } from '../store/store-writer.js'
 
 /** A record with a larger output is stored without it, in bytes of JSON (64 MiB). */
 const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
 
-/** When a write that failed is repeated, in ms: first, and at most. */
-const RETRY_MS = { first: 100, most: 30_000 } as const
+const NOTHING = { tasks: [], deliveries: [] } as const
 
 export interface PersistenceOptions {
   readonly store: Store
@@ -67,20 +67,31 @@ export class Persistence implements DeliveryObserver {
   readonly #deliveries = new Map<string, OpenDelivery>()
   /** The deliveries in which a task is, while they are neither confirmed nor given back. */
   readonly #carried = new Map<TaskEntry, number>()
-  #isScheduled = false
-  #isClosed = false
-  #retry: { readonly timer: unknown; readonly delayMs: number } | undefined
-  #contents: StoreContents | undefined
+  readonly #close: () => void
+  readonly #writer: StoreWriter
+  #contents: ContentsOf<'async tasks'> | undefined
 
   /** Opens the store. @throws StoreInUseError, StoreError */
   constructor(options: PersistenceOptions) {
     this.#options = options
-    this.#contents = options.store.open()
+    const { store, clock, report, onWritten } = options
+    const opened = openStore(store, 'async tasks')
+    this.#close = opened.close
+    this.#contents = opened.contents
+    this.#writer = new StoreWriter({
+      ...{ store, clock, onWritten },
+      report: (error) => report(error, { source: 'store' }),
+      pending: {
+        isEmpty: () => !this.isPending,
+        read: () => this.#pendingChanges(),
+        clear: () => this.#clearChanges(),
+      },
+    })
   }
 
   /** What the store held when it was opened; it is not kept. */
-  takeContents(): StoreContents {
-    const contents = this.#contents ?? { tasks: [], deliveries: [], commandTasks: [], instances: [] }
+  takeContents(): ContentsOf<'async tasks'> {
+    const contents = this.#contents ?? NOTHING
     this.#contents = undefined
     return contents
   }
@@ -103,12 +114,12 @@ export class Persistence implements DeliveryObserver {
   /** Writes the launch of a task, before it is admitted. @throws StoreError */
   launch(entry: TaskEntry, storage: TaskStorage): void {
     this.#storage.set(entry, storage)
-    this.#write([{ table: 'tasks', put: this.#rowOf(entry) }])
+    this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry) }])
   }
 
   /** Writes tasks before they run again. @throws StoreError */
   writeTasks(tasks: readonly StoredTask[]): void {
-    this.#write(tasks.map((task) => ({ table: 'tasks', put: task })))
+    this.#writer.write(tasks.map((task) => ({ table: 'tasks', put: task })))
   }
 
   /** Stores which program a task runs, at once. @throws StoreError */
@@ -117,7 +128,7 @@ export class Persistence implements DeliveryObserver {
     const next = { ...storage, run: { ...storage.run, program } }
     this.#storage.set(entry, next)
     try {
-      this.#write([{ table: 'tasks', put: this.#rowOf(entry) }])
+      this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry) }])
     } catch (error) {
       this.#storage.set(entry, storage)
       throw error
@@ -220,53 +231,24 @@ export class Persistence implements DeliveryObserver {
 
   /** Whether everything has been written; if not, it will be at the end of this tick. */
   isSettled(): boolean {
-    if (!this.isPending) return true
-    if (!this.#isScheduled && this.#retry === undefined) {
-      this.#isScheduled = true
-      queueMicrotask(() => {
-        this.#isScheduled = false
-        this.flush()
-      })
-    }
-    return false
+    return this.#writer.isSettled()
   }
 
   /** Writes what is pending now. False when that failed: it was reported, and will be repeated until `close`. */
   flush(): boolean {
-    if (this.#isClosed) return false
-    try {
-      this.#write()
-      return true
-    } catch {
-      return false
-    }
+    return this.#writer.flush()
   }
 
   /** Ends the possession of the store. What could not be written by now is lost. */
   close(): void {
-    this.#stopRetrying()
-    if (this.isPending) this.flush()
-    this.#isClosed = true
-    this.#stopRetrying()
-    this.#options.store.close()
+    this.#writer.close()
+    this.#close()
   }
 
-  #write(first: readonly StoreChange[] = []): void {
-    const changes = [...this.#pendingChanges(), ...first]
-    if (changes.length === 0) return
-    try {
-      this.#options.store.write(changes)
-    } catch (error) {
-      if (first.length === 0) this.#retryLater(error)
-      throw error instanceof StoreError
-        ? error
-        : new StoreError('STORE_FAILED', 'The store could not be written.', { cause: error })
-    }
-    this.#stopRetrying()
+  #clearChanges(): void {
     this.#changedTasks.clear()
     this.#removedTasks.clear()
     this.#changedDeliveries.clear()
-    this.#options.onWritten()
   }
 
   #pendingChanges(): StoreChange[] {
@@ -283,19 +265,6 @@ export class Persistence implements DeliveryObserver {
         }
       }),
     ]
-  }
-
-  #retryLater(error: unknown): void {
-    this.#options.report(error, { source: 'store' })
-    const { clock } = this.#options
-    const delayMs = Math.min((this.#retry?.delayMs ?? RETRY_MS.first / 2) * 2, RETRY_MS.most)
-    this.#stopRetrying()
-    this.#retry = { timer: clock.setTimeout(() => this.flush(), delayMs), delayMs }
-  }
-
-  #stopRetrying(): void {
-    if (this.#retry !== undefined) this.#options.clock.clearTimeout(this.#retry.timer)
-    this.#retry = undefined
   }
 
   #closeDelivery(deliveryId: string): void {

@@ -19,6 +19,7 @@ interface ServeOptions {
   readonly port?: string
   readonly wsPort?: string
   readonly config?: string
+  readonly store?: string
   readonly instance: readonly string[]
   readonly demo?: boolean
   readonly inspect?: string | true
@@ -40,6 +41,7 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option('--port <port>', 'the port of REST and /ws, 0 for a free one (default: PORT, or 3300)')
     .option('--ws-port <port>', 'the port of the client socket (default: TASKS_WS_PORT, or 3400)')
     .option('--config <file>', 'a JSON file with server settings (default: CONFIG_FILE)')
+    .option('--store <file>', 'keep tasks in this file when the server ends (default: TASKS_STORE, or no file)')
     .option(
       '--inspect [url]',
       'show live actors in Stately’s viewer, through the relay at this ws:// URL (see docs/inspect.md)',
@@ -50,9 +52,11 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
       `
 An instance that is lost while the server runs is started again, after 1 s at first and after 60 s at most.
 SIGTERM and Ctrl-C stop the server after running tasks have ended, or after its drain time; a second one stops it at once.
+With --store, queued tasks wait for the next start, also when the server was killed.
 
 Examples:
   $ agent-tasks serve --demo
+  $ agent-tasks serve --demo --store .agent/tasks.db
   $ agent-tasks serve --instance browser='npx @playwright/mcp --headless' --instance files='npx @modelcontextprotocol/server-filesystem .'`,
     )
     .action((options: ServeOptions) => serve(options, io))
@@ -67,7 +71,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
     env: io.env,
     ...(options.host !== undefined && { host: options.host }),
     ...(port !== undefined && { port }),
-    ...(wsPort !== undefined && { tasks: { wsPort } }),
+    tasks: { ...(wsPort !== undefined && { wsPort }), ...(options.store !== undefined && { store: options.store }) },
     ...(options.config !== undefined && { configFile: options.config }),
   }
   const inspector = await inspectorFor(options.inspect)

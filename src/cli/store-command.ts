@@ -1,6 +1,7 @@
 /** `agent-tasks store show|export|check FILE`: looks into a store, also while its owner runs. Nothing is changed. */
 import type { Command } from 'commander'
-import { readStore, STORE_TABLES, type StoreContents } from '../store/index.js'
+import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
+import { readStore, STORE_TABLES, type StoreContents, type StoredCommandTask } from '../store/index.js'
 import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
@@ -39,10 +40,12 @@ export function addStoreCommand(program: Command, io: ProgramIO): void {
 }
 
 function show(path: string, isJson: boolean, io: ProgramIO): void {
-  const { tasks, commandTasks, deliveries } = readStore(path)
+  const { tasks, deliveries, commands, instances, ...rest } = readStore(path)
+  const commandTasks = rest.commandTasks.filter(isTask)
   const terminal = createTerminal(io, 'stdout')
   if (isJson) {
-    terminal.printJson({ tasks, commandTasks, deliveries })
+    const workers = instances.map(({ id, registration }) => ({ id, registration }))
+    terminal.printJson({ tasks, commandTasks, commands, workers, deliveries })
     return
   }
   if (tasks.length + commandTasks.length === 0) terminal.say('Nothing is stored.')
@@ -59,17 +62,25 @@ function show(path: string, isJson: boolean, io: ProgramIO): void {
     formatTable(['TASK', 'OWNER', 'STATUS', 'DELIVERY', 'ATTEMPT', 'AGE', 'GOAL'], rows).forEach(terminal.print)
   }
   if (commandTasks.length > 0) {
-    const rows = commandTasks.map(({ id, instanceId, status, createdAt }) => [
+    const ended = new Map<string, number>()
+    for (const { taskId } of commands) ended.set(taskId, (ended.get(taskId) ?? 0) + 1)
+    const rows = commandTasks.map(({ id, instanceId, status, createdAt, record: { name, commands: all } }) => [
       oneLine(id, 60),
       oneLine(instanceId, 40),
       status,
+      `${ended.get(id) ?? 0}/${Array.isArray(all) ? all.length : 0}`,
       formatAge(createdAt),
+      oneLine(typeof name === 'string' ? name : '', GOAL_CHARS),
     ])
-    formatTable(['COMMAND TASK', 'INSTANCE', 'STATUS', 'AGE'], rows).forEach(terminal.print)
+    formatTable(['COMMAND TASK', 'INSTANCE', 'STATUS', 'COMMANDS', 'AGE', 'NAME'], rows).forEach(terminal.print)
   }
   const unconfirmed = deliveries.length
   if (unconfirmed > 0) terminal.say(`Messages that are not confirmed yet: ${unconfirmed}.`)
+  if (instances.length > 0) terminal.say(`Remote workers that may connect again: ${instances.length}.`)
 }
+
+/** One row may stand for the last place in the order of submission, without a task. */
+const isTask = ({ status }: StoredCommandTask): boolean => status !== FORGOTTEN
 
 function exportRows(path: string, io: ProgramIO): void {
   const contents = readStore(path)
@@ -88,5 +99,6 @@ const countRows = (contents: StoreContents): Readonly<Record<string, number>> =>
   Object.fromEntries(STORE_TABLES.map((table) => [table, contents[table].length]))
 
 function describeCounts({ tasks, commandTasks, deliveries, instances }: StoreContents): string {
-  return `${tasks.length} tasks, ${commandTasks.length} command tasks, ${deliveries.length} messages, ${instances.length} instances`
+  const count = commandTasks.filter(isTask).length
+  return `${tasks.length} tasks, ${count} command tasks, ${deliveries.length} messages, ${instances.length} instances`
 }

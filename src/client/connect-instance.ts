@@ -1,7 +1,8 @@
 /**
  * The worker's side of a WebSocket instance: registers, runs tool calls, and reconnects with the same id and secret.
  *
- * W1  Every call is answered once, on the socket that it came from; a lost connection aborts its calls.
+ * W1  Every call is answered once, on the socket that it came from; a lost connection aborts its calls, and the next one names those that go on
+ *     nevertheless.
  * W2  A worker that was taken over or disconnected on purpose does not reconnect; one that the server no longer knows registers
  *     again.
  */
@@ -151,7 +152,11 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
       const { instanceId, secret } = registration
       // A server that requires no token answers with an error, and goes on.
       if (options.token !== undefined) link.send({ type: 'authenticate', token: options.token })
-      send({ type: 'hello', instanceId, secret, tools: descriptions })
+      const inFlight = calls.nameAbandoned()
+      send({
+        ...{ type: 'hello', instanceId, secret, tools: descriptions },
+        ...(inFlight.length > 0 && { calls: inFlight }),
+      })
     },
     onMessage: handle,
     onDown: goDown,

@@ -5,6 +5,7 @@ export { createTaskClient } from './task-client.js'
 export type {
   TaskClient,
   TaskClientOptions,
+  SubmitTaskOptions,
   TaskListOptions,
   TaskPage,
   TaskSubmission,

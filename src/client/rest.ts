@@ -25,9 +25,10 @@ export async function callRest<T extends z.ZodType>(
   path: string,
   schema: T,
   body?: object,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<z.output<T>> {
   const url = options.baseUrl + path
-  const { status, ok, text } = await send(options, url, body)
+  const { status, ok, text } = await send(options, url, body, headers)
   const json = parseJson(text)
   if (!ok) {
     const said = restErrorSchema.safeParse(json)
@@ -43,6 +44,7 @@ async function send(
   { token, fetch, clock, timeoutMs, ...options }: RestOptions,
   url: string,
   body: object | undefined,
+  headers: Readonly<Record<string, string>>,
 ) {
   const limit = new AbortController()
   const late = new ConnectionError('REQUEST_TIMEOUT', `${url} did not answer within ${timeoutMs} ms.`)
@@ -54,6 +56,7 @@ async function send(
         accept: 'application/json',
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
       },
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       signal,

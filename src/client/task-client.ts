@@ -18,7 +18,7 @@ import {
   required,
   type OptionTypes,
 } from '../protocol/option-checks.js'
-import { instanceListSchema, type InstanceSummary } from '../protocol/rest.js'
+import { instanceListSchema, taskCreatedSchema, type InstanceSummary } from '../protocol/rest.js'
 import { closedError, TaskServerError } from './client-errors.js'
 import { parseEndpoints } from './endpoints.js'
 import { createFeeds } from './feeds.js'
@@ -69,6 +69,22 @@ const DEFAULT_GIVE_UP_MS = 60_000
 /** A task to submit. */
 export type TaskSubmission = Omit<TaskSubmitMessage, 'type'>
 
+/** Options of `TaskClient.submit`. */
+export interface SubmitTaskOptions {
+  /**
+   * Identifies the submission, which is then sent over REST: 1 to 255 visible characters of ASCII. Repeated with the same key, as after a lost
+   * connection, it gets the same answer, and nothing is submitted again.
+   */
+  readonly idempotencyKey?: string
+}
+
+const submitOptionTypes: OptionTypes<SubmitTaskOptions> = {
+  idempotencyKey: {
+    expected: '1 to 255 visible characters of ASCII',
+    accepts: (key) => typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key),
+  },
+}
+
 /** Options of `TaskClient.list`. */
 export interface TaskListOptions {
   /** Only tasks of this instance. */
@@ -116,7 +132,7 @@ export interface TaskClient {
   /** The state of the connection, now and after each change. Completes when the client is closed. An exception of a subscriber is printed. */
   readonly connection$: Observable<ConnectionState>
   /** Submits a task. `queuePosition` counts from 1 among the tasks of its instance that have not ended. */
-  submit(task: TaskSubmission): Promise<{ taskId: string; queuePosition: number }>
+  submit(task: TaskSubmission, options?: SubmitTaskOptions): Promise<{ taskId: string; queuePosition: number }>
   /**
    * Iterates over the events of a task, across reconnections, up to and including its `task_complete`. The watch starts with the
    * iteration and ends when the loop is left. Started right after `submit`, it gets all events.
@@ -209,8 +225,15 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       (subscriber) => session.connection.subscribe(subscriber),
     ),
 
-    submit: (task) =>
-      ask(
+    submit: async (task, options = {}) => {
+      checkOptions(options, submitOptionTypes)
+      const { idempotencyKey: key } = options
+      if (key !== undefined) {
+        const headers = { 'idempotency-key': key }
+        const { taskId, queuePosition } = await callRest(restOptions(), '/tasks', taskCreatedSchema, task, headers)
+        return { taskId, queuePosition }
+      }
+      return await ask(
         { message: { ...task, type: 'task_submit' }, answer: 'task_submit_response', isRepeatable: false },
         ({ taskId, queuePosition, code = 'REJECTED', error = 'The server rejected the task.' }) => {
           if (taskId === undefined || queuePosition === undefined) throw new TaskServerError(code, error)
@@ -218,7 +241,8 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
           feeds.adopt(taskId)
           return { taskId, queuePosition }
         },
-      ),
+      )
+    },
 
     watch: (taskId, options = {}) => ({
       [Symbol.asyncIterator]: () => {

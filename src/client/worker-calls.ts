@@ -1,10 +1,10 @@
 /**
  * The running calls of a worker. Each is answered once, with a result or an error, when its tool has settled. When the connection
- * is lost its calls are aborted, and not answered.
+ * is lost its calls are aborted. Those that go on nevertheless are named in the next `hello`, and answered there with an error.
  */
 import { describeFailure } from '../protocol/outcomes.js'
 import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
-import type { ServerToWorkerMessage, WorkerMessage } from '../protocol/instance-messages.js'
+import { MAX_NAMED_CALLS, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
 import { IsolatedAbort } from '../callbacks/isolated-abort.js'
 import { ToolCallError } from '../errors.js'
 import { runTool, type InstanceTool, type InstanceToolContext } from '../protocol/instance-tools.js'
@@ -23,6 +23,8 @@ export interface WorkerCallsOptions {
 
 export function createWorkerCalls({ tools, maxFrameBytes, send, report }: WorkerCallsOptions) {
   const running = new Map<string, IsolatedAbort>()
+  /** The calls of lost connections whose tools have not settled, and whether the present connection knows of them. */
+  const abandoned = new Map<string, { isNamed: boolean }>()
 
   function answer(message: WorkerMessage): void {
     const { length } = new TextEncoder().encode(JSON.stringify(message))
@@ -61,7 +63,14 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
       if (isRunning()) answer({ type: 'tool_error', callId, code, message: describeFailure(error).slice(0, 10_000) })
     } finally {
       if (isRunning()) running.delete(callId)
+      else endAbandoned(callId)
     }
+  }
+
+  function endAbandoned(callId: string): void {
+    const isNamed = abandoned.get(callId)?.isNamed === true
+    abandoned.delete(callId)
+    if (isNamed) answer({ type: 'tool_error', callId, code: 'CANCELLED', message: 'Its connection was lost.' })
   }
 
   return {
@@ -73,9 +82,17 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
     cancel({ callId, reason = 'The call was cancelled.' }: ToolCancelMessage): void {
       running.get(callId)?.abort(abortError(reason))
     },
+    /** The calls of lost connections that still run, for the `hello` of the present one. */
+    nameAbandoned(): string[] {
+      const callIds = [...abandoned.keys()].slice(-MAX_NAMED_CALLS)
+      for (const callId of callIds) abandoned.set(callId, { isNamed: true })
+      return callIds
+    },
     /** Aborts all calls without answering them: their connection is closed. */
     abandon(reason: string): void {
       const aborts = [...running.values()]
+      for (const callId of running.keys()) abandoned.set(callId, { isNamed: false })
+      for (const call of abandoned.values()) call.isNamed = false
       running.clear()
       for (const abort of aborts) abort.abort(abortError(reason))
     },

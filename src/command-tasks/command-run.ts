@@ -6,7 +6,8 @@ import type { Outbox } from '../callbacks/outbox.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import { performCommand } from '../instances/command-call.js'
-import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
+import type { InstanceEntry } from '../instances/instance-manager.js'
+import type { TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
 
@@ -22,6 +23,10 @@ export interface CommandSettings {
   readonly clock: Clock
   readonly engine: Engine
   readonly outbox: Outbox<OutboxItem>
+  /** Calls `run` when what was changed has been stored; at once without a store. Inside a batch. */
+  readonly whenStored: (run: () => void) => void
+  /** Calls `run`, which aborts a command, after the change. Inside a batch. */
+  readonly abort: (run: () => void) => void
   /** How long an aborted command may take to settle. */
   readonly abortGraceMs: number
   /** How long a command may take. A command may have a shorter limit. */
@@ -39,41 +44,30 @@ export interface CommandRunListener {
 export class CommandRun {
   readonly task: CommandTask
   readonly #index: number
+  readonly #command: TaskCommand
   readonly #timeoutMs: number
   readonly #settings: CommandSettings
   readonly #listener: CommandRunListener
-  readonly #run: Run
-  readonly #timer: LongTimer
+  #run: Run | undefined
+  #timer: LongTimer | undefined
   #isGivenUp = false
   #hasSettled = false
 
-  /** Starts the next command of a task. */
+  /** Starts the next command of a task: when its start has been stored, and its instance has ended the calls of an earlier connection. */
   constructor(task: CommandTask, settings: CommandSettings, listener: CommandRunListener) {
-    const { clock, outbox } = settings
     this.task = task
     this.#settings = settings
     this.#listener = listener
     const { index, command } = task.startCommand()
     this.#index = index
+    this.#command = command
     this.#timeoutMs = Math.min(settings.commandTimeout, command.timeout ?? Infinity)
-    this.#timer = setLongTimeout(clock, () => outbox.batch(() => listener.onTimedOut()), this.#timeoutMs)
-    const { id: taskId, instance } = task
-    const call = { instance, taskId, command, onProgress: (progress: TaskProgress) => this.#report(progress) }
-    this.#run = startRun(settings.engine, {
-      id: `${taskId}_${command.id}`,
-      graceMs: settings.abortGraceMs,
-      run: (context) => performCommand(call, context),
-      onLate: (outcome) => outbox.batch(() => this.#reportLate(outcome)),
-    })
-    this.#run.settled.then(
-      (outcome) => this.#settle(outcome),
-      (reason: unknown) => this.#settle({ type: 'threw', reason }),
-    )
+    this.#startWhenFree()
   }
 
   /** Resolves when the command has settled, or was abandoned after its grace period. */
   get settled(): Promise<unknown> {
-    return this.#run.settled
+    return this.#run?.settled ?? Promise.resolve()
   }
 
   /** Fails the command because its time limit has passed. */
@@ -87,11 +81,44 @@ export class CommandRun {
   /** Aborts the command: its task has ended, and its result is not used. */
   giveUp(): void {
     this.#isGivenUp = true
-    const { clock, outbox } = this.#settings
-    clearLongTimeout(clock, this.#timer)
-    // Abort listeners are the host's code: they run after the change.
-    const run = (): void => this.#run.abort(new DOMException('The command was given up.', 'AbortError'))
-    outbox.push({ type: 'callback', run, source: 'runner' })
+    const run = this.#run
+    clearLongTimeout(this.#settings.clock, this.#timer)
+    if (run === undefined) queueMicrotask(() => this.#settle({ type: 'skipped' }))
+    // Abort listeners are the host's code.
+    else this.#settings.abort(() => run.abort(new DOMException('The command was given up.', 'AbortError')))
+  }
+
+  #startWhenFree(): void {
+    if (this.#isGivenUp) return
+    const { outbox, whenStored } = this.#settings
+    const start = (): void => whenStored(() => this.#start())
+    const freed = freedOf(this.task.instance)
+    if (freed === undefined) start()
+    else {
+      freed.then(
+        () => outbox.batch(() => this.#startWhenFree()),
+        () => outbox.batch(start),
+      )
+    }
+  }
+
+  #start(): void {
+    const { id: taskId, instance } = this.task
+    if (this.#isGivenUp || instance === undefined) return
+    const { clock, outbox, engine, abortGraceMs } = this.#settings
+    this.#timer = setLongTimeout(clock, () => outbox.batch(() => this.#listener.onTimedOut()), this.#timeoutMs)
+    const command = this.#command
+    const call = { instance, taskId, command, onProgress: (progress: TaskProgress) => this.#report(progress) }
+    this.#run = startRun(engine, {
+      id: `${taskId}_${command.id}`,
+      graceMs: abortGraceMs,
+      run: (context) => performCommand(call, context),
+      onLate: (outcome) => outbox.batch(() => this.#reportLate(outcome)),
+    })
+    this.#run.settled.then(
+      (outcome) => this.#settle(outcome),
+      (reason: unknown) => this.#settle({ type: 'threw', reason }),
+    )
   }
 
   #report(progress: TaskProgress): void {
@@ -114,6 +141,15 @@ export class CommandRun {
   /** An error of a command that was given up is what an abort leads to. */
   #reportLate(outcome: Outcome): void {
     if (outcome.type === 'returned') this.#settings.outbox.push({ type: 'late_result', taskId: this.task.id })
+  }
+}
+
+/** An instance of the host that cannot say must not stop the lane. */
+function freedOf(entry: InstanceEntry | undefined): Promise<void> | undefined {
+  try {
+    return entry?.instance.connection?.freed?.()
+  } catch {
+    return undefined
   }
 }
 

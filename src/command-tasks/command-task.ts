@@ -9,13 +9,30 @@ import { completeMessage, progressMessage, type LiveTask, type TaskEnd } from '.
 /** What a task has from its submission on. */
 export type SubmittedTask = Pick<LiveTask, 'id' | 'name' | 'intention' | 'commands' | 'createdAt' | 'metadata'>
 
+/** A request that may be repeated, and then gets the same answer. */
+export interface SubmitRequest {
+  /** Who submits, and their key. */
+  readonly key: string
+  /** The instance that was asked for. */
+  readonly instanceId?: string | undefined
+  /** What was answered. */
+  readonly queuePosition: number
+}
+
 /** What a task needs. */
 export interface CommandTaskOptions {
   /** Its place in the order of submission, from 1. */
   readonly place: number
-  /** The instance that it was submitted to. Another one may have the same id later. */
-  readonly instance: InstanceEntry
-  readonly ref: CommandTaskRef
+  /** The id of the instance that runs it. */
+  readonly instanceId: string
+  /** The instance that it was submitted to. Another one may have the same id later. Undefined for a task of an earlier process. */
+  readonly instance?: InstanceEntry | undefined
+  /** What became of it in an earlier process. */
+  readonly restored?: Task | undefined
+  /** The request that submitted it, if it may be repeated. */
+  readonly request?: SubmitRequest | undefined
+  /** Its actor; undefined when it has ended in an earlier process. */
+  readonly ref: CommandTaskRef | undefined
   /** What the submission holds; it was taken from the budget. */
   readonly bytes: number
   readonly budget: ByteBudget
@@ -24,44 +41,59 @@ export interface CommandTaskOptions {
   /** The time that durations are measured by, in ms. */
   readonly elapsed: () => number
   readonly emit: (message: TaskProgressMessage | TaskCompleteMessage) => void
+  /** The task has changed, or one of its commands has ended: the one at `index`. */
+  readonly onChange?: ((task: CommandTask, index?: number) => void) | undefined
 }
 
 export class CommandTask {
   readonly id: string
   readonly instanceId: string
   readonly place: number
-  readonly instance: InstanceEntry
-  readonly #submitted: SubmittedTask
-  readonly #ref: CommandTaskRef
+  /** What was submitted, with commands that are pending. */
+  readonly submitted: SubmittedTask
+  readonly request: SubmitRequest | undefined
+  readonly #ref: CommandTaskRef | undefined
   readonly #now: () => number
   readonly #elapsed: () => number
   readonly #emit: CommandTaskOptions['emit']
+  readonly #onChange: CommandTaskOptions['onChange']
   /** Frozen, and replaced when they change. */
   readonly #commands: TaskCommand[]
   readonly #budget: ByteBudget
   #bytes: number
+  #instance: InstanceEntry | undefined
   #startedAt: number | undefined
   #startedElapsed = 0
   #end: TaskEnd | undefined
   #currentCommandIndex = 0
   #record: Task | undefined
 
-  constructor(
-    submitted: SubmittedTask,
-    { place, instance, ref, bytes, budget, now, elapsed, emit }: CommandTaskOptions,
-  ) {
+  constructor(submitted: SubmittedTask, options: CommandTaskOptions) {
     this.id = submitted.id
-    this.instanceId = instance.id
-    this.place = place
-    this.instance = instance
-    this.#submitted = submitted
-    this.#commands = [...submitted.commands]
-    this.#ref = ref
-    this.#bytes = bytes
-    this.#budget = budget
-    this.#now = now
-    this.#elapsed = elapsed
-    this.#emit = emit
+    this.instanceId = options.instanceId
+    this.place = options.place
+    this.submitted = submitted
+    this.request = options.request
+    this.#instance = options.instance
+    this.#commands = [...(options.restored?.commands ?? submitted.commands)]
+    this.#ref = options.ref
+    this.#bytes = options.bytes
+    this.#budget = options.budget
+    this.#now = options.now
+    this.#elapsed = options.elapsed
+    this.#emit = options.emit
+    this.#onChange = options.onChange
+    if (options.restored !== undefined) this.#restore(options.restored)
+  }
+
+  /** The instance that runs it; undefined while it waits for one. */
+  get instance(): InstanceEntry | undefined {
+    return this.#instance
+  }
+
+  /** Whether one of its commands has started. */
+  get hasStarted(): boolean {
+    return this.#startedAt !== undefined
   }
 
   /** The commands as they are now. */
@@ -81,7 +113,7 @@ export class CommandTask {
   /** A frozen snapshot, made when it is first asked for. */
   get record(): Task {
     this.#record ??= Object.freeze({
-      ...this.#submitted,
+      ...this.submitted,
       instanceId: this.instanceId,
       commands: Object.freeze([...this.#commands]) as TaskCommand[],
       currentCommandIndex: this.#currentCommandIndex,
@@ -95,11 +127,12 @@ export class CommandTask {
   startCommand(): { readonly index: number; readonly command: TaskCommand } {
     const now = this.#now()
     if (this.#startedAt === undefined) {
-      this.#ref.send({ type: 'task.start' })
+      this.#ref?.send({ type: 'task.start' })
       this.#startedAt = now
       this.#startedElapsed = this.#elapsed()
+      this.#onChange?.(this)
     }
-    const { index } = this.#ref.getSnapshot().context
+    const index = this.#nextIndex()
     this.#currentCommandIndex = index
     const command = this.#change(index, { status: 'running', startedAt: now })
     this.#emit(progressMessage(this, index, now))
@@ -130,12 +163,47 @@ export class CommandTask {
     return this.#send({ type: 'task.cancel', error: { code: 'CANCELLED', message } })
   }
 
-  /** The instance was lost. */
-  lose(): void {
-    const { kind, instance } = this.instance
-    const name = instance.isBrowser === false ? 'Remote worker' : instanceNames[kind]
-    const message = `${name} disconnected`
+  /** The instance that it was waiting for is there. */
+  adopt(instance: InstanceEntry): void {
+    this.#instance ??= instance
+  }
+
+  /** The instance was lost, or did not come back. */
+  lose(message = `${this.#instanceName()} disconnected`): void {
     this.#send({ type: 'instance.lost', error: { code: 'INSTANCE_DISCONNECTED', message } })
+  }
+
+  /** Fails the command that was in flight when the process ended. */
+  interrupt(): void {
+    this.fail(this.#nextIndex(), { code: 'INTERRUPTED', message: INTERRUPTED })
+  }
+
+  #restore(task: Task): void {
+    const { startedAt, completedAt } = task
+    this.#currentCommandIndex = task.currentCommandIndex
+    this.#startedAt = startedAt
+    if (completedAt !== undefined) {
+      const { status, duration, error } = task
+      this.#end = { status, completedAt, duration, ...(error && { error }) } as TaskEnd
+    } else if (startedAt !== undefined) {
+      // How long it ran after its last sign of life is not known.
+      const last = Math.max(startedAt, ...task.commands.map((command) => command.completedAt ?? 0))
+      this.#startedElapsed = this.#elapsed() - (last - startedAt)
+      this.#ref?.send({ type: 'task.start' })
+      for (const { status } of task.commands) if (status === 'success') this.#ref?.send({ type: 'command.succeeded' })
+      this.#currentCommandIndex = this.#nextIndex()
+    }
+  }
+
+  /** The place of the command that runs or runs next. */
+  #nextIndex(): number {
+    return this.#ref?.getSnapshot().context.index ?? 0
+  }
+
+  #instanceName(): string {
+    if (this.#instance === undefined) return `Instance ${this.instanceId}`
+    const { kind, instance } = this.#instance
+    return instance.isBrowser === false ? 'Remote worker' : instanceNames[kind]
   }
 
   /** Returns why a result cannot be kept. */
@@ -156,6 +224,7 @@ export class CommandTask {
   #endCommand(index: number, change: Partial<TaskCommand>, event: CommandTaskEvent): void {
     const now = this.#now()
     this.#change(index, { completedAt: now, ...change })
+    this.#onChange?.(this, index)
     this.#emit(progressMessage(this, index, now))
     this.#send(event)
   }
@@ -170,8 +239,8 @@ export class CommandTask {
   /** Sends an event to the actor. Returns whether it has ended the task. */
   #send(event: CommandTaskEvent): boolean {
     if (this.#end !== undefined) return false
-    this.#ref.send(event)
-    const end = this.#ref.getSnapshot().output
+    this.#ref?.send(event)
+    const end = this.#ref?.getSnapshot().output
     if (end === undefined) return false
     const now = this.#now()
     const error = end.status === 'completed' ? undefined : Object.freeze(end.error)
@@ -179,7 +248,9 @@ export class CommandTask {
     this.#commands.forEach(({ status }, index) => {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
       // Its error tells a command that was given up from one that never started.
-      if (status === 'running') this.#change(index, { status: 'skipped', completedAt: now, ...(error && { error }) })
+      if (status !== 'running') return
+      this.#change(index, { status: 'skipped', completedAt: now, ...(error && { error }) })
+      this.#onChange?.(this, index)
     })
     const duration = this.#startedAt === undefined ? 0 : Math.round(Math.max(0, this.#elapsed() - this.#startedElapsed))
     const ended: TaskEnd =
@@ -193,11 +264,15 @@ export class CommandTask {
           }
     this.#end = ended
     this.#record = undefined
+    this.#onChange?.(this)
     const { id, instanceId, commands } = this
     this.#emit(completeMessage({ id, instanceId, commands, ...ended }))
     return true
   }
 }
+
+const INTERRUPTED =
+  'The server ended while this command was in flight. It may have taken effect: look at that before you submit the rest of the task again.'
 
 /** How an error message names an instance. */
 const instanceNames = {

@@ -7,6 +7,7 @@
 import { createActor, fromTransition, type ActorRefFrom, type DoneActorEvent } from 'xstate'
 import { laneMachine, type LaneHost, type LaneMachine, type LaneRef } from '../../machines/lane.js'
 import { CommandRun, type CommandRunListener, type CommandSettings } from './command-run.js'
+import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { CommandTask } from './command-task.js'
 
 /**
@@ -34,6 +35,8 @@ export interface LaneOptions {
   /** The parent of the lane's actor. */
   readonly parent: LaneParentRef
   readonly settings: CommandSettings
+  /** Whether no further task may start. */
+  readonly isHeld: () => boolean
   /** Called when nothing is queued and no command is in flight: the lane has ended. */
   readonly onClosed: () => void
 }
@@ -41,6 +44,7 @@ export interface LaneOptions {
 export class Lane implements LaneHost, CommandRunListener {
   readonly #parent: LaneParentRef
   readonly #settings: CommandSettings
+  readonly #isHeld: () => boolean
   readonly #onClosed: () => void
   readonly #ref: LaneRef
   /** Tasks that have not ended, in the order of submission. */
@@ -48,7 +52,8 @@ export class Lane implements LaneHost, CommandRunListener {
   #run: CommandRun | undefined
   #isClosed = false
 
-  constructor({ instanceId, machine = laneMachine, parent, settings, onClosed }: LaneOptions) {
+  constructor({ instanceId, machine = laneMachine, parent, settings, isHeld, onClosed }: LaneOptions) {
+    this.#isHeld = isHeld
     this.#parent = parent
     this.#settings = settings
     this.#onClosed = onClosed
@@ -61,6 +66,17 @@ export class Lane implements LaneHost, CommandRunListener {
     return this.#tasks.size
   }
 
+  /** Whether a task of an earlier process waits for the instance. */
+  get isWaiting(): boolean {
+    return [...this.#tasks].some(({ instance }) => instance === undefined)
+  }
+
+  /** Whether a task has started and has not ended. */
+  get hasRunning(): boolean {
+    const [task] = this.#tasks
+    return task?.hasStarted === true
+  }
+
   /** Resolves when the command in flight has settled; undefined when none is. */
   get settled(): Promise<unknown> | undefined {
     return this.#run?.settled
@@ -69,10 +85,18 @@ export class Lane implements LaneHost, CommandRunListener {
   /** Puts a task at the end. It starts in a later microtask, so that its submitter can subscribe first (S7). */
   add(task: CommandTask): void {
     this.#tasks.add(task)
-    queueMicrotask(() => {
-      if (this.#run !== undefined || this.#isClosed) return
-      this.#settings.outbox.batch(() => this.#ref.send({ type: 'lane.wake' }))
-    })
+    this.#wake()
+  }
+
+  /** The instance is there: tasks of an earlier process start that have waited for it. */
+  adopt(instance: InstanceEntry): void {
+    for (const task of this.#tasks) task.adopt(instance)
+    this.#wake()
+  }
+
+  /** Fails the tasks of an earlier process whose instance did not come back. */
+  abandonWaiting(message: string): void {
+    this.#end((task) => task.instance === undefined, message)
   }
 
   /** Returns false when the task has ended before. */
@@ -88,9 +112,20 @@ export class Lane implements LaneHost, CommandRunListener {
 
   /** The instance was lost: fails the tasks that were submitted to it. */
   disconnect(isLost: (task: CommandTask) => boolean): void {
+    this.#end(isLost)
+  }
+
+  #wake(): void {
+    queueMicrotask(() => {
+      if (this.#run !== undefined || this.#isClosed) return
+      this.#settings.outbox.batch(() => this.#ref.send({ type: 'lane.wake' }))
+    })
+  }
+
+  #end(isLost: (task: CommandTask) => boolean, message?: string): void {
     this.#settings.outbox.batch(() => {
       for (const task of [...this.#tasks].filter(isLost)) {
-        task.lose()
+        task.lose(message)
         this.#tasks.delete(task)
       }
       if (this.#run !== undefined && isLost(this.#run.task)) this.#ref.send({ type: 'call.abort' })
@@ -108,7 +143,8 @@ export class Lane implements LaneHost, CommandRunListener {
   // LaneHost: called by the machine
 
   hasNext(): boolean {
-    return this.#tasks.size > 0
+    const [task] = this.#tasks
+    return task?.instance !== undefined && (task.hasStarted || !this.#isHeld())
   }
 
   startCall(): void {

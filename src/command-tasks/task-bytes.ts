@@ -40,6 +40,11 @@ export class ByteBudget {
     return true
   }
 
+  /** Takes what an earlier process has accepted, also beyond the limit. */
+  hold(bytes: number): void {
+    this.#held += bytes
+  }
+
   giveBack(bytes: number): void {
     this.#held -= bytes
   }

@@ -5,14 +5,22 @@
  */
 import { filter, Subject, type Observable } from 'rxjs'
 import { createActor } from 'xstate'
-import { commandTaskMachine, type CommandTaskMachine } from '../../machines/command-task.js'
+import { commandTaskMachine, type CommandTaskMachine, type CommandTaskRef } from '../../machines/command-task.js'
 import type { LaneMachine } from '../../machines/lane.js'
-import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
+import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
-import { createOutbox } from '../callbacks/outbox.js'
-import { actorClock, elapsedMs, systemClock, type Clock } from '../clock.js'
+import { createOutbox, type Outbox } from '../callbacks/outbox.js'
+import {
+  actorClock,
+  clearLongTimeout,
+  elapsedMs,
+  setLongTimeout,
+  systemClock,
+  type Clock,
+  type LongTimer,
+} from '../clock.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { InvalidInputError } from '../errors.js'
@@ -42,10 +50,19 @@ import { jsonBytes } from '../protocol/json-size.js'
 import { describeIssue } from '../protocol/parse.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
+import type { Store } from '../store/store.js'
+import { CommandPersistence } from './command-persistence.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
 import { CommandTask, type CommandTaskOptions, type SubmittedTask } from './command-task.js'
 import { ByteBudget, DEFAULT_BYTE_LIMITS } from './task-bytes.js'
 import { Lane, laneParentLogic, type LaneParentRef } from './lane.js'
+import { heldBytes, isSameSubmission, queuedRow, type RestoredTask } from './stored-tasks.js'
+
+/** The longest idempotency key, in characters. */
+const MAX_KEY = 512
+
+/** What one row of a store may have, in bytes of JSON (64 MiB). */
+const MAX_ROW_BYTES = 64 * 1024 * 1024
 
 /** Options of `TaskManager`. */
 export interface TaskManagerOptions {
@@ -67,6 +84,10 @@ export interface TaskManagerOptions {
   readonly maxTaskBytes?: number
   /** The most that all tasks may hold, in bytes of JSON. Ended ones are forgotten early for it, the earliest first. Default 256 MiB. */
   readonly maxBytes?: number
+  /** Keeps tasks when the process ends. The first manager on it takes over what is stored. Default: none, and they end with the process. */
+  readonly store?: Store
+  /** With a store: how long tasks of an earlier process wait for their instance, in ms. Default 90000. */
+  readonly instanceGraceMs?: number
   /** Default: the platform's clock. */
   readonly clock?: Clock
   /** Starts the commands. Default: in this process. */
@@ -97,6 +118,8 @@ const optionTypes: OptionTypes<TaskManagerOptions> = {
   maxResultBytes: numberFrom(1),
   maxTaskBytes: numberFrom(1),
   maxBytes: numberFrom(1),
+  store: objectWith('a store', 'open', 'write', 'close'),
+  instanceGraceMs: numberFrom(0),
   clock: aClock,
   engine: anEngine,
   onError: aFunction,
@@ -109,6 +132,30 @@ export type SubmitResult =
   | { readonly taskId: string; readonly queuePosition: number }
   | { readonly error: string; readonly code: SubmitErrorCode }
 
+/** Options of `submitTask`. */
+export interface SubmitOptions {
+  /**
+   * Identifies the submission. Repeated with the same key while the task is retained, it gets the same answer, and nothing is submitted; another
+   * task under the key is refused. 1 to 512 characters.
+   */
+  readonly idempotencyKey?: string
+}
+
+const submitOptionTypes: OptionTypes<SubmitOptions> = {
+  idempotencyKey: {
+    expected: `a string of 1 to ${MAX_KEY} characters`,
+    accepts: (key) => typeof key === 'string' && key !== '' && key.length <= MAX_KEY,
+  },
+}
+
+/** What a manager has taken over from an earlier process, as ids of tasks. */
+export interface CommandRecovery {
+  /** They had not started: they wait for their instance. */
+  readonly queued: readonly string[]
+  /** They ran when the process ended: they have failed. */
+  readonly interrupted: readonly string[]
+}
+
 /** The events of `TaskManager`. */
 export interface TaskManagerEvents {
   /** A command has started, reported progress or ended. */
@@ -120,6 +167,7 @@ export interface TaskManagerEvents {
 type Handlers = { readonly [E in keyof TaskManagerEvents]: Set<(message: TaskManagerEvents[E]) => void> }
 
 const HOUR_MS = 3_600_000
+const INSTANCE_GRACE_MS = 90_000
 
 /** Takes command tasks, runs them in the lanes of their instances, and emits each step. */
 export class TaskManager {
@@ -127,6 +175,10 @@ export class TaskManager {
   readonly progress$: Observable<TaskProgressMessage>
   /** Each task once, when it has ended. */
   readonly complete$: Observable<TaskCompleteMessage>
+  /** What was in the store. */
+  readonly recovered: CommandRecovery
+  /** @internal */
+  readonly persistence: CommandPersistence | undefined
   readonly #instances: InstanceManager
   readonly #settings: CommandSettings
   readonly #machines: CommandTaskMachines
@@ -142,21 +194,27 @@ export class TaskManager {
   readonly #maxQueueSize: number
   readonly #retentionMs: number
   readonly #maxRetained: number
-  readonly #stopListening: () => void
+  /** The tasks that were submitted with a key. */
+  readonly #keys = new Map<string, CommandTask>()
+  /** The tasks of an earlier process that had started or ended there. */
+  readonly #continued = new Set<string>()
+  readonly #stopListening: readonly (() => void)[]
   readonly #endClaim: () => void
+  #instanceGrace: LongTimer | undefined
   #sweep: unknown
   #taskCount = 0
+  #isHeld = false
   #lateResults = 0
   #isDisposed = false
   #disposal: Promise<void> | undefined
 
   /**
    * @throws InvalidSettingError for a number out of its range; InvalidInputError for an unknown or wrong option; AgentTasksError `INSTANCES_IN_USE`
-   *   when another manager has the instances
+   *   when another manager has the instances; StoreInUseError or StoreError when the store cannot be opened
    */
   constructor(options: TaskManagerOptions) {
     checkOptions(options, optionTypes)
-    const { instances, clock = systemClock, machines = {} } = options
+    const { instances, clock = systemClock, machines = {}, store } = options
     this.#instances = instances
     this.#report = isolateReport(options.onError ?? reportToConsole)
     this.#machines = machines
@@ -165,36 +223,64 @@ export class TaskManager {
     this.#maxRetained = options.maxRetained ?? 1000
     this.#budget = new ByteBudget(
       {
-        maxResultBytes: options.maxResultBytes ?? DEFAULT_BYTE_LIMITS.maxResultBytes,
+        maxResultBytes: Math.min(
+          options.maxResultBytes ?? DEFAULT_BYTE_LIMITS.maxResultBytes,
+          store === undefined ? Infinity : MAX_ROW_BYTES,
+        ),
         maxTaskBytes: options.maxTaskBytes ?? DEFAULT_BYTE_LIMITS.maxTaskBytes,
         maxBytes: options.maxBytes ?? DEFAULT_BYTE_LIMITS.maxBytes,
       },
       () => this.#forgetFirst(),
     )
-    const outbox = createOutbox<OutboxItem>({ notify: (item) => this.#notify(item) })
+    const outbox = createOutbox<OutboxItem>({
+      notify: (item) => this.#notify(item),
+      mayDeliver: () => this.#isDisposed || (this.persistence?.isSettled() ?? true),
+    })
     this.#settings = {
+      ...(store === undefined ? withoutStore(outbox) : withStore(outbox, (run) => this.#callBack(run, 'runner'))),
       clock,
       engine: options.engine ?? this.#createEngine(clock),
-      outbox,
       abortGraceMs: options.abortGraceMs ?? 2000,
       commandTimeout: options.commandTimeout ?? 60_000,
     }
+    const { batch } = this.#settings.outbox
     const inspect = toInspectFunction(options.inspect)
     this.#endClaim = instances.claim()
+    let rows: readonly RestoredTask[] = []
+    try {
+      this.persistence =
+        store &&
+        new CommandPersistence({
+          ...{ store, clock },
+          report: (error) => this.#report(error, { source: 'store' }),
+          onWritten: () => outbox.drain(),
+        })
+      rows = this.persistence?.takeTasks() ?? []
+    } catch (error) {
+      this.persistence?.close()
+      this.#endClaim()
+      throw error
+    }
     this.#root = createActor(laneParentLogic, {
       id: 'command-tasks',
-      clock: actorClock(clock, (run) => outbox.batch(run)),
+      clock: actorClock(clock, batch),
       ...(inspect && {
         inspect: (event) => outbox.push({ type: 'callback', run: () => inspect(event), source: 'inspector' }),
       }),
     })
-    outbox.batch(() => this.#root.start())
+    batch(() => this.#root.start())
     this.progress$ = this.#streamOf('task_progress')
     this.complete$ = this.#streamOf('task_complete')
-    // A handler that ran before this one may have connected another instance with the same id, and submitted to it.
-    this.#stopListening = instances.onDisconnect((instanceId) =>
-      this.#disconnect(instanceId, instances.get(instanceId)),
-    )
+    this.#stopListening = [
+      // A handler that ran before this one may have connected another instance with the same id, and submitted to it.
+      instances.onDisconnect((instanceId) => {
+        const successor = instances.get(instanceId)
+        this.#disconnect(instanceId, successor)
+        if (successor === undefined) this.persistence?.removeWorker(instanceId)
+      }),
+      ...(this.persistence === undefined ? [] : [instances.onConnect((instanceId) => this.#adopt(instanceId))]),
+    ]
+    this.recovered = batch(() => this.#restore(rows, options.instanceGraceMs ?? INSTANCE_GRACE_MS))
   }
 
   /** Results that arrived after their command had been given up, or from a connection that was not asked. */
@@ -210,8 +296,10 @@ export class TaskManager {
   /**
    * Queues a task for the instance that it names, or for the first connected one.
    * @returns its id and its place among the tasks of the lane that have not ended (from 1); or why it was refused, and nothing was changed
+   * @throws InvalidInputError for an unknown or wrong option
    */
-  submitTask(message: TaskSubmitMessage): SubmitResult {
+  submitTask(message: TaskSubmitMessage, options: SubmitOptions = {}): SubmitResult {
+    checkOptions(options, submitOptionTypes)
     if (this.#isDisposed) return refusal('NO_INSTANCE', 'The task manager was disposed.')
     const parsed = taskSubmitSchema().safeParse(message)
     if (!parsed.success) {
@@ -225,21 +313,7 @@ export class TaskManager {
     const metadataCopy = metadata && toWholePlainData(metadata)
     if (copies.includes(undefined)) return tooDeep(`task.commands[${copies.indexOf(undefined)}].args`)
     if (metadataCopy === undefined && metadata !== undefined) return tooDeep('task.metadata')
-    const { clock, outbox } = this.#settings
-    const instance = instanceId === undefined ? this.#instances.first() : this.#instances.get(instanceId)
-    if (instance === undefined) {
-      return instanceId === undefined
-        ? refusal('NO_INSTANCE', 'No instance is connected')
-        : refusal('INVALID_INSTANCE', `Instance not found: ${instanceId}`)
-    }
-    if (!instance.isConnected) return refusal('NOT_CONNECTED', `Instance not connected: ${instance.id}`)
-    if ((this.#lanes.get(instance.id)?.size ?? 0) >= this.#maxQueueSize) {
-      return refusal('QUEUE_FULL', `Task queue is full (max ${this.#maxQueueSize})`)
-    }
-    const createdAt = clock.now()
-    const place = this.#taskCount + 1
-    const submitted: SubmittedTask = {
-      id: `task_${createdAt}_${place.toString(36)}`,
+    const submission = {
       name: task_name,
       intention: task_intention,
       commands: commands.map((command, index) =>
@@ -250,22 +324,50 @@ export class TaskManager {
           args: copies[index] ?? {},
         }),
       ),
-      createdAt,
       ...(metadataCopy !== undefined && { metadata: metadataCopy }),
     }
+    const { idempotencyKey: key } = options
+    const known = key === undefined ? undefined : this.#keys.get(key)
+    if (known?.request !== undefined) {
+      return known.request.instanceId === instanceId && isSameSubmission(known.submitted, submission)
+        ? { taskId: known.id, queuePosition: known.request.queuePosition }
+        : refusal('IDEMPOTENCY_KEY_REUSED', 'This idempotency key was used for another task. Choose another key.')
+    }
+    const instance = instanceId === undefined ? this.#instances.first() : this.#instances.get(instanceId)
+    if (instance === undefined) {
+      return instanceId === undefined
+        ? refusal('NO_INSTANCE', 'No instance is connected')
+        : refusal('INVALID_INSTANCE', `Instance not found: ${instanceId}`)
+    }
+    if (!instance.isConnected) return refusal('NOT_CONNECTED', `Instance not connected: ${instance.id}`)
+    const depth = this.#lanes.get(instance.id)?.size ?? 0
+    if (depth >= this.#maxQueueSize) return refusal('QUEUE_FULL', `Task queue is full (max ${this.#maxQueueSize})`)
+    const { clock, outbox } = this.#settings
+    const createdAt = clock.now()
+    const place = this.#taskCount + 1
+    const submitted: SubmittedTask = { id: `task_${createdAt}_${place.toString(36)}`, createdAt, ...submission }
     const { maxTaskBytes, maxBytes } = this.#budget.limits
-    const bytes = jsonBytes(submitted, maxTaskBytes)
-    if (bytes > maxTaskBytes) {
-      return refusal('INVALID_TASK', `task: got ${bytes} or more bytes of JSON, expected at most ${maxTaskBytes}.`)
+    const mostBytes = this.persistence === undefined ? maxTaskBytes : Math.min(maxTaskBytes, MAX_ROW_BYTES)
+    const bytes = jsonBytes(submitted, mostBytes)
+    if (bytes > mostBytes) {
+      return refusal('INVALID_TASK', `task: got ${bytes} or more bytes of JSON, expected at most ${mostBytes}.`)
     }
     if (!this.#budget.take(bytes)) {
       return refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`)
     }
+    const request = key === undefined ? undefined : { key, instanceId, queuePosition: depth + 1 }
+    try {
+      this.persistence?.submit(queuedRow(submitted, { instanceId: instance.id, place, request }))
+    } catch (error) {
+      this.#budget.giveBack(bytes)
+      this.#report(error, { source: 'store' })
+      return refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
+    }
     this.#taskCount = place
     return outbox.batch(() => {
       const lane = this.#laneOf(instance.id)
-      const task = this.#createTask(submitted, { place, instance, bytes })
-      this.#tasks.set(task.id, task)
+      const task = this.#createTask(submitted, { instanceId: instance.id, place, instance, bytes, request })
+      this.#keep(task)
       lane.add(task)
       return { taskId: task.id, queuePosition: lane.size }
     })
@@ -277,7 +379,13 @@ export class TaskManager {
    */
   cancelTask(taskId: string, why?: string): boolean {
     const task = this.#tasks.get(taskId)
-    return task !== undefined && (this.#lanes.get(task.instanceId)?.cancel(task, why) ?? false)
+    if (task === undefined) return false
+    return this.#settings.outbox.batch(() => {
+      const isCancelled = this.#lanes.get(task.instanceId)?.cancel(task, why) ?? false
+      // Stored before the abort, which happens also when that fails.
+      if (isCancelled) this.persistence?.flush()
+      return isCancelled
+    })
   }
 
   /** A frozen snapshot of a task. */
@@ -288,6 +396,30 @@ export class TaskManager {
   /** A task's number in the order of submission, from 1; undefined for an unknown task. */
   placeOf(taskId: string): number | undefined {
     return this.#tasks.get(taskId)?.place
+  }
+
+  /** @internal Whether events of a task may have been emitted in an earlier process. */
+  isContinued(taskId: string): boolean {
+    return this.#continued.has(taskId)
+  }
+
+  /** @internal Whether tasks of an earlier process wait for an instance with this id. */
+  isAwaited(instanceId: string): boolean {
+    return this.#lanes.get(instanceId)?.isWaiting === true
+  }
+
+  /**
+   * @internal Starts no further task: what is queued stays in the store, for the next process.
+   * @returns false, with everything as it was, without a store
+   */
+  holdQueue(): boolean {
+    this.#isHeld = this.persistence !== undefined
+    return this.#isHeld
+  }
+
+  /** @internal Whether a task has started and has not ended. */
+  get hasRunning(): boolean {
+    return [...this.#lanes.values()].some((lane) => lane.hasRunning)
   }
 
   /** Snapshots of the tasks, in the order of submission. */
@@ -336,15 +468,23 @@ export class TaskManager {
     return this
   }
 
-  /** Cancels all tasks that have not ended, and stops. Resolves when every command has settled or its grace period has passed. */
+  /**
+   * Cancels all tasks that have not ended, and stops; with a store, those that are queued stay there for the next manager. Resolves when every
+   * command has settled or its grace period has passed.
+   */
   dispose(): Promise<void> {
     this.#disposal ??= new Promise((resolve) => {
       this.#isDisposed = true
-      this.#stopListening()
+      this.#stopListening.forEach((stop) => stop())
+      clearLongTimeout(this.#settings.clock, this.#instanceGrace)
       const { outbox } = this.#settings
+      const isKept = this.holdQueue()
       // Inside a handler, the messages of these cancellations are emitted later: the streams complete after them.
       outbox.batch(() => {
-        for (const id of [...this.#tasks.keys()]) this.cancelTask(id, 'the task manager was disposed')
+        for (const { id, hasStarted } of [...this.#tasks.values()]) {
+          if (hasStarted || !isKept) this.cancelTask(id, 'the task manager was disposed')
+        }
+        this.persistence?.flush()
         outbox.push({ type: 'callback', run: () => resolve(this.#finish()), source: 'runner' })
       })
     })
@@ -369,6 +509,7 @@ export class TaskManager {
     })
     // Only now: a command that was aborted may have run until here.
     this.#endClaim()
+    this.persistence?.close()
   }
 
   #streamOf<T extends 'task_progress' | 'task_complete'>(type: T) {
@@ -395,6 +536,7 @@ export class TaskManager {
         machine: this.#machines.lane,
         parent: this.#root,
         settings: this.#settings,
+        isHeld: () => this.#isHeld,
         onClosed: () => this.#lanes.delete(instanceId),
       })
       this.#lanes.set(instanceId, lane)
@@ -402,33 +544,104 @@ export class TaskManager {
     return lane
   }
 
-  #createTask(submitted: SubmittedTask, own: Pick<CommandTaskOptions, 'place' | 'instance' | 'bytes'>): CommandTask {
+  #createTask(submitted: SubmittedTask, own: OwnTaskOptions): CommandTask {
     const { clock, outbox } = this.#settings
-    const ref = createActor(this.#machines.task ?? commandTaskMachine, {
-      id: `task.${submitted.id}`,
-      input: { totalCommands: submitted.commands.length },
-      parent: this.#root,
-    })
-    ref.start()
+    const { persistence } = this
     return new CommandTask(submitted, {
       ...own,
-      ref,
+      ref: own.restored?.completedAt === undefined ? this.#startActor(submitted) : undefined,
       budget: this.#budget,
       now: () => clock.now(),
       elapsed: () => elapsedMs(clock),
       emit: (message) => outbox.push(message),
+      onChange: persistence && ((task, index) => persistence.note(task, index)),
     })
+  }
+
+  #startActor({ id, commands }: SubmittedTask): CommandTaskRef {
+    const ref = createActor(this.#machines.task ?? commandTaskMachine, {
+      id: `task.${id}`,
+      input: { totalCommands: commands.length },
+      parent: this.#root,
+    })
+    ref.start()
+    return ref
+  }
+
+  #keep(task: CommandTask): void {
+    this.#tasks.set(task.id, task)
+    if (task.request !== undefined) this.#keys.set(task.request.key, task)
+  }
+
+  /** Takes over what an earlier process has stored. */
+  #restore(rows: readonly RestoredTask[], instanceGraceMs: number): CommandRecovery {
+    const { clock } = this.#settings
+    const queued: string[] = []
+    const interrupted: string[] = []
+    const ended: CommandTask[] = []
+    this.#taskCount = this.persistence?.lastPlace ?? 0
+    for (const { task: restored, submitted, place, request } of rows) {
+      const { instanceId } = restored
+      const bytes = heldBytes(submitted, restored)
+      const task = this.#createTask(submitted, { ...{ instanceId, place, bytes, request, restored } })
+      this.#keep(task)
+      if (task.hasEnded) ended.push(task)
+      else this.#budget.hold(bytes)
+      if (task.hasEnded || task.hasStarted) this.#continued.add(task.id)
+      if (task.hasEnded) continue
+      if (task.hasStarted) {
+        interrupted.push(task.id)
+        task.interrupt()
+      } else {
+        queued.push(task.id)
+        this.#laneOf(instanceId).add(task)
+      }
+    }
+    const endOf = ({ record }: CommandTask): number => record.completedAt ?? 0
+    for (const task of ended.sort((a, b) => endOf(a) - endOf(b))) {
+      this.#endedAt.set(task.id, elapsedMs(clock) - Math.max(0, clock.now() - endOf(task)))
+      this.#budget.hold(task.bytes)
+    }
+    this.#budget.take(0)
+    this.cleanupTasks()
+    if (this.#endedAt.size > 0) this.#forgetOldest()
+    for (const instanceId of this.#lanes.keys()) this.#adopt(instanceId)
+    if (queued.length > 0) this.#awaitInstances(instanceGraceMs)
+    return { queued, interrupted }
+  }
+
+  #awaitInstances(graceMs: number): void {
+    const giveUp = (): void => {
+      for (const [id, lane] of [...this.#lanes]) {
+        lane.abandonWaiting(`Instance ${id} was not connected within ${graceMs} ms after the server had started again`)
+      }
+    }
+    this.#instanceGrace = setLongTimeout(this.#settings.clock, giveUp, graceMs)
+    unref(this.#instanceGrace.current)
+  }
+
+  #adopt(instanceId: string): void {
+    const instance = this.#instances.get(instanceId)
+    if (instance?.isConnected === true) this.#lanes.get(instanceId)?.adopt(instance)
   }
 
   /** @param successor the instance that has the id now: tasks that were submitted to it go on */
   #disconnect(instanceId: string, successor?: InstanceEntry): void {
-    this.#lanes.get(instanceId)?.disconnect(({ instance }) => instance !== successor)
+    this.#lanes
+      .get(instanceId)
+      ?.disconnect(({ instance }) => (instance === undefined ? successor === undefined : instance !== successor))
+  }
+
+  #callBack(run: () => unknown, source: ErrorSource['source']): void {
+    callIsolated(run, (error) => this.#report(error, { source }))
   }
 
   #notify(item: OutboxItem): void {
+    // The store was given up: nobody hears of what it does not have.
+    if (this.#isDisposed && this.persistence?.isPending === true && 'taskId' in item) return
     switch (item.type) {
       case 'callback':
-        callIsolated(item.run, (error) => this.#report(error, { source: item.source }))
+        this.#callBack(item.run, item.source)
         break
       case 'late_result':
         this.#countLate(item.taskId)
@@ -471,9 +684,7 @@ export class TaskManager {
       },
       Math.max(1000, Math.min(HOUR_MS, this.#retentionMs)),
     )
-    // This timer keeps no process alive.
-    const timer = this.#sweep as { unref?: () => void } | undefined
-    timer?.unref?.()
+    unref(this.#sweep)
   }
 
   /** Returns false when no task has ended. */
@@ -486,9 +697,14 @@ export class TaskManager {
   }
 
   #forget(id: string): void {
-    this.#budget.giveBack(this.#tasks.get(id)?.bytes ?? 0)
+    const task = this.#tasks.get(id)
     this.#endedAt.delete(id)
+    this.#continued.delete(id)
+    if (task === undefined) return
+    this.#budget.giveBack(task.bytes)
     this.#tasks.delete(id)
+    if (task.request !== undefined) this.#keys.delete(task.request.key)
+    this.persistence?.forget(task)
   }
 
   #countLate(taskId: string): void {
@@ -500,6 +716,33 @@ export class TaskManager {
 }
 
 const refusal = (code: SubmitErrorCode, error: string): SubmitResult => ({ code, error })
+
+type OwnTaskOptions = Pick<CommandTaskOptions, 'instanceId' | 'place' | 'instance' | 'bytes' | 'request' | 'restored'>
+
+type Delivery = Pick<CommandSettings, 'outbox' | 'whenStored' | 'abort'>
+
+/** Aborts are the host's code, and are called in the order of what is notified. */
+const withoutStore = (outbox: Outbox<OutboxItem>): Delivery => ({
+  outbox,
+  whenStored: (run) => run(),
+  abort: (run) => outbox.push({ type: 'callback', run, source: 'runner' }),
+})
+
+/** What is notified waits until it is stored; an abort only for the end of the change. */
+function withStore(outbox: Outbox<OutboxItem>, call: (run: () => void) => void): Delivery {
+  const aborts = createOutbox<() => void>({ notify: call })
+  return {
+    outbox: { ...outbox, batch: (change) => outbox.batch(() => aborts.batch(change)) },
+    whenStored: (run) => outbox.push({ type: 'callback', run, source: 'runner' }),
+    abort: aborts.push,
+  }
+}
+
+/** Such a timer keeps no process alive. */
+function unref(timer: unknown): void {
+  const { unref } = (timer ?? {}) as { unref?: () => void }
+  unref?.call(timer)
+}
 
 /** Parts of it would be lost. */
 const tooDeep = (field: string): SubmitResult =>

@@ -70,6 +70,11 @@ export interface InstanceConnection {
   readonly timing: InstanceTiming
   /** Calls `listener` with each event of the connection. */
   onEvent(listener: (event: 'connection.opened' | 'connection.alive' | 'connection.takenOver') => void): void
+  /**
+   * Resolves when the calls of an earlier connection have ended, or their grace has passed; undefined when there are none. No command starts
+   * before. Default: there are none.
+   */
+  freed?(): Promise<void> | undefined
   /** Fails every call of the connection at once. */
   failCalls(reason: string): void
 }

@@ -31,14 +31,17 @@ export interface WebSocketInstance extends Instance {
   readonly lateAnswers: number
   /** Whether this is the secret; compared in constant time. */
   admits(secret: string): boolean
-  /** Attaches a socket, which takes over from the present one. Returns undefined when the instance is gone. */
-  attach(socket: WorkerSocket, tools?: readonly ToolDescription[]): WorkerLink | undefined
+  /**
+   * Attaches a socket, which takes over from the present one. Returns undefined when the instance is gone.
+   * @param calls the calls of earlier connections that are in flight: they are cancelled
+   */
+  attach(socket: WorkerSocket, tools?: readonly ToolDescription[], calls?: readonly string[]): WorkerLink | undefined
 }
 
 export interface WebSocketInstanceOptions {
   readonly id: string
-  /** The secret of the worker. Only a digest of it is kept. */
-  readonly secret: string
+  /** The secret of the worker, of which only a digest is kept; or its SHA-256 in hexadecimal. */
+  readonly secret: string | { readonly sha256: string }
   readonly tools?: readonly ToolDescription[] | undefined
   /** Whether the worker runs in a browser, for messages. Default true. */
   readonly isBrowser?: boolean
@@ -68,7 +71,10 @@ interface Pending {
 export function websocketInstance(options: WebSocketInstanceOptions): WebSocketInstance {
   const { id, connectTimeoutMs = 60_000, livenessMs = 45_000, pingEveryMs = 15_000 } = options
   const { clock = systemClock, cancelGraceMs = 2000 } = options
-  const digest = digestOf(options.secret)
+  const { secret } = options
+  const digest = typeof secret === 'string' ? digestOf(secret) : Buffer.from(secret.sha256, 'hex')
+  /** Calls have different ids in different lives of the server: the worker may still have those of an earlier one. */
+  const life = randomBytes(6).toString('base64url')
   const pending = new Map<string, Pending>()
   let tools = options.tools ?? []
   let current: { readonly socket: WorkerSocket } | undefined
@@ -77,6 +83,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
   let emitLoss: (reason: string) => void = () => undefined
   let endedBy: string | undefined
   let callCount = 0
+  let earlier: EarlierCalls | undefined
   let lateAnswers = 0
 
   const goneError = (reason: string): InstanceError =>
@@ -106,14 +113,28 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     )
   }
 
+  /** Cancels calls of earlier connections: nothing is called before they have ended, or their grace has passed. */
+  function cancelEarlier(socket: WorkerSocket, callIds: readonly string[]): void {
+    const before = earlier
+    earlier = callIds.length === 0 ? undefined : createEarlierCalls(callIds, createDelay(clock, cancelGraceMs))
+    // Whoever waited for those looks at these.
+    before?.end()
+    for (const callId of callIds) send(socket, { type: 'tool_cancel', callId })
+  }
+
   function detach(reason: string): void {
     clearLongTimeout(clock, pings)
+    earlier?.end()
     current = undefined
     failCalls(reason)
   }
 
   function settle(link: object, message: WorkerMessage): void {
     if (message.type !== 'tool_result' && message.type !== 'tool_error' && message.type !== 'tool_progress') return
+    if (message.type !== 'tool_progress' && current === link && earlier?.settle(message.callId) === true) {
+      if (message.type === 'tool_result') lateAnswers += 1
+      return
+    }
     const waiting = pending.get(message.callId)
     if (waiting === undefined || waiting.link !== link) {
       // Late progress is not a late answer.
@@ -148,7 +169,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       return lateAnswers
     },
     admits: (secret) => timingSafeEqual(digestOf(secret), digest),
-    attach: (socket, offered) => {
+    attach: (socket, offered, calls = []) => {
       if (endedBy !== undefined) return undefined
       const taken = current
       if (taken !== undefined) {
@@ -161,6 +182,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       current = link
       if (offered !== undefined) tools = offered
       send(socket, { type: 'welcome', instanceId: id })
+      cancelEarlier(socket, calls)
       keepPinging(socket)
       if (taken === undefined) emitEvent('connection.opened')
       else taken.socket.close(WORKER_CLOSE.takenOver, 'Another connection took over.')
@@ -183,7 +205,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       const link = current
       if (link === undefined) return Promise.reject(goneError(endedBy ?? 'it is not connected.'))
       if (call.signal.aborted) return Promise.reject(toError(call.signal.reason))
-      const callId = `call_${(callCount += 1)}`
+      const callId = `call_${life}_${(callCount += 1)}`
       let grace: Delay | undefined
       let cancel: () => void = () => undefined
       return new Promise<ToolCallResult>((resolve, reject) => {
@@ -221,6 +243,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         emitEvent = listener
         if (current !== undefined) listener('connection.opened')
       },
+      freed: () => (earlier?.hasEnded === false ? earlier.ended : undefined),
       failCalls,
     },
     close: (why = 'disconnected') => {
@@ -233,12 +256,47 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
   }
 }
 
+/** Calls that a worker has in flight from earlier connections. */
+interface EarlierCalls {
+  readonly hasEnded: boolean
+  readonly ended: Promise<void>
+  /** The worker has answered one. False for a call that is none of them. */
+  settle(callId: string): boolean
+  /** Nobody waits for them any longer. */
+  end(): void
+}
+
+function createEarlierCalls(callIds: readonly string[], grace: Delay): EarlierCalls {
+  const inFlight = new Set(callIds)
+  let hasEnded = false
+  let resolve: () => void = () => undefined
+  const ended = new Promise<void>((onEnded) => (resolve = onEnded))
+  const end = (): void => {
+    hasEnded = true
+    grace.cancel()
+    resolve()
+  }
+  void grace.passed.then(end)
+  return {
+    ended,
+    get hasEnded() {
+      return hasEnded
+    },
+    settle: (callId) => {
+      if (!inFlight.delete(callId)) return false
+      if (inFlight.size === 0) end()
+      return true
+    },
+    end,
+  }
+}
+
 const closeReasons: Readonly<Record<InstanceEnd, string>> = {
   disconnected: 'The instance was disconnected.',
   silent: 'The worker showed no sign of life.',
   goingAway: 'The server goes away.',
 }
 
-function digestOf(secret: string): Buffer {
+export function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }

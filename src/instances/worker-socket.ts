@@ -1,5 +1,6 @@
 /** Connects remote workers: `POST /register`, then `hello` on a socket. The transport passes the frames on to this file. */
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.js'
 import { preview } from '../preview.js'
 import { parseJson } from '../protocol/parse-json.js'
@@ -12,11 +13,13 @@ import {
   type ServerToWorkerMessage,
   type WorkerMessage,
 } from '../protocol/instance-messages.js'
+import type { StoredInstance } from '../store/store.js'
 import { createDelay } from './delay.js'
 import type { Instance } from './instance.js'
 import type { InstanceManager } from './instance-manager.js'
 import {
   createSecret,
+  digestOf,
   websocketInstance,
   type WebSocketInstance,
   type WebSocketInstanceOptions,
@@ -27,6 +30,8 @@ import {
 export interface RegistrationOptions extends Omit<WebSocketInstanceOptions, 'id' | 'secret' | 'tools'> {
   /** The URL that the worker connects to. */
   readonly websocketUrl: string
+  /** Keeps the worker beyond the end of this process, before it is registered. What it throws refuses the registration. */
+  readonly store?: ((worker: StoredInstance) => void) | undefined
 }
 
 /**
@@ -36,13 +41,35 @@ export interface RegistrationOptions extends Omit<WebSocketInstanceOptions, 'id'
 export function registerWorker(
   instances: InstanceManager,
   body: unknown,
-  { websocketUrl, ...options }: RegistrationOptions,
+  { websocketUrl, store, ...options }: RegistrationOptions,
 ): RegisterResponse {
   const { instanceId = `worker_${randomUUID()}`, tools } = parseInput(registerRequestSchema, body ?? {}, 'body')
   const secret = createSecret()
+  const { isBrowser } = options
+  if (store !== undefined && instances.get(instanceId) === undefined) {
+    const registration = { ...(tools !== undefined && { tools }), ...(isBrowser !== undefined && { isBrowser }) }
+    store({ id: instanceId, secretSha256: digestOf(secret).toString('hex'), registration })
+  }
   instances.connect(websocketInstance({ ...options, id: instanceId, secret, tools }))
   return { instanceId, secret, websocketUrl }
 }
+
+/** A worker that an earlier process has registered may connect again, with its secret. */
+export function restoreWorker(
+  instances: InstanceManager,
+  { id, secretSha256, registration }: StoredInstance,
+  options: Omit<WebSocketInstanceOptions, 'id' | 'secret' | 'tools' | 'isBrowser'>,
+): void {
+  const { tools, isBrowser } = storedRegistrationSchema.parse(registration)
+  const own = { tools, ...(isBrowser !== undefined && { isBrowser }) }
+  instances.connect(websocketInstance({ ...options, ...own, id, secret: { sha256: secretSha256 } }))
+}
+
+/** A worker says its tools again. */
+const storedRegistrationSchema = registerRequestSchema
+  .pick({ tools: true })
+  .extend({ isBrowser: z.boolean().optional() })
+  .catch({})
 
 /** The connection of a worker, as its transport reports it. */
 export interface WorkerConnection {
@@ -80,7 +107,7 @@ export function acceptWorker(
     if (link === undefined && !isClosed) refuse('No hello arrived in time.')
   })
 
-  function greet({ instanceId, secret, tools }: Extract<WorkerMessage, { type: 'hello' }>): void {
+  function greet({ instanceId, secret, tools, calls }: Extract<WorkerMessage, { type: 'hello' }>): void {
     if (link !== undefined) {
       sendError('PROTOCOL_ERROR', 'This connection has already said hello.')
       return
@@ -88,7 +115,7 @@ export function acceptWorker(
     const instance = instances.get(instanceId)?.instance
     // An unknown id takes as long and is answered with the same error as a wrong secret.
     const isAdmitted = (isWorker(instance) ? instance : unknownWorker).admits(secret)
-    if (isAdmitted && isWorker(instance)) link = instance.attach(socket, tools)
+    if (isAdmitted && isWorker(instance)) link = instance.attach(socket, tools, calls)
     if (link === undefined) refuse('Unknown instance or wrong secret. Register again.')
     else helloTimeout.cancel()
   }

@@ -181,6 +181,8 @@ export const submitErrorCodes = [
   'NOT_CONNECTED',
   'QUEUE_FULL',
   'INVALID_TASK',
+  'NOT_STORED',
+  'IDEMPOTENCY_KEY_REUSED',
 ] as const
 /**
  * The error codes of `submitTask`.

@@ -12,6 +12,8 @@ const id = z.string().min(1).max(256)
 const callId = z.string().min(1).max(64)
 /** The most that the descriptions of a worker's tools may have, in bytes of JSON: all clients get them in `GET /instances`. */
 const MAX_TOOLS_BYTES = 256 * 1024
+/** The most calls in flight that a worker names in its `hello`. */
+export const MAX_NAMED_CALLS = 100
 const tools = z
   .array(toolDescriptionSchema)
   .max(1000)
@@ -44,6 +46,13 @@ const helloSchema = z.object({
   instanceId: id,
   secret: z.string().min(1).max(1024),
   tools: tools.optional(),
+  calls: z
+    .array(callId)
+    .max(MAX_NAMED_CALLS)
+    .optional()
+    .describe(
+      'The calls of earlier connections that are still in flight. They are cancelled, and nothing is called before they have ended.',
+    ),
 })
 
 const toolResultSchema = z.object({ type: z.literal('tool_result'), callId, result: toolCallResultSchema })

@@ -24,6 +24,18 @@ export const resultParamsSchema = taskParamsSchema.extend({
     .describe('The index of the command, from 0.'),
 })
 
+/** The headers of `POST /tasks`. */
+export const submitHeadersSchema = z.object({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, '1 to 255 visible characters of ASCII')
+    .optional()
+    .describe(
+      'Identifies the submission (draft-ietf-httpapi-idempotency-key-header): repeated with the same key while the task is retained, it gets the ' +
+        'same answer, and nothing is submitted.',
+    ),
+})
+
 /** 201 of `POST /tasks`. */
 export const taskCreatedSchema = z.object({
   taskId: z.string(),

@@ -144,6 +144,21 @@ export const serverConfigSchema = z.strictObject({
       256 * MIB,
       'The most that all tasks may hold, in bytes of JSON. Ended ones are forgotten early for it.',
     ),
+    store: z
+      .string()
+      .min(1)
+      .optional()
+      .meta(
+        about('The file that keeps tasks when the server ends. Default: they end with it.', 'the path of a store', {
+          env: 'TASKS_STORE',
+        }),
+      ),
+    instanceGraceMs: integer(
+      0,
+      DAY_MS,
+      90_000,
+      'With a store: how long queued tasks wait for their instance after a restart, in ms.',
+    ),
     drainMs: integer(0, DAY_MS, 10_000, 'How long running tasks may take when the server closes, in ms.'),
   }),
   /** The limits of one client. */

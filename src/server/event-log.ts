@@ -24,6 +24,10 @@ export interface TaskEvent {
 
 export interface EventLog {
   append(message: TaskProgressMessage | TaskCompleteMessage): TaskEvent
+  /** The id of an event, for clients: its place, and which process published it. */
+  idOf(seq: number): string
+  /** The place of the event that a client has seen last; undefined for one that this process did not publish. */
+  seqOf(taskId: string, id: string): number | undefined
   /** The place of the last event; 0 when there is none. */
   lastSeq(taskId: string): number
   /** The events after `seq`; undefined when they are not known. */
@@ -35,6 +39,10 @@ export interface EventLogOptions {
   readonly clock: Clock
   /** Whether a task is still known to clients: the events of one that is not cannot be requested. */
   readonly isKnown: (taskId: string) => boolean
+  /** Whether events of a task may have been published in an earlier process. Default: none were. */
+  readonly isContinued?: (taskId: string) => boolean
+  /** Distinguishes the ids of this process from those of others that had the same tasks. */
+  readonly life?: string
   /** How long the events of an ended task are kept at most, in ms. Default 300000. */
   readonly retentionMs?: number
 }
@@ -53,7 +61,9 @@ interface TaskLog {
   text: number
 }
 
-export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventLogOptions): EventLog {
+export function createEventLog(options: EventLogOptions): EventLog {
+  const { clock, isKnown, isContinued = () => false, retentionMs = 300_000 } = options
+  const prefix = options.life === undefined ? '' : `${options.life}-`
   const live = new Map<string, TaskLog>()
   const ended = new Map<string, TaskLog>()
   /** The keys of `ended` in order, from `oldest` on: the first entry of a map is slow to find after many deletions. */
@@ -111,6 +121,13 @@ export function createEventLog({ clock, isKnown, retentionMs = 300_000 }: EventL
         removeOld()
       }
       return event
+    },
+    idOf: (seq) => `${prefix}${seq}`,
+    seqOf: (taskId, id) => {
+      // Before its first event, whoever publishes that.
+      if (id === '0') return isContinued(taskId) ? undefined : 0
+      const place = id.startsWith(prefix) ? id.slice(prefix.length) : ''
+      return /^\d{1,15}$/.test(place) ? Number(place) : undefined
     },
     lastSeq: (taskId) => find(taskId)?.last ?? 0,
     after: (taskId, seq) => {

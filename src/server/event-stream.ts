@@ -43,8 +43,8 @@ export function eventsToResume(
   lastEventId: string | undefined,
 ): readonly TaskEvent[] | undefined {
   if (lastEventId === END_ID && task.completedAt !== undefined) return []
-  if (lastEventId === undefined || !/^\d{1,15}$/.test(lastEventId)) return undefined
-  const seq = Number(lastEventId)
+  const seq = lastEventId === undefined ? undefined : log.seqOf(task.id, lastEventId)
+  if (seq === undefined) return undefined
   // An ended task had events: if none are known, they were removed.
   if (task.completedAt !== undefined && log.lastSeq(task.id) === 0) return undefined
   return log.after(task.id, seq)
@@ -84,7 +84,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
       metrics.droppedFrame()
       return
     }
-    write(eventText(event.message.type, event.frame.toString(), event.seq))
+    write(eventText(event.message.type, event.frame.toString(), log.idOf(event.seq)))
     if (event.isComplete) end()
   }
   const subscriptions = hub.join(deliver, 1)
@@ -100,7 +100,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
           const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task: withInlineResults(task) })
           // The end of an ended task follows as an event of its own, for which a client that is cut off here comes back.
           const isOver = task.completedAt !== undefined
-          write(eventText('subscribe_ack', snapshot, Math.max(0, log.lastSeq(task.id) - (isOver ? 1 : 0))))
+          write(eventText('subscribe_ack', snapshot, log.idOf(Math.max(0, log.lastSeq(task.id) - (isOver ? 1 : 0)))))
         }
         if (!isOpen) return
         if (task.completedAt === undefined) subscriptions.addTask(task.id)
@@ -110,7 +110,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
               eventText(
                 'task_complete',
                 toJson(eventWithInlineResults(completeMessage(task))),
-                log.lastSeq(task.id) || END_ID,
+                log.lastSeq(task.id) === 0 ? END_ID : log.idOf(log.lastSeq(task.id)),
               ),
             )
           }
@@ -138,6 +138,6 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
 const encoder = new TextEncoder()
 
 /** `JSON.stringify` writes no line breaks, so one `data` line is enough. */
-function eventText(type: string, json: string, id: number | string): string {
+function eventText(type: string, json: string, id: string): string {
   return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`
 }

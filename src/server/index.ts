@@ -9,7 +9,9 @@ export type { ConfigSources, PartOf, ServerConfig, ServerConfigInput } from '../
 // Command tasks without the server
 export { TaskManager } from '../command-tasks/task-manager.js'
 export type {
+  CommandRecovery,
   CommandTaskMachines,
+  SubmitOptions,
   SubmitResult,
   TaskManagerEvents,
   TaskManagerOptions,

@@ -113,6 +113,13 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
           'Open connections, by kind.',
           Object.entries(connections).map(([kind, count]) => [{ kind }, count]),
         ),
+        ...(tasks.persistence === undefined
+          ? []
+          : [
+              family('agent_tasks_store_failing', 'gauge', '1 while the store cannot be written.', [
+                [{}, tasks.persistence.isFailing ? 1 : 0],
+              ]),
+            ]),
       ].join(''),
     dispose: () => {
       tasks.off('progress', onProgress).off('complete', onComplete)

@@ -1,10 +1,12 @@
 /** The handlers of the REST routes. Access was checked before (http-entry.ts). */
+import { createHash } from 'node:crypto'
 import type { HttpBindings } from '@hono/node-server'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Clock } from '../clock.js'
+import { AgentTasksError } from '../errors.js'
 import { addressOf } from '../http/access.js'
 import { readBody, toJson } from '../http/json.js'
 import { parseJson } from '../protocol/parse-json.js'
@@ -17,6 +19,7 @@ import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 import type { RestError } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
+import { StoreError } from '../store/store-errors.js'
 import { resultBytes } from '../command-tasks/task-bytes.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { docsPage, docsPolicy } from './docs-page.js'
@@ -53,14 +56,16 @@ export interface RestOptions {
 
 type Env = { Bindings: HttpBindings }
 
-const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 429 | 503>> = {
+const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 422 | 429 | 503>> = {
   NO_COMMANDS: 400,
   INVALID_TASK: 400,
   INVALID_INSTANCE: 404,
   NOT_CONNECTED: 409,
   QUEUE_FULL: 429,
   TOO_MANY_SUBSCRIPTIONS: 429,
+  IDEMPOTENCY_KEY_REUSED: 422,
   NO_INSTANCE: 503,
+  NOT_STORED: 503,
   SHUTTING_DOWN: 503,
   TASKS_DISABLED: 503,
 }
@@ -76,7 +81,12 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
       const { target, error } = result
       // A request without a body fails here, too.
       const body = (): Promise<unknown> => c.req.json().catch(() => undefined)
-      const received: unknown = target === 'json' ? await body() : target === 'query' ? c.req.query() : c.req.param()
+      const given: Readonly<Record<string, () => unknown>> = {
+        json: body,
+        query: () => c.req.query(),
+        header: () => c.req.header(),
+      }
+      const received: unknown = await (given[target] ?? (() => c.req.param()))()
       return c.json(
         invalid(
           error,
@@ -93,7 +103,9 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
   app.use(limitBody(config))
 
   app.openapi(routes.submitRoute, (c) => {
-    const submitted = service.submit(c.req.valid('json'))
+    const key = c.req.valid('header')['idempotency-key']
+    const idempotencyKey = key === undefined ? undefined : `${callerOf(c.req.header('authorization'))}:${key}`
+    const submitted = service.submit(c.req.valid('json'), idempotencyKey)
     if ('error' in submitted) return c.json(submitted, submitStatus[submitted.code])
     return c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201)
   })
@@ -121,9 +133,9 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     const cancelled = service.cancel(taskId)
     if (cancelled.success) return c.json({ success: true as const, taskId }, 200)
     const { error, code } = cancelled
-    return code === 'TASK_NOT_FOUND'
-      ? c.json({ error, code }, 404)
-      : c.json({ success: false as const, taskId, error, code }, 409)
+    if (code === 'TASK_NOT_FOUND') return c.json({ error, code }, 404)
+    if (code === 'NOT_STORED') return c.json({ error, code }, 503)
+    return c.json({ success: false as const, taskId, error, code }, 409)
   })
   app.openapi(routes.eventsRoute, (c) => {
     const task = service.get(c.req.valid('param').id)
@@ -162,9 +174,13 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
       // Every browser sends an Origin with a POST request.
       return c.json(options.register(known, c.req.header('origin') !== undefined), 201)
     } catch (error) {
-      const { code, message } = Object(error) as { code?: unknown; message?: unknown }
-      if (code !== 'INSTANCE_ID_IN_USE') throw error
-      return c.json({ error: String(message), code }, 409)
+      if (!(error instanceof AgentTasksError)) throw error
+      const { code, message } = error
+      if (code === 'INSTANCE_ID_IN_USE') return c.json({ error: message, code }, 409)
+      if (code === 'TOO_MANY_REGISTRATIONS') return tooMany(message)
+      if (!(error instanceof StoreError)) throw error
+      options.log('error', 'A worker could not be stored', error)
+      return c.json({ error: 'The worker could not be stored. Try again later.', code: 'NOT_STORED' }, 503)
     }
   })
   app.openapi(routes.healthRoute, (c) =>
@@ -216,6 +232,12 @@ function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): Middleware
     return next()
   }
 }
+
+/** Keys of different callers are different. A caller is known by the token. */
+const callerOf = (authorization: string | undefined): string =>
+  createHash('sha256')
+    .update(authorization ?? '')
+    .digest('base64url')
 
 const isJson = (contentType: string | undefined): boolean => contentType === undefined || /json/i.test(contentType)
 

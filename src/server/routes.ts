@@ -8,6 +8,7 @@ import {
   instanceListSchema,
   restErrorSchema,
   resultParamsSchema,
+  submitHeadersSchema,
   taskCancelledSchema,
   taskCreatedSchema,
   taskDetailSchema,
@@ -43,19 +44,22 @@ export const submitRoute = createRoute({
   summary: 'Submit a task',
   description: 'Queues commands for one instance: the one named, or the first that is connected.',
   tags: ['tasks'],
-  request: body(taskSubmitSchema()),
+  request: { ...body(taskSubmitSchema()), headers: submitHeadersSchema },
   responses: {
     ...refusals,
     ...bodyRefusals,
     201: json('The task was queued.', taskCreatedSchema),
     400: problem(
-      'The body is not a valid task, or has no commands: `INVALID_TASK`, `NO_COMMANDS`, `MALFORMED_JSON`, `TOO_DEEP`.',
+      'The body is not a valid task, or has no commands: `INVALID_TASK`, `NO_COMMANDS`, `MALFORMED_JSON`, `TOO_DEEP`; or the key is invalid: ' +
+        '`INVALID_REQUEST`.',
     ),
     404: problem('Unknown instance: `INVALID_INSTANCE`.'),
     409: problem('The instance is not connected: `NOT_CONNECTED`.'),
+    422: problem('The `Idempotency-Key` was used for another task: `IDEMPOTENCY_KEY_REUSED`.'),
     429: problem('The queue is full: `QUEUE_FULL`; or too many requests: `RATE_LIMITED`.'),
     503: problem(
-      'No instance is connected: `NO_INSTANCE`; or the server accepts no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`.',
+      'No instance is connected: `NO_INSTANCE`; or the server accepts no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`; or the task could not be ' +
+        'stored: `NOT_STORED`.',
     ),
   },
 })
@@ -123,6 +127,7 @@ export const cancelRoute = createRoute({
     200: json('The task was cancelled.', taskCancelledSchema),
     404: problem('The task is unknown or was removed: `TASK_NOT_FOUND`.'),
     409: json('The task had already ended: `TASK_ENDED`.', taskNotCancelledSchema),
+    503: problem('The task was cancelled, but this could not be stored yet: `NOT_STORED`.'),
   },
 })
 
@@ -134,7 +139,8 @@ export const eventsRoute = createRoute({
   description:
     'Server-Sent Events: a snapshot (`subscribe_ack`), each `task_progress` (`TaskProgress`), and `task_complete` (`TaskComplete`), ' +
     'which ends the stream. With ' +
-    '`Last-Event-ID` it continues after that event instead (0: from the first); 204 when no event is left.',
+    '`Last-Event-ID` it continues after that event instead (0: from the first), unless that was an event of an earlier life of the server; ' +
+    '204 when no event is left.',
   tags: ['tasks'],
   request: {
     params: taskParamsSchema,
@@ -176,7 +182,7 @@ export const registerRoute = createRoute({
     400: problem('The body is invalid: `INVALID_REQUEST`, `MALFORMED_JSON`, `TOO_DEEP`.'),
     409: problem('The id is in use: `INSTANCE_ID_IN_USE`.'),
     429: problem('Too many unused registrations: `TOO_MANY_REGISTRATIONS`; or too many requests: `RATE_LIMITED`.'),
-    503: problem('The server is shutting down: `SHUTTING_DOWN`.'),
+    503: problem('The server is shutting down: `SHUTTING_DOWN`; or the worker could not be stored: `NOT_STORED`.'),
   },
 })
 

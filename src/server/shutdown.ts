@@ -3,12 +3,13 @@ import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
 /**
- * Cancels queued tasks at once and running ones after a time; resolves when every task has ended and its `complete` was emitted.
+ * Cancels queued tasks at once, unless a store keeps them, and running ones after a time; resolves when no task runs and the `complete` of each was
+ * emitted.
  * @param drainMs how long running tasks may take, in ms; Infinity for any time
  */
 export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: number): Promise<void> {
-  cancelAll(tasks, 'queued')
-  const isIdle = (): boolean => [...tasks.laneDepths.values()].every((depth) => depth === 0)
+  if (!tasks.holdQueue()) cancelAll(tasks, 'queued')
+  const isIdle = (): boolean => !tasks.hasRunning
   if (!isIdle() && drainMs > 0) await untilIdle(tasks, isIdle, clock, drainMs)
   cancelAll(tasks, 'running')
 }

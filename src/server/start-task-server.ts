@@ -1,5 +1,5 @@
 /** Starts the server: resolves the configuration, creates the parts, listens; and closes all of it. */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
@@ -14,7 +14,6 @@ import { createServer, listen, stopListening, urlOf } from '../http/listening.js
 import { createLog } from '../http/log.js'
 import type { Instance } from '../instances/instance.js'
 import { InstanceManager } from '../instances/instance-manager.js'
-import { registerWorker } from '../instances/worker-socket.js'
 import {
   aClock,
   aFunction,
@@ -35,6 +34,8 @@ import {
   type ServerConfig,
   type ServerConfigInput,
 } from '../protocol/server-config.js'
+import { sqliteStore } from '../store/sqlite/sqlite-store.js'
+import type { Store } from '../store/store.js'
 import { readConfigFile, readTls } from './config-file.js'
 import { createEventLog } from './event-log.js'
 import { createFairEngine } from '../engine/fair-engine.js'
@@ -48,6 +49,7 @@ import { createServerSockets } from './server-sockets.js'
 import { drainTasks, settledWithin } from './shutdown.js'
 import { createTaskService } from './task-service.js'
 import { createUpgrades, WORKER_PATH } from './upgrades.js'
+import { createWorkerStore } from './worker-store.js'
 
 /** Options of `startTaskServer`: the settings of the configuration, and what cannot be in a file. */
 export interface TaskServerOptions extends ServerConfigInput {
@@ -57,6 +59,8 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** The path of a JSON file with settings. Default: the environment variable `CONFIG_FILE`. */
   readonly configFile?: string
+  /** Keeps tasks when the process ends. Default: the file `tasks.store`; without one, tasks end with the process. */
+  readonly store?: Store
   /** The source of time. Default: the system's. */
   readonly clock?: Clock
   /** Starts the calls of tools. Default: in this process. */
@@ -76,6 +80,7 @@ const optionTypes: OptionTypes<TaskServerOptions> = {
   instances: listOf(objectWith('an instance', 'listTools', 'callTool', 'onLost', 'close')),
   env: anObject,
   configFile: aString,
+  store: objectWith('a store', 'open', 'write', 'close'),
   clock: aClock,
   engine: anEngine,
   inspect: anInspector,
@@ -114,7 +119,8 @@ const SPARE_CONNECTIONS = 1000
 
 /**
  * Starts a server for command tasks: REST, Server-Sent Events and WebSocket.
- * @throws InvalidSettingError for an invalid setting, or a port that is in use; InvalidInputError for an unknown or wrong option
+ * @throws InvalidSettingError for an invalid setting, or a port that is in use; InvalidInputError for an unknown or wrong option; StoreError when the
+ *   store cannot be opened
  */
 export async function startTaskServer(options: TaskServerOptions = {}): Promise<TaskServer> {
   checkOptions(options, optionTypes)
@@ -126,6 +132,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     engine = createInProcessEngine({ clock }),
     inspect,
     writeLog,
+    store: givenStore,
     ...values
   } = options
   const config = resolveServerConfig({ options: values, env, file: readConfigFile(configFile) })
@@ -138,13 +145,19 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     inspect,
     onError: (error, { source, instanceId }) => log('error', `${source} of instance ${instanceId}`, error),
   })
-  const { enabled: _enabled, wsPort: _wsPort, drainMs: _drainMs, ...taskLimits } = config.tasks
+  const { enabled: _enabled, wsPort: _wsPort, drainMs: _drainMs, store: storeFile, ...taskLimits } = config.tasks
+  const store = givenStore ?? (storeFile === undefined ? undefined : sqliteStore(storeFile))
   const taskManager = new TaskManager({
-    ...{ ...taskLimits, instances, clock, inspect },
+    ...{ ...taskLimits, instances, clock, inspect, ...(store && { store }) },
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
-  const events = createEventLog({ clock, isKnown: (taskId) => taskManager.placeOf(taskId) !== undefined })
+  const events = createEventLog({
+    clock,
+    isKnown: (taskId) => taskManager.placeOf(taskId) !== undefined,
+    isContinued: (taskId) => taskManager.isContinued(taskId),
+    ...(store && { life: randomBytes(6).toString('hex') }),
+  })
   const hub = createHub(taskManager, events)
   const metrics = createMetrics(taskManager, () => hub.size)
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
@@ -176,11 +189,13 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     workerFrames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
   })
+  const workerOptions = { clock, cancelGraceMs: config.tasks.abortGraceMs }
+  const workers = createWorkerStore(taskManager, instances)
   const app = createRestApp({
     ...{ config, clock, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl },
     isDraining: () => isDraining,
     register: (request, isBrowser) =>
-      registerWorker(instances, request, { websocketUrl: workerUrl(), clock, isBrowser }),
+      workers.register(request, { ...workerOptions, websocketUrl: workerUrl(), isBrowser }),
     enter: (address) => connections.enter(address),
     keep: (stream) => heartbeat.keep(stream),
   })
@@ -246,6 +261,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
 
   try {
     for (const instance of given) instances.connect(instance)
+    workers.restore({ ...workerOptions, connectTimeoutMs: config.tasks.instanceGraceMs })
     upgrades.attach(httpServer, false)
     upgrades.attach(wsServer, true)
     httpPort = await listen(httpServer, host, config.port, { host: 'HOST', port: 'PORT' })
@@ -255,6 +271,10 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   } catch (error) {
     await stop()
     throw error
+  }
+  const { queued, interrupted } = taskManager.recovered
+  if (store !== undefined) {
+    log('info', `from the store: ${queued.length} queued tasks, ${interrupted.length} interrupted ones`)
   }
   log('info', `listening at ${httpUrl()} and ${wsUrl()}`)
 

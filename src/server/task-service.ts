@@ -17,7 +17,7 @@ export type Submitted =
 
 export type Cancelled =
   | { readonly success: true }
-  | { readonly success: false; readonly error: string; readonly code: 'TASK_NOT_FOUND' | 'TASK_ENDED' }
+  | { readonly success: false; readonly error: string; readonly code: 'TASK_NOT_FOUND' | 'TASK_ENDED' | 'NOT_STORED' }
 
 export type Listed =
   | { readonly tasks: TaskSummary[]; readonly nextCursor?: string }
@@ -27,7 +27,7 @@ export type Listed =
 export const TASK_NOT_FOUND = 'Task not found'
 
 export interface TaskService {
-  submit(message: TaskSubmitMessage): Submitted
+  submit(message: TaskSubmitMessage, idempotencyKey?: string): Submitted
   /** Newest first. A page continues after the last task of the page before, whatever was submitted or removed since. */
   list(query: TaskQuery): Listed
   get(taskId: string): Task | undefined
@@ -44,10 +44,10 @@ export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceO
   const cursors = createCursors()
   const placeOf = (taskId: string): number => tasks.placeOf(taskId) ?? 0
   return {
-    submit: (message) => {
+    submit: (message, idempotencyKey) => {
       if (!isEnabled) return { error: 'This server accepts no tasks: TASKS_ENABLED is false', code: 'TASKS_DISABLED' }
       if (isDraining()) return { error: 'The server is shutting down', code: 'SHUTTING_DOWN' }
-      return tasks.submitTask(message)
+      return tasks.submitTask(message, idempotencyKey === undefined ? {} : { idempotencyKey })
     },
     list: ({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }) => {
       const before = cursor === undefined ? Infinity : cursors.read(cursor)
@@ -67,10 +67,17 @@ export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceO
     cancel: (taskId) => {
       const task = tasks.getTask(taskId)
       if (task === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
-      if (tasks.cancelTask(taskId)) return { success: true }
+      if (tasks.cancelTask(taskId)) return tasks.persistence?.isPending === true ? NOT_STORED : { success: true }
       return { success: false, error: `Task already ${task.status}`, code: 'TASK_ENDED' }
     },
   }
+}
+
+const NOT_STORED: Cancelled = {
+  success: false,
+  error:
+    'The task was cancelled, but this could not be stored yet. If the server ends before it is, the task may run again.',
+  code: 'NOT_STORED',
 }
 
 const SEAL_BYTES = 9

@@ -9,6 +9,7 @@ export type {
   Store,
   StoreChange,
   StoreContents,
+  StoredCommand,
   StoredCommandTask,
   StoredDelivery,
   StoredInstance,

@@ -12,9 +12,12 @@ export interface MemoryStore extends Store {
 
 type Rows = Readonly<Record<StoreTable, Map<string, string>>>
 
+const rowsOf = (make: (table: StoreTable) => Map<string, string>): Rows =>
+  Object.fromEntries(STORE_TABLES.map((table) => [table, make(table)])) as unknown as Rows
+
 /** Creates an empty store in memory. Rows are kept as JSON text, as on a disk. */
 export function memoryStore(): MemoryStore {
-  return createMemoryStore({ tasks: new Map(), deliveries: new Map(), commandTasks: new Map(), instances: new Map() })
+  return createMemoryStore(rowsOf(() => new Map<string, string>()))
 }
 
 function createMemoryStore(rows: Rows): MemoryStore {
@@ -43,13 +46,7 @@ function createMemoryStore(rows: Rows): MemoryStore {
       isOpen = false
     },
     contents,
-    copy: () =>
-      createMemoryStore({
-        tasks: new Map(rows.tasks),
-        deliveries: new Map(rows.deliveries),
-        commandTasks: new Map(rows.commandTasks),
-        instances: new Map(rows.instances),
-      }),
+    copy: () => createMemoryStore(rowsOf((table) => new Map(rows[table]))),
   }
 }
 

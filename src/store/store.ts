@@ -61,10 +61,22 @@ export interface StoredCommandTask {
   readonly createdAt: number
   /** When it ended, in ms since the epoch. */
   readonly completedAt?: number
-  /** The record of the task. */
+  /** The record of the task; what became of its commands is in rows of their own. */
   readonly record: StoredJson
   /** The request that submitted it, for a caller who repeats it. */
   readonly submission?: StoredJson
+}
+
+/** A command of a command task that has ended. */
+export interface StoredCommand {
+  /** Unique among the stored commands. */
+  readonly id: string
+  /** The id of its task. */
+  readonly taskId: string
+  /** Its place among the commands of its task, from 0. */
+  readonly index: number
+  /** How it ended: its status, its times, and its result or error. */
+  readonly outcome: StoredJson
 }
 
 /** A remote worker that may connect again. */
@@ -85,6 +97,8 @@ export interface StoreTables {
   readonly deliveries: StoredDelivery
   /** Command tasks. */
   readonly commandTasks: StoredCommandTask
+  /** The commands of command tasks that have ended. */
+  readonly commands: StoredCommand
   /** Remote workers. */
   readonly instances: StoredInstance
 }
@@ -120,4 +134,4 @@ export interface Store {
 }
 
 /** The names of all tables. */
-export const STORE_TABLES: readonly StoreTable[] = ['tasks', 'deliveries', 'commandTasks', 'instances']
+export const STORE_TABLES: readonly StoreTable[] = ['tasks', 'deliveries', 'commandTasks', 'commands', 'instances']

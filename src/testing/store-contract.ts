@@ -43,7 +43,7 @@ export function storeContract(makeSubject: () => StoreSubject): readonly StoreCa
 
 const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
   'is empty at first': ({ store }) => {
-    expectEqual(counts(store.open()), [0, 0, 0, 0], 'the rows of a new store')
+    expectEqual(counts(store.open()), [0, 0, 0, 0, 0], 'the rows of a new store')
   },
 
   'returns what was written after it was opened again': ({ store, again }) => {
@@ -55,6 +55,7 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
         table: 'commandTasks',
         put: { id: 'c', instanceId: 'i', status: 'queued', seq: 1, createdAt: 1, record: {}, submission: { key: 'k' } },
       },
+      { table: 'commands', put: { id: 'c/0', taskId: 'c', index: 0, outcome: { status: 'success' } } },
       { table: 'instances', put: { id: 'i', secretSha256: 'ab', registration: { tools: [] } } },
     ])
     store.close()
@@ -66,7 +67,7 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
       [task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }), task('b', 2)],
       'tasks',
     )
-    expectEqual(counts(contents), [2, 1, 1, 1], 'the rows of each table')
+    expectEqual(counts(contents), [2, 1, 1, 1, 1], 'the rows of each table')
   },
 
   'replaces a row of the same id': ({ store, again }) => {

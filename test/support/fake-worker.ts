@@ -17,8 +17,8 @@ export interface FakeWorker {
   readonly closedBy: { code: number; reason: string } | undefined
   /** Sends a message, or malformed text. */
   say(message: WorkerMessage | string): void
-  /** Sends hello with the registration. */
-  hello(): void
+  /** Sends hello with the registration, and the calls of earlier connections that are in flight. */
+  hello(calls?: readonly string[]): void
   /** Breaks the socket. */
   drop(): void
 }
@@ -92,8 +92,11 @@ export function connectFakeWorker(
       return closedBy
     },
     say,
-    hello: () =>
-      say({ type: 'hello', ...registration, ...(tools && { tools: tools.names.map((name) => ({ name })) }) }),
+    hello: (calls) =>
+      say({
+        ...{ type: 'hello', ...registration, ...(tools && { tools: tools.names.map((name) => ({ name })) }) },
+        ...(calls && { calls: [...calls] }),
+      }),
     drop,
   }
 }

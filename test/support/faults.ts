@@ -15,6 +15,8 @@ import { crashesProperty } from '../race/crashes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
+import { restartFaults } from '../race/restart-faults.js'
+import { restartsProperty } from '../race/restarts.property.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
 import { givenSeed } from './property.js'
 import { createSubject } from './subject.js'
@@ -39,6 +41,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
+  ['restarts', restartsProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -66,7 +69,13 @@ const crashes = crashFaults.map((fault): Planting => ({
   maxRuns: 5000,
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes]
+const restarts = restartFaults.map(({ wiring, ...fault }): Planting => ({
+  ...fault,
+  property: 'restarts',
+  broken: () => restartsProperty(wiring),
+}))
+
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -75,12 +84,17 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10']) {
+for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12']) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
-const names = [...registryFaults, ...deliveryFaults, ...laneFaults, ...agentFaults, ...crashFaults].map(
-  ({ name }) => name,
-)
+const names = [
+  ...registryFaults,
+  ...deliveryFaults,
+  ...laneFaults,
+  ...agentFaults,
+  ...crashFaults,
+  ...restartFaults,
+].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)
 }

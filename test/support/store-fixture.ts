@@ -62,6 +62,10 @@ const changes: readonly StoreChange[] = [
       ...{ record: { task_name: 'Add' }, submission: { key: 'k' } },
     },
   },
+  {
+    table: 'commands',
+    put: { id: 'command/0', taskId: 'command', index: 0, outcome: { status: 'success', result: { content: [] } } },
+  },
   { table: 'instances', put: { id: 'browser', secretSha256: 'ab'.repeat(32), registration: { tools: [] } } },
 ]
 

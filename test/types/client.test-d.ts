@@ -39,6 +39,9 @@ export async function theClientSaysWhatItAnswers(): Promise<void> {
   void client.list({ status: 'done' })
   // @ts-expect-error a task has commands
   void client.submit({ task_name: 'x' })
+  void client.submit({ task_name: 'x', commands: [] }, { idempotencyKey: 'k' })
+  // @ts-expect-error the key is a string
+  void client.submit({ task_name: 'x', commands: [] }, { idempotencyKey: 1 })
   // @ts-expect-error a client has a server
   createTaskClient({ token: 'x' })
   expectTypeOf<ConnectionError['code']>().toEqualTypeOf<ConnectionErrorCode>()

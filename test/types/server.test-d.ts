@@ -14,6 +14,7 @@ import {
   TaskManager,
   ToolCallError,
   handleMCPRequest,
+  type CommandRecovery,
   type CommandTaskMachines,
   type ConnectHandler,
   type DisconnectHandler,
@@ -31,14 +32,17 @@ import {
   type MCPResponse,
   type OnInstanceError,
   type SubmitErrorCode,
+  type SubmitOptions,
   type SubmitResult,
   type TaskManagerOptions,
+  type TaskServerOptions,
   type ServerConfig,
   type Task,
   type TaskCompleteMessage,
   type TaskError,
   type TaskProgressMessage,
 } from 'agent-tasks/server'
+import type { Store } from 'agent-tasks/store'
 
 declare const task: Task
 declare const complete: TaskCompleteMessage
@@ -126,6 +130,17 @@ export function errorsAreClasses(error: unknown): void {
   if (error instanceof InvalidSettingError) expectTypeOf(error.setting).toEqualTypeOf<string>()
   if (error instanceof AgentTasksError) expectTypeOf(error.code).toEqualTypeOf<string>()
   new InstanceError('INSTANCE_UNKNOWN' satisfies InstanceErrorCode, 'a', 'b')
+}
+
+export function tasksMayBeStored(): void {
+  expectTypeOf<TaskManagerOptions['store']>().toEqualTypeOf<Store | undefined>()
+  expectTypeOf<TaskManagerOptions['instanceGraceMs']>().toEqualTypeOf<number | undefined>()
+  expectTypeOf<TaskServerOptions['store']>().toEqualTypeOf<Store | undefined>()
+  expectTypeOf(manager.recovered).toEqualTypeOf<CommandRecovery>()
+  expectTypeOf(manager.recovered.queued).toEqualTypeOf<readonly string[]>()
+  expectTypeOf<TaskManager['submitTask']>().parameter(1).toEqualTypeOf<SubmitOptions | undefined>()
+  // @ts-expect-error it is the path in a configuration, and the store in code
+  void startTaskServer({ store: 'tasks.db' })
 }
 
 export function whatASignatureMentionsHasAName(): void {

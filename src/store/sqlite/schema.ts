@@ -56,6 +56,11 @@ export const LAYOUT: { readonly [Table in StoreTable]: TableLayout<StoreTables[T
     },
     order: 'seq',
   },
+  commands: {
+    name: 'commands',
+    columns: { task_id: ({ taskId }) => textOf(taskId), place: ({ index }) => index },
+    order: 'task_id, place',
+  },
   instances: { name: 'instances', columns: {}, order: 'id' },
 }
 

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { memoryStore, StoreError, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
+import { breakableStore } from '../../support/breakable-store.js'
 
 const OUTPUT = { final_message: 'done' }
 /** Six hundred of these are more than a text of JavaScript can have. */
@@ -23,21 +24,6 @@ const afterCrash = (store: MemoryStore, options?: AsyncTaskManagerOptions): Asyn
   managerOn(store.copy(), options)
 
 const task = (id: string, owner = 'main') => ({ id, subagentName: 'agent', goalPrompt: 'look into it', owner })
-
-/** A store that fails while `isBroken` is set. */
-function breakableStore() {
-  const memory = memoryStore()
-  const state = { isBroken: false, writes: 0 }
-  const store: Store = {
-    ...memory,
-    write: (changes) => {
-      if (state.isBroken) throw new StoreError('STORE_FULL', 'the disk is full')
-      state.writes += 1
-      memory.write(changes)
-    },
-  }
-  return { memory, store, state }
-}
 
 const tick = (): Promise<void> => Promise.resolve().then(() => undefined)
 

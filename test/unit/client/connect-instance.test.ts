@@ -387,6 +387,54 @@ describe('a worker that loses its connection', () => {
   })
 })
 
+describe('a worker whose tool goes on after its connection was lost', () => {
+  it('W1: names that call in its next hello, and answers it there once, when the tool has stopped', async () => {
+    const { tool, calls } = holding()
+    const { accept, connecting, clock } = setUp({ tools: [tool] })
+    const first = await accept()
+    await connecting
+    first.receive(toolCall('c1', 'hold'))
+    first.receive(toolCall('c2', 'hold'))
+    await settle()
+    first.lose()
+    calls[1]?.end('before the next connection')
+    await settle()
+    clock.advance(100)
+    const second = await accept()
+    expect(second.sentOf('hello')).toMatchObject([{ calls: ['c1'] }])
+    second.receive({ type: 'tool_cancel', callId: 'c1' })
+    calls[0]?.end('late')
+    await settle()
+    expect(second.sent.slice(1)).toMatchObject([{ type: 'tool_error', callId: 'c1', code: 'CANCELLED' }])
+    second.lose()
+    clock.advance(100)
+    const third = await accept()
+    expect(third.sentOf('hello')[0]).not.toHaveProperty('calls')
+  })
+
+  it('names it again in each hello, and at most the last hundred', async () => {
+    const { tool, calls } = holding()
+    const { accept, connecting, clock } = setUp({ tools: [tool] })
+    const first = await accept()
+    await connecting
+    for (let n = 0; n < 101; n += 1) first.receive(toolCall(`c${n}`, 'hold'))
+    await settle()
+    first.lose()
+    clock.advance(100)
+    const second = await accept()
+    const named = Array.from({ length: 100 }, (_, n) => `c${n + 1}`)
+    expect(second.sentOf('hello')).toMatchObject([{ calls: named }])
+    second.lose()
+    calls[7]?.end('between two connections')
+    await settle()
+    expect(second.sent).toHaveLength(1)
+    clock.advance(100)
+    const third = await accept()
+    expect(third.sentOf('hello')).toMatchObject([{ calls: ['c0', ...named].filter((callId) => callId !== 'c7') }])
+    for (const { end } of calls) end('at last')
+  })
+})
+
 describe('abort listeners of a tool', () => {
   it.each(['cancel', 'loss', 'close'])(
     'may throw on a %s: that is reported, and nothing else changes',

@@ -11,7 +11,7 @@ import { instanceTool } from '../../../src/protocol/instance-tools.js'
 import { registerWorker } from '../../../src/instances/worker-socket.js'
 import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
 import type { MCPRequest } from '../../../src/protocol/tool-calls.js'
-import { connectFakeWorker } from '../../support/fake-worker.js'
+import { connectFakeWorker, type FakeWorker } from '../../support/fake-worker.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 const clock = createManualClock()
@@ -28,6 +28,9 @@ const request = (name: string, args: Record<string, unknown> = {}): MCPRequest =
   method: 'tools/call',
   params: { name, arguments: args },
 })
+
+const callIdHeardBy = ({ heard }: FakeWorker): string =>
+  heard.flatMap((message) => (message.type === 'tool_call' ? [message.callId] : [])).at(-1) ?? ''
 
 const perform = (tool_name: string, args: Record<string, unknown> = {}): Promise<ToolCallResult> =>
   performCommand(
@@ -111,7 +114,7 @@ describe('the arguments of a command', () => {
     worker.hello()
     const call = handleMCPRequest(request('click', { x: 1, instanceId: 'other' }), { instances, instanceId: 'browser' })
     expect(worker.heard.at(-1)).toMatchObject({ arguments: { x: 1, instanceId: 'browser' } })
-    worker.say({ type: 'tool_result', callId: 'call_1', result: { content: [] } })
+    worker.say({ type: 'tool_result', callId: callIdHeardBy(worker), result: { content: [] } })
     await call
   })
 
@@ -121,7 +124,7 @@ describe('the arguments of a command', () => {
     const worker = connectFakeWorker(instances, registration, { clock })
     worker.hello()
     const call = handleMCPRequest(request('click', { instanceId: 'browser' }), { instances })
-    worker.say({ type: 'tool_result', callId: 'call_1', result: { content: [] } })
+    worker.say({ type: 'tool_result', callId: callIdHeardBy(worker), result: { content: [] } })
     expect(await call).toMatchObject({ result: { content: [] } })
   })
 
@@ -224,7 +227,7 @@ describe('a command that fails', () => {
     const worker = connectFakeWorker(instances, registration, { clock })
     worker.hello()
     const failed = failure('click')
-    worker.say({ type: 'tool_error', callId: 'call_1', code: 'TAB_CLOSED', message: 'The tab is closed.' })
+    worker.say({ type: 'tool_error', callId: callIdHeardBy(worker), code: 'TAB_CLOSED', message: 'The tab is closed.' })
     expect(await failed).toMatchObject({ code: 'TAB_CLOSED', message: 'The tab is closed.' })
   })
 

@@ -382,7 +382,7 @@ describe('calls', () => {
     expect(callsHeardBy(worker)).toEqual([
       {
         type: 'tool_call',
-        callId: 'call_1',
+        callId: expect.stringMatching(/^call_[\w-]{8}_1$/) as string,
         name: 'click',
         arguments: { at: 1 },
         taskId: 'task_1',

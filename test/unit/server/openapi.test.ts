@@ -48,11 +48,11 @@ describe('GET /openapi.json', () => {
   it('describes every route and every response', async () => {
     const operations = operationsOf(await readDocument())
     expect(operations.map(({ name, responses }) => `${name} ${Object.keys(responses).join(' ')}`)).toEqual([
-      'post /tasks 201 400 401 403 404 409 413 415 429 503',
+      'post /tasks 201 400 401 403 404 409 413 415 422 429 503',
       'get /tasks 200 400 401 403 429',
       'get /tasks/{id} 200 401 403 404 429',
       'get /tasks/{id}/commands/{index}/result 200 400 401 403 404 429',
-      'post /tasks/{id}/cancel 200 401 403 404 409 429',
+      'post /tasks/{id}/cancel 200 401 403 404 409 429 503',
       'get /tasks/{id}/events 200 204 401 403 404 429',
       'get /instances 200 401 403 429',
       'post /register 201 400 401 403 409 413 415 429 503',

@@ -1,0 +1,192 @@
+/**
+ * Keeps a store in step with one task manager (K12): its tasks, and the remote workers that may connect again.
+ *
+ * A submission is written at once, before it is answered. Everything else is collected and written before it is notified. A task and the outcome
+ * of each of its commands are rows of their own, so that the end of a command does not write the rest of its task again.
+ */
+import type { Clock } from '../clock.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { openStore, type ContentsOf } from '../store/shared-opening.js'
+import type { Store, StoreChange, StoredCommandTask, StoredInstance } from '../store/store.js'
+import { StoreWriter } from '../store/store-writer.js'
+import type { CommandTask } from './command-task.js'
+import { FORGOTTEN, commandRow, commandRowId, restoreTasks, taskRow, type RestoredTask } from './stored-tasks.js'
+
+export interface CommandPersistenceOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly report: (error: unknown) => void
+  /** What was changed has been written: it may be notified. */
+  readonly onWritten: () => void
+}
+
+export class CommandPersistence {
+  #workers: readonly StoredInstance[]
+  readonly #writer: StoreWriter
+  readonly #close: () => void
+  readonly #changedTasks = new Map<string, CommandTask>()
+  readonly #changedCommands = new Map<string, { readonly task: CommandTask; readonly index: number }>()
+  #removals: StoreChange[] = []
+  /** What the stored workers hold, in bytes of JSON. */
+  readonly #workerBytes = new Map<string, number>()
+  #rows: ContentsOf<'command tasks'> | undefined
+  /** The last place in the order of submission that was given away. */
+  #lastPlace = 0
+  /** Stands for the last place while the task that had it is forgotten: no id may come again. */
+  #placeholder: string | undefined
+
+  /** Opens the store. @throws StoreInUseError, StoreError */
+  constructor({ store, clock, report, onWritten }: CommandPersistenceOptions) {
+    const { contents, close } = openStore(store, 'command tasks')
+    this.#rows = contents
+    this.#workers = contents.instances
+    for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
+    this.#close = close
+    this.#writer = new StoreWriter({
+      ...{ store, clock, report, onWritten },
+      pending: {
+        isEmpty: () => !this.isPending,
+        read: () => this.#pendingChanges(),
+        clear: () => this.#clearChanges(),
+      },
+    })
+  }
+
+  /** The tasks of an earlier process, in the order of submission; they are not kept here. @throws StoreError for a row that is none */
+  takeTasks(): readonly RestoredTask[] {
+    const { commandTasks = [], commands = [] } = this.#rows ?? {}
+    for (const { id, seq, status } of commandTasks) {
+      this.#lastPlace = Math.max(this.#lastPlace, seq)
+      if (status === FORGOTTEN) this.#placeholder = id
+    }
+    this.#rows = undefined
+    return restoreTasks(
+      commandTasks.filter(({ status }) => status !== FORGOTTEN),
+      commands,
+    )
+  }
+
+  /** The last place in the order of submission that was given away, in this process or before. */
+  get lastPlace(): number {
+    return this.#lastPlace
+  }
+
+  /** Whether a change has not been written yet. */
+  get isPending(): boolean {
+    return this.#changedTasks.size + this.#changedCommands.size + this.#removals.length > 0
+  }
+
+  /** Whether a write has failed and has not succeeded since. */
+  get isFailing(): boolean {
+    return this.#writer.isFailing
+  }
+
+  /** Writes a submission, before it is accepted. @throws StoreError */
+  submit(row: StoredCommandTask): void {
+    const placeholder = this.#placeholder
+    this.#writer.write([
+      ...(placeholder === undefined ? [] : [{ table: 'commandTasks', remove: placeholder } as const]),
+      { table: 'commandTasks', put: row },
+    ])
+    this.#placeholder = undefined
+    this.#lastPlace = row.seq
+  }
+
+  /** A task has changed, or one of its commands has ended. */
+  note(task: CommandTask, index?: number): void {
+    if (index === undefined) this.#changedTasks.set(task.id, task)
+    else this.#changedCommands.set(commandRowId(task.id, index), { task, index })
+  }
+
+  /** A task is not retained any longer. */
+  forget(task: CommandTask): void {
+    const { id, place, commands, submitted } = task
+    this.#changedTasks.delete(id)
+    commands.forEach(({ completedAt }, index) => {
+      if (completedAt === undefined) return
+      const row = commandRowId(id, index)
+      this.#changedCommands.delete(row)
+      this.#removals.push({ table: 'commands', remove: row })
+    })
+    if (place === this.#lastPlace) {
+      this.#placeholder = id
+      const fields = { id, seq: place, createdAt: submitted.createdAt }
+      this.#removals.push({
+        table: 'commandTasks',
+        put: { ...fields, instanceId: '', status: FORGOTTEN, record: {} },
+      })
+    } else this.#removals.push({ table: 'commandTasks', remove: id })
+    this.#writer.isSettled()
+  }
+
+  /** The workers that were registered in an earlier process; they are not kept here. */
+  takeWorkers(): readonly StoredInstance[] {
+    const workers = this.#workers
+    this.#workers = []
+    return workers
+  }
+
+  /**
+   * Writes the registration of a worker, before it is answered. Beyond the limit of bytes it is stored without its tools, which a worker may say
+   * again in its `hello`.
+   * @returns false, with nothing changed, when too many workers are stored
+   * @throws StoreError
+   */
+  addWorker(row: StoredInstance): boolean {
+    if (this.#workerBytes.size >= MAX_WORKERS) return false
+    const held = [...this.#workerBytes.values()].reduce((sum, bytes) => sum + bytes, 0)
+    const bytes = jsonBytes(row.registration, MAX_WORKER_BYTES)
+    const isTooMuch = held + bytes > MAX_WORKER_BYTES
+    const { tools: _tools, ...withoutTools } = row.registration
+    this.#writer.write([{ table: 'instances', put: isTooMuch ? { ...row, registration: withoutTools } : row }])
+    this.#workerBytes.set(row.id, isTooMuch ? 0 : bytes)
+    return true
+  }
+
+  /** An instance is gone. It is forgotten if it was a worker. */
+  removeWorker(id: string): void {
+    if (!this.#workerBytes.delete(id)) return
+    this.#removals.push({ table: 'instances', remove: id })
+    this.#writer.isSettled()
+  }
+
+  /** Whether everything has been written; if not, it will be at the end of this tick. */
+  isSettled(): boolean {
+    return this.#writer.isSettled()
+  }
+
+  /** Writes what is pending now. False when that failed: it was reported, and will be repeated. */
+  flush(): boolean {
+    return this.#writer.flush()
+  }
+
+  /** Ends the use of the store. What could not be written by now is lost. */
+  close(): void {
+    this.#writer.close()
+    this.#close()
+  }
+
+  #pendingChanges(): StoreChange[] {
+    return [
+      ...this.#removals,
+      ...Array.from(this.#changedTasks.values(), (task): StoreChange => ({
+        table: 'commandTasks',
+        put: taskRow(task),
+      })),
+      ...Array.from(this.#changedCommands.values(), ({ task, index }): StoreChange => ({
+        table: 'commands',
+        put: commandRow(task, index),
+      })),
+    ]
+  }
+
+  #clearChanges(): void {
+    this.#changedTasks.clear()
+    this.#changedCommands.clear()
+    this.#removals = []
+  }
+}
+
+/** The most workers that are stored, and what they may have said about themselves, in bytes of JSON (16 MiB). */
+const MAX_WORKERS = 10_000
+const MAX_WORKER_BYTES = 16 * 1024 * 1024

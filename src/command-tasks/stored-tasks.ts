@@ -1,0 +1,128 @@
+/** Command tasks as rows of a store, and back. */
+import { z } from 'zod'
+import { preview } from '../preview.js'
+import { taskCommandSchema, taskSchema, type Task, type TaskCommand } from '../protocol/command-tasks.js'
+import { describeIssue } from '../protocol/parse.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { toPlainData } from '../protocol/plain-data.js'
+import { StoreError } from '../store/store-errors.js'
+import type { StoredCommand, StoredCommandTask } from '../store/store.js'
+import { resultBytes } from './task-bytes.js'
+import type { CommandTask, SubmitRequest, SubmittedTask } from './command-task.js'
+
+/** A task that an earlier process has stored. */
+export interface RestoredTask {
+  readonly task: Task
+  readonly submitted: SubmittedTask
+  readonly place: number
+  readonly request: SubmitRequest | undefined
+}
+
+/** The status of a row that stands for the last place in the order of submission, when its task is not retained any longer. */
+export const FORGOTTEN = 'forgotten'
+
+/** The row of a task that is about to be accepted. */
+export function queuedRow(
+  submitted: SubmittedTask,
+  { instanceId, place, request }: { instanceId: string; place: number; request: SubmitRequest | undefined },
+): StoredCommandTask {
+  const record = { ...submitted, instanceId, currentCommandIndex: 0, status: 'queued' }
+  return {
+    ...{ id: submitted.id, instanceId, status: 'queued', seq: place, createdAt: submitted.createdAt, record },
+    ...(request && { submission: { ...request } }),
+  }
+}
+
+/** The row of a task, without what became of its commands. */
+export function taskRow({ record, submitted, place, request }: CommandTask): StoredCommandTask {
+  const { id, instanceId, status, createdAt, completedAt } = record
+  return {
+    ...{ id, instanceId, status, seq: place, createdAt },
+    ...(completedAt !== undefined && { completedAt }),
+    record: { ...record, commands: submitted.commands },
+    ...(request && { submission: { ...request } }),
+  }
+}
+
+/** The row of a command that has ended. */
+export function commandRow({ id: taskId, commands }: CommandTask, index: number): StoredCommand {
+  const { status, startedAt, completedAt, result, error } = commands[index] ?? {}
+  return { id: commandRowId(taskId, index), taskId, index, outcome: { status, startedAt, completedAt, result, error } }
+}
+
+export const commandRowId = (taskId: string, index: number): string => `${taskId}/${index}`
+
+/** @throws StoreError `STORE_DAMAGED` for a row that is no command task */
+export function restoreTasks(
+  rows: readonly StoredCommandTask[],
+  commandRows: readonly StoredCommand[],
+): readonly RestoredTask[] {
+  const outcomes = new Map<string, StoredCommand[]>()
+  for (const row of commandRows) {
+    const known = outcomes.get(row.taskId)
+    if (known === undefined) outcomes.set(row.taskId, [row])
+    else known.push(row)
+  }
+  return rows.map((row) => restoreTask(row, outcomes.get(row.id) ?? []))
+}
+
+function restoreTask(
+  { id, record, seq, submission }: StoredCommandTask,
+  outcomes: readonly StoredCommand[],
+): RestoredTask {
+  const { name, intention, createdAt, metadata, commands: pending, ...rest } = parseStored(taskSchema, record, id)
+  const submitted = {
+    ...{ id, name, intention, createdAt },
+    commands: pending.map((command) =>
+      Object.freeze({ ...command, args: toPlainData(command.args) as typeof command.args }),
+    ),
+    ...(metadata !== undefined && { metadata: toPlainData(metadata) as typeof metadata }),
+  }
+  const hasEnded = rest.completedAt !== undefined
+  const commands: TaskCommand[] = hasEnded
+    ? submitted.commands.map((command) => Object.freeze({ ...command, status: 'skipped' as const }))
+    : [...submitted.commands]
+  for (const { id: row, index, outcome } of outcomes) {
+    const command = submitted.commands[index]
+    const ended = toPlainData(parseStored(outcomeSchema, outcome, row)) as z.infer<typeof outcomeSchema>
+    if (command !== undefined) commands[index] = Object.freeze({ ...command, ...ended })
+  }
+  const task = { ...submitted, ...rest, commands } as Task
+  return { task, submitted, place: seq, request: submission && parseStored(requestSchema, submission, id) }
+}
+
+/** What a task of an earlier process holds, in bytes of JSON. */
+export function heldBytes(submitted: SubmittedTask, { commands }: Task): number {
+  return commands.reduce((bytes, { result }) => bytes + resultBytes(result), jsonBytes(submitted))
+}
+
+/** Whether two submissions ask for the same, apart from their instance. */
+export const isSameSubmission = (a: Submission, b: Submission): boolean => textOf(a) === textOf(b)
+
+type Submission = Pick<SubmittedTask, 'name' | 'intention' | 'commands' | 'metadata'>
+
+const textOf = ({ name, intention, commands, metadata }: Submission): string =>
+  JSON.stringify([
+    ...[name, intention, metadata],
+    ...commands.map(({ tool_name, intention: why, args, timeout }) => [tool_name, why, args, timeout]),
+  ])
+
+const outcomeSchema = taskCommandSchema.pick({
+  ...{ status: true, startedAt: true, completedAt: true, result: true, error: true },
+})
+
+const requestSchema: z.ZodType<SubmitRequest> = z.object({
+  key: z.string(),
+  instanceId: z.string().optional(),
+  queuePosition: z.number(),
+})
+
+function parseStored<Schema extends z.ZodType>(schema: Schema, value: unknown, id: string): z.output<Schema> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const { field, expected } = describeIssue(parsed.error, value, 'row')
+  throw new StoreError(
+    'STORE_DAMAGED',
+    `The stored command task ${preview(id)} is not one: ${field}: expected ${expected}.`,
+  )
+}

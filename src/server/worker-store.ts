@@ -1,0 +1,46 @@
+/** Remote workers beyond the end of a process: their registrations are stored, and those of an earlier process may connect again. */
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import { AgentTasksError, InstanceError } from '../errors.js'
+import type { InstanceManager } from '../instances/instance-manager.js'
+import type { WebSocketInstanceOptions } from '../instances/websocket-instance.js'
+import { registerWorker, restoreWorker, type RegistrationOptions } from '../instances/worker-socket.js'
+import { preview } from '../preview.js'
+import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
+
+export interface WorkerStore {
+  /**
+   * Registers a worker; with a store it is stored first.
+   * @throws InstanceError for an id that is in use, or that tasks of an earlier process wait for; AgentTasksError `TOO_MANY_REGISTRATIONS`;
+   *   StoreError
+   */
+  register(request: RegisterRequest, options: Omit<RegistrationOptions, 'store'>): RegisterResponse
+  /** Lets the workers of an earlier process connect again. Those whose id is taken by now are forgotten. */
+  restore(options: Pick<WebSocketInstanceOptions, 'clock' | 'connectTimeoutMs' | 'cancelGraceMs'>): void
+}
+
+export function createWorkerStore(tasks: TaskManager, instances: InstanceManager): WorkerStore {
+  const { persistence } = tasks
+  return {
+    register: (request, options) => {
+      const { instanceId } = request
+      if (instanceId !== undefined && instances.get(instanceId) === undefined && tasks.isAwaited(instanceId)) {
+        const message = `Instance id ${preview(instanceId)} is in use: tasks wait for the instance that had it before the server started.`
+        throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, message)
+      }
+      const store: RegistrationOptions['store'] =
+        persistence &&
+        ((worker) => {
+          if (!persistence.addWorker(worker)) {
+            throw new AgentTasksError('TOO_MANY_REGISTRATIONS', 'Too many workers are registered')
+          }
+        })
+      return registerWorker(instances, request, { ...options, store })
+    },
+    restore: (options) => {
+      for (const worker of persistence?.takeWorkers() ?? []) {
+        if (instances.get(worker.id) === undefined) restoreWorker(instances, worker, options)
+        else persistence?.removeWorker(worker.id)
+      }
+    },
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * One store may keep the background tasks and the command tasks of a process, each in tables of their own: it is opened once, and closed when
+ * nobody uses it any longer.
+ */
+import { STORE_TABLES, type Store, type StoreContents, type StoreTable } from './store.js'
+import { StoreInUseError } from './store-errors.js'
+
+/** The tables of each user. */
+const TABLES = {
+  'async tasks': ['tasks', 'deliveries'],
+  'command tasks': ['commandTasks', 'commands', 'instances'],
+} as const satisfies Readonly<Record<string, readonly StoreTable[]>>
+
+/** Who uses a store. */
+export type StoreUser = keyof typeof TABLES
+
+/** The rows of one user. */
+export type ContentsOf<User extends StoreUser> = Pick<StoreContents, (typeof TABLES)[User][number]>
+
+/** A store that is open for one of its users. */
+export interface OpenedStore<User extends StoreUser> {
+  /** What the store held of it when it was opened; it is not kept here. */
+  readonly contents: ContentsOf<User>
+  /** Ends the use; the last user closes the store. */
+  readonly close: () => void
+}
+
+interface Opening {
+  /** The rows of those who have not used it yet. */
+  readonly rows: Map<StoreTable, readonly unknown[]>
+  /** Whoever has used the store since it was opened: its contents are out of date for them. */
+  readonly users: Set<StoreUser>
+  count: number
+}
+
+const openings = new WeakMap<Store, Opening>()
+
+/** @throws StoreInUseError while another one of its kind, or another process, uses the store; StoreError if it cannot be read */
+export function openStore<User extends StoreUser>(store: Store, user: User): OpenedStore<User> {
+  const opening = openings.get(store) ?? open(store)
+  if (opening.users.has(user)) {
+    // The store knows its name.
+    store.open()
+    throw new StoreInUseError('The store', undefined)
+  }
+  opening.users.add(user)
+  opening.count += 1
+  const contents = TABLES[user].map((table) => [table, opening.rows.get(table)])
+  for (const table of TABLES[user]) opening.rows.delete(table)
+  let isOpen = true
+  return {
+    contents: Object.fromEntries(contents) as ContentsOf<User>,
+    close: () => {
+      if (!isOpen) return
+      isOpen = false
+      opening.count -= 1
+      if (opening.count > 0) return
+      openings.delete(store)
+      store.close()
+    },
+  }
+}
+
+function open(store: Store): Opening {
+  const contents = store.open()
+  const rows = new Map(STORE_TABLES.map((table) => [table, contents[table]]))
+  const opening: Opening = { rows, users: new Set(), count: 0 }
+  openings.set(store, opening)
+  return opening
+}

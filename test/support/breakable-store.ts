@@ -1,0 +1,16 @@
+/** A store whose writes fail while it is broken. */
+import { memoryStore, StoreError, type Store } from '../../src/store/index.js'
+
+export function breakableStore() {
+  const memory = memoryStore()
+  const state = { isBroken: false, writes: 0 }
+  const store: Store = {
+    ...memory,
+    write: (changes) => {
+      if (state.isBroken) throw new StoreError('STORE_FULL', 'the disk is full')
+      state.writes += 1
+      memory.write(changes)
+    },
+  }
+  return { memory, store, state }
+}

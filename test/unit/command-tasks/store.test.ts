@@ -1,0 +1,452 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { AsyncTaskManager } from '../../../src/index.js'
+import { InstanceManager, TaskManager, type TaskManagerOptions } from '../../../src/server/index.js'
+import { memoryStore, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
+import { breakableStore } from '../../support/breakable-store.js'
+import { createCommandHost, type CommandHost } from '../../support/command-host.js'
+
+/** A host, as a process that has just started. */
+function hostOn(store: Store, options: Partial<TaskManagerOptions> = {}): CommandHost {
+  const host = createCommandHost({ store, ...options })
+  onTestFinished(() => host.dispose().then(() => undefined))
+  return host
+}
+
+/** The next process, when this one is killed now. */
+const afterCrash = (store: MemoryStore, options?: Partial<TaskManagerOptions>) => {
+  const copy = store.copy()
+  return { store: copy, ...hostOn(copy, options) }
+}
+
+const task = { task_name: 'a task', commands: [{ tool_name: 'step', args: { name: 'a' } }] }
+
+describe('a submission', () => {
+  it('K12: is stored before it is accepted', () => {
+    const store = memoryStore()
+    const host = hostOn(store)
+    host.connect()
+    const id = host.submit(['a', 'b'])
+    expect(store.contents().commandTasks).toMatchObject([
+      { id, status: 'queued', instanceId: 'one', seq: 1, record: { commands: [{ status: 'pending' }, {}] } },
+    ])
+  })
+
+  it('K12: is refused when it cannot be stored, and nothing has changed', async () => {
+    const { store, state, memory } = breakableStore()
+    const host = hostOn(store, { maxQueueSize: 1 })
+    host.connect()
+    state.isBroken = true
+    expect(host.tasks.submitTask(task, { idempotencyKey: 'k' })).toMatchObject({ code: 'NOT_STORED' })
+    expect(host.tasks.listTasks()).toEqual([])
+    expect(host.tasks.laneDepths.size).toBe(0)
+    expect(host.onError).toHaveBeenCalledWith(expect.objectContaining({ code: 'STORE_FULL' }), { source: 'store' })
+    state.isBroken = false
+    expect(host.tasks.submitTask(task, { idempotencyKey: 'k' })).toMatchObject({ queuePosition: 1 })
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    expect(memory.contents().commandTasks).toHaveLength(1)
+  })
+
+  it('takes no room when it cannot be stored', () => {
+    const { store, state } = breakableStore()
+    const host = hostOn(store, { maxBytes: 1000 })
+    host.connect()
+    state.isBroken = true
+    for (let n = 0; n < 20; n += 1) expect(host.tasks.submitTask(task)).toMatchObject({ code: 'NOT_STORED' })
+    state.isBroken = false
+    expect(host.tasks.submitTask(task)).toMatchObject({ queuePosition: 1 })
+  })
+
+  it('that is larger than a row may be is refused', () => {
+    const host = hostOn(memoryStore(), { maxTaskBytes: 1e9, maxBytes: 2e9 })
+    host.connect()
+    const text = 'x'.repeat(1_000_000)
+    const parts = Array.from({ length: 70 }, () => text)
+    expect(host.tasks.submitTask({ ...task, metadata: { parts } })).toMatchObject({ code: 'INVALID_TASK' })
+  })
+})
+
+describe('what happens to a task', () => {
+  it('K12: is stored before anyone hears of it, in one write for each tick', async () => {
+    const { store, state, memory } = breakableStore()
+    const host = hostOn(store)
+    host.connect()
+    const id = host.submit(['a', 'b'])
+    const seen: unknown[] = []
+    const look = ({ type }: { type: string }): void => {
+      const { commandTasks, commands } = memory.contents()
+      seen.push([type, commandTasks[0]?.status, commands.map(({ outcome }) => outcome['status'])])
+    }
+    host.tasks.on('progress', look).on('complete', look)
+    await host.settle()
+    host.call('a').finish('A')
+    await host.settle()
+    state.writes = 0
+    host.call('b').fail(new Error('no'))
+    await host.settle()
+    expect(state.writes).toBe(1)
+    expect(seen).toEqual([
+      ['task_progress', 'running', []],
+      ['task_progress', 'running', ['success']],
+      ['task_progress', 'running', ['success']],
+      ['task_progress', 'failed', ['success', 'error']],
+      ['task_complete', 'failed', ['success', 'error']],
+    ])
+    expect(memory.contents().commandTasks).toMatchObject([{ id, completedAt: 10_000, record: { status: 'failed' } }])
+  })
+
+  it('K12: a command starts only after its start is stored', async () => {
+    const { store, state } = breakableStore()
+    const host = hostOn(store, { commandTimeout: 50 })
+    host.connect()
+    const id = host.submit('a')
+    state.isBroken = true
+    await host.settle()
+    expect([host.calls, host.told]).toEqual([[], []])
+    // Its time limit begins with the call.
+    host.clock.advance(60)
+    state.isBroken = false
+    host.clock.advance(40)
+    await host.settle()
+    expect(host.story(id)).toEqual(['cmd_1 running'])
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    host.clock.advance(50)
+    await host.settle()
+    expect(host.story(id)).toEqual(['cmd_1 running', 'cmd_1 error', 'failed'])
+  })
+
+  it('K10: is notified once, in order, when a write that failed succeeds', async () => {
+    const { store, state } = breakableStore()
+    const host = hostOn(store)
+    host.connect()
+    const id = host.submit(['a', 'b'])
+    await host.settle()
+    state.isBroken = true
+    host.call('a').finish()
+    await host.settle()
+    host.clock.advance(100)
+    host.clock.advance(200)
+    expect(host.story(id)).toEqual(['cmd_1 running'])
+    expect(host.calls).toHaveLength(1)
+    expect(host.onError).toHaveBeenCalledTimes(3)
+    state.isBroken = false
+    host.clock.advance(400)
+    await host.settle()
+    expect(host.story(id)).toEqual(['cmd_1 running', 'cmd_1 success', 'cmd_2 running'])
+    expect(host.calls.map(({ name }) => name)).toEqual(['a', 'b'])
+  })
+
+  it('K6: a cancellation is stored before the command is aborted, which happens also when it cannot be stored', async () => {
+    const { store, state, memory } = breakableStore()
+    const host = hostOn(store)
+    host.connect()
+    const ids = [host.submit('a'), host.submit('b')]
+    await host.settle()
+    const stored: unknown[] = []
+    host.call('a').signal.addEventListener('abort', () => stored.push(memory.contents().commandTasks[0]?.status))
+    expect(host.tasks.cancelTask(ids[0] ?? '')).toBe(true)
+    expect(stored).toEqual(['cancelled'])
+    host.call('a').finish()
+    await host.settle()
+    state.isBroken = true
+    expect(host.tasks.cancelTask(ids[1] ?? '')).toBe(true)
+    expect(host.call('b').signal.aborted).toBe(true)
+    expect(host.story(ids[1] ?? '')).toEqual(['cmd_1 running'])
+    state.isBroken = false
+  })
+
+  it('a command that is cancelled before its start was stored never runs', async () => {
+    const { store, state } = breakableStore()
+    const host = hostOn(store)
+    host.connect()
+    const id = host.submit('a')
+    state.isBroken = true
+    await host.settle()
+    host.tasks.cancelTask(id)
+    const next = (): string => host.submit('b')
+    state.isBroken = false
+    host.clock.advance(100)
+    next()
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['b'])
+    expect(host.story(id)).toEqual(['cmd_1 running', 'cancelled'])
+  })
+})
+
+describe('after a crash', () => {
+  it('K12: queued tasks keep their order, and run when their instance is there', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect('one')
+    first.connect('two')
+    const ids = ['a', 'b', 'c', 'd'].map((name, at) => first.submit(name, { instanceId: at === 3 ? 'two' : 'one' }))
+    const next = afterCrash(store)
+    expect(next.tasks.recovered).toEqual({ queued: ids, interrupted: [] })
+    expect(next.tasks.listTasks().map(({ id, status }) => [id, status])).toEqual(ids.map((id) => [id, 'queued']))
+    expect(ids.map((id) => next.tasks.placeOf(id))).toEqual([1, 2, 3, 4])
+    await next.settle()
+    expect(next.calls).toEqual([])
+    next.connect('one')
+    const last = next.submit('e', { instanceId: 'one' })
+    expect(next.tasks.placeOf(last)).toBe(5)
+    for (const name of ['a', 'b', 'c', 'e']) {
+      await next.settle()
+      expect(next.calls.at(-1)?.name).toBe(name)
+      next.call(name).finish()
+    }
+    expect(next.calls).toHaveLength(4)
+  })
+
+  it('K12: the command in flight has failed its task, and the results before it are kept', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit(['a', 'b', 'c'])
+    const waiting = first.submit('d')
+    await first.settle()
+    first.clock.advance(5)
+    first.call('a').finish({ found: 7 })
+    await first.settle()
+    const next = afterCrash(store)
+    next.connect()
+    await next.settle()
+    expect(next.tasks.recovered).toEqual({ queued: [waiting], interrupted: [id] })
+    expect(next.story(id)).toEqual(['cmd_2 error', 'failed'])
+    expect(next.tasks.getTask(id)).toMatchObject({
+      status: 'failed',
+      duration: 5,
+      currentCommandIndex: 1,
+      error: { code: 'INTERRUPTED', commandId: 'cmd_2', message: expect.stringContaining('look at that') as string },
+      commands: [
+        { status: 'success', result: { structuredContent: { found: 7 } } },
+        { status: 'error', error: { code: 'INTERRUPTED' } },
+        { status: 'skipped' },
+      ],
+    })
+    expect(next.calls.map(({ name }) => name)).toEqual(['d'])
+    const third = afterCrash(next.store)
+    expect(third.tasks.recovered).toEqual({ queued: [], interrupted: [waiting] })
+    expect(third.tasks.getTask(id)).toEqual(next.tasks.getTask(id))
+    await third.settle()
+    expect(third.story(id)).toEqual([])
+  })
+
+  it('K12: tasks whose instance does not come back fail as those of a lost one', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit('a')
+    const next = afterCrash(store, { instanceGraceMs: 500 })
+    next.connect('other')
+    expect(next.tasks.submitTask({ ...task, instanceId: 'one' })).toMatchObject({ code: 'INVALID_INSTANCE' })
+    next.clock.advance(499)
+    expect(next.tasks.getTask(id)?.status).toBe('queued')
+    next.clock.advance(1)
+    await next.settle()
+    expect(next.tasks.getTask(id)).toMatchObject({ status: 'failed', error: { code: 'INSTANCE_DISCONNECTED' } })
+    expect(next.store.contents().commandTasks[0]?.status).toBe('failed')
+  })
+
+  it('a task that waits can be cancelled', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit('a')
+    const next = afterCrash(store)
+    expect(next.tasks.cancelTask(id)).toBe(true)
+    next.connect()
+    await next.settle()
+    expect([next.story(id), next.calls]).toEqual([['cancelled'], []])
+  })
+
+  it('K12: an instance that is there before the manager gets its tasks', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit('a')
+    const instances = new InstanceManager({ clock: first.clock })
+    instances.connect({
+      id: 'one',
+      kind: 'local',
+      listTools: () => Promise.resolve([]),
+      callTool: () => Promise.resolve({ content: [] }),
+      onLost: () => undefined,
+      close: () => Promise.resolve(),
+    })
+    const tasks = new TaskManager({ clock: first.clock, instances, store: store.copy() })
+    await first.settle()
+    expect(tasks.getTask(id)?.status).toBe('completed')
+  })
+
+  it('K12: ended tasks are retained as long as without a crash, and pruned on disk', async () => {
+    const store = memoryStore()
+    const first = hostOn(store, { retentionMs: 60_000 })
+    first.connect()
+    const ids: string[] = []
+    for (const name of ['a', 'b', 'c']) {
+      ids.push(first.submit(name))
+      await first.settle()
+      first.call(name).finish(name)
+      await first.settle()
+      first.clock.advance(1000)
+    }
+    const next = afterCrash(store, { retentionMs: 60_000, maxRetained: 2 })
+    await next.settle()
+    expect(next.tasks.listTasks().map(({ id }) => id)).toEqual(ids.slice(1))
+    expect(next.store.contents().commandTasks.map(({ id }) => id)).toEqual(ids.slice(1))
+    expect(next.store.contents().commands.map(({ taskId }) => taskId)).toEqual(ids.slice(1))
+    const third = createCommandHost({ store: next.store.copy(), retentionMs: 60_000 })
+    onTestFinished(() => third.dispose().then(() => undefined))
+    expect(third.tasks.cleanupTasks(1)).toBe(0)
+  })
+
+  it('K12: no id comes again, also when all tasks were pruned', async () => {
+    const store = memoryStore()
+    const first = hostOn(store, { maxRetained: 0 })
+    first.connect()
+    const id = first.submit('a')
+    await first.settle()
+    first.call('a').finish()
+    await first.settle()
+    expect(first.tasks.listTasks()).toEqual([])
+    const next = afterCrash(store)
+    expect(next.tasks.listTasks()).toEqual([])
+    next.connect()
+    const other = next.submit('b')
+    expect([next.tasks.placeOf(other), other === id]).toEqual([2, false])
+    expect(next.store.contents().commandTasks.map((row) => row.id)).toEqual([other])
+  })
+
+  it('K12: results count towards the limit of bytes', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit('a')
+    await first.settle()
+    first.call('a').finish('x'.repeat(1000))
+    await first.settle()
+    const next = afterCrash(store, { maxBytes: 1000 })
+    expect(next.tasks.getTask(id)).toBeUndefined()
+  })
+
+  it('a row that is no command task is refused, and the store is free', () => {
+    const store = memoryStore()
+    store.open()
+    store.write([
+      {
+        table: 'commandTasks',
+        put: { id: 'x', instanceId: 'one', status: 'queued', seq: 1, createdAt: 1, record: { id: 'x' } },
+      },
+    ])
+    store.close()
+    expect(() => createCommandHost({ store })).toThrow(expect.objectContaining({ code: 'STORE_DAMAGED' }))
+    store.open()
+  })
+})
+
+describe('an idempotency key', () => {
+  const submit = (host: CommandHost, name: string, idempotencyKey = 'key') =>
+    host.tasks.submitTask({ ...task, commands: [{ tool_name: 'step', args: { name } }] }, { idempotencyKey })
+
+  it('K12: gets the same answer for the same task, and a refusal for another', async () => {
+    const host = hostOn(memoryStore())
+    host.connect()
+    host.submit('before')
+    const answer = submit(host, 'a')
+    expect(answer).toMatchObject({ queuePosition: 2 })
+    await host.settle()
+    expect(submit(host, 'a')).toEqual(answer)
+    expect(submit(host, 'b')).toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED' })
+    expect(host.tasks.submitTask({ ...task, instanceId: 'one' }, { idempotencyKey: 'key' })).toMatchObject({
+      code: 'IDEMPOTENCY_KEY_REUSED',
+    })
+    expect(submit(host, 'b', 'other key')).toMatchObject({ queuePosition: 3 })
+    expect(host.tasks.listTasks()).toHaveLength(3)
+  })
+
+  it('K12: is known after a crash, and until its task is forgotten', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const answer = submit(first, 'a')
+    const next = afterCrash(store)
+    expect(submit(next, 'a')).toEqual(answer)
+    expect(submit(next, 'b')).toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED' })
+    next.connect()
+    await next.settle()
+    next.call('a').finish()
+    await next.settle()
+    expect(submit(next, 'a')).toEqual(answer)
+    next.tasks.cleanupTasks(-1)
+    expect(submit(next, 'b')).toMatchObject({ queuePosition: 1 })
+  })
+
+  it('works without a store', () => {
+    const host = createCommandHost()
+    onTestFinished(() => host.dispose().then(() => undefined))
+    host.connect()
+    expect(submit(host, 'a')).toEqual(submit(host, 'a'))
+    expect(() => submit(host, 'a', '')).toThrow('options.idempotencyKey')
+    expect(() => submit(host, 'a', 'x'.repeat(513))).toThrow('options.idempotencyKey')
+  })
+})
+
+describe('a disposal', () => {
+  it('K12: leaves queued tasks in the store, and cancels the one that runs', async () => {
+    const store = memoryStore()
+    const host = createCommandHost({ store })
+    host.connect()
+    const ids = [host.submit('a'), host.submit('b')]
+    await host.settle()
+    await host.dispose()
+    expect(host.completes()).toMatchObject([{ taskId: ids[0], status: 'cancelled' }])
+    expect(store.contents().commandTasks.map(({ status }) => status)).toEqual(['cancelled', 'queued'])
+    const next = hostOn(store)
+    expect(next.tasks.recovered).toEqual({ queued: [ids[1]], interrupted: [] })
+  })
+
+  it('nobody hears of what could not be stored', async () => {
+    const { store, state, memory } = breakableStore()
+    const host = createCommandHost({ store })
+    host.connect()
+    host.submit('a')
+    await host.settle()
+    state.isBroken = true
+    await host.dispose()
+    expect(host.completes()).toEqual([])
+    expect(memory.contents().commandTasks[0]?.status).toBe('running')
+  })
+})
+
+describe('a store', () => {
+  it('K9: serves one manager of each kind, is opened once, and is closed by the last', async () => {
+    const memory = memoryStore()
+    const log: string[] = []
+    const store: Store = {
+      ...memory,
+      open: () => {
+        log.push('open')
+        return memory.open()
+      },
+      close: () => {
+        log.push('close')
+        memory.close()
+      },
+    }
+    const asyncTasks = new AsyncTaskManager({ store })
+    const host = createCommandHost({ store })
+    expect(log).toEqual(['open'])
+    expect(() => createCommandHost({ store })).toThrow(StoreInUseError)
+    expect(() => new AsyncTaskManager({ store })).toThrow(StoreInUseError)
+    await asyncTasks.dispose()
+    host.connect()
+    host.submit('a')
+    expect(memory.contents().commandTasks).toHaveLength(1)
+    // Its tables have changed since the store was opened.
+    expect(() => new AsyncTaskManager({ store })).toThrow(StoreInUseError)
+    expect(log.filter((line) => line === 'close')).toEqual([])
+    await host.dispose()
+    expect(log.at(-1)).toBe('close')
+    await new AsyncTaskManager({ store }).dispose()
+  })
+})
