@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
-import type { SubagentDefinition, SubagentRequest } from '../tools/subagents.js'
+import type { SubagentDefinition, SubagentRequest, SubagentRunner } from '../tools/subagents.js'
 
 /** Where programs run. */
 export interface Folders {
@@ -23,21 +23,19 @@ export function configuredSubagents(
 }
 
 function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
-  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs } = subagent
+  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, survivesHost } = subagent
   const runIn = (directory: string) =>
     processRunner({
-      ...{ command, args, maxOutputBytes, graceMs, clock, cwd: directory },
+      ...{ command, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
       env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
       parse: output,
     })
   const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)
   // Its options are checked when the server starts.
   runIn(standard)
-  return {
-    name,
-    description,
-    run: (request, context) => runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context),
-  }
+  const run: SubagentRunner = (request, context) =>
+    runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context)
+  return { name, description, run: survivesHost ? Object.assign(run, { survivesHost }) : run }
 }
 
 /** All of a request as one text, since a program takes it as one argument. */
