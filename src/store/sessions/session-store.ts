@@ -157,9 +157,9 @@ function union(contents: readonly StoreContents[]): StoreContents {
       const known = byId.get(row.id)
       if (known === undefined || seqOf(row) > seqOf(known)) byId.set(row.id, row)
     }
-    return [table, [...byId.values()].sort((a, b) => seqOf(a) - seqOf(b))]
+    return [table, [...byId.values()].sort((a, b) => seqOf(a) - seqOf(b))] as const
   })
-  return Object.fromEntries(merged)
+  return Object.fromEntries(merged) as unknown as StoreContents
 }
 
 const puts = (contents: StoreContents): StoreChange[] =>
