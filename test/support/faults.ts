@@ -13,6 +13,8 @@ import { laneModelProperty } from '../model/lanes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
+import { sessionFaults } from '../model/session-faults.js'
+import { sessionsProperty } from '../model/sessions.property.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
 import { givenSeed } from './property.js'
 import { createSubject } from './subject.js'
@@ -36,6 +38,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lanes', lanesProperty],
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
+  ['sessions', sessionsProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -56,7 +59,13 @@ const agent = agentFaults.map(({ createTool, ...fault }): Planting => ({
   broken: () => agentCommandsProperty(createTool),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent]
+const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
+  ...fault,
+  property: 'sessions',
+  broken: () => sessionsProperty(alter),
+}))
+
+const all = [...registryAndDelivery, ...lanes, ...agent, ...sessions]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -67,7 +76,9 @@ for (const planting of plantings) await expectCaught(planting)
 for (const invariant of ['A', 'S'].flatMap((letter) => Array.from({ length: 10 }, (_, n) => `${letter}${n + 1}`))) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
-const names = [...registryFaults, ...deliveryFaults, ...laneFaults, ...agentFaults].map(({ name }) => name)
+const names = [...registryFaults, ...deliveryFaults, ...laneFaults, ...agentFaults, ...sessionFaults].map(
+  ({ name }) => name,
+)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)
 }
