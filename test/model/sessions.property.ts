@@ -88,7 +88,7 @@ class Session {
       for (const { id } of store.open().tasks) {
         if (!this.#owed.has(id)) throw new Error(`${id} was told, and is there again`)
         for (const other of this.#live)
-          if (other.held.has(id)) throw new Error(`${id} is in the hands of two processes`)
+          {if (other.held.has(id)) throw new Error(`${id} is in the hands of two processes`)}
         process.held.add(id)
       }
       this.#live.add(process)

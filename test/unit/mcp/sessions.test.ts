@@ -203,7 +203,7 @@ describe('an answer with results', () => {
       send: (message: unknown) => Promise.resolve(void answers.push(message)),
       onmessage: undefined as ((message: object) => void) | undefined,
     }
-    await server.connect(transport as never)
+    await server.connect(transport)
     const call = async (at: number): Promise<void> => {
       const params = { name: 'list_instances', arguments: {} }
       transport.onmessage!({ jsonrpc: '2.0', id: at, method: 'tools/call', params })
