@@ -89,9 +89,9 @@ function checkStore({ folder, key }: SessionPlace): Finding {
   const found = attempt(() => {
     // Fails where there is no SQLite, also when there is no file yet.
     openDatabase(':memory:').close()
-    const parent = nearestFolder(folder)
-    accessSync(parent, constants.W_OK | constants.X_OK)
-    return parent === folder ? readSessions(folder) : []
+    const sessions = existsSync(folder) ? readSessions(folder) : []
+    accessSync(nearestFolder(folder), constants.W_OK | constants.X_OK)
+    return sessions
   })
   if ('error' in found) return { check, state: 'missing', detail: found.error }
   const own = found.value.filter(({ session }) => session === key)

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
+import type { Runner } from '../engine/runner.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { createLog, type Log } from '../http/log.js'
@@ -108,6 +109,10 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...configuredSubagents(config, { folder, projectFolder }, clock),
     ...Object.entries(options.subagents ?? {}),
   ])
+  const findRunner = (name: string): Runner | undefined => {
+    const subagent = subagents.get(name)
+    return subagent && survivorOf(subagent)
+  }
   const session = createSession(config, { ...options, folder, projectFolder }, clock)
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
@@ -120,10 +125,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
         error,
       ),
     ...(session && { store: session }),
-    findRunner: (name) => {
-      const subagent = subagents.get(name)
-      return subagent && survivorOf(subagent)
-    },
+    findRunner,
   })
   const pool = createInstancePool(config.instances, { folder, clock, log })
   const taskManager = new TaskManager({
@@ -139,13 +141,32 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     slots: new ClientSlots(manager, config.maxAsyncTasks, session?.earlierTasks),
     close: () =>
       (closing ??= (async () => {
-        // What runs is stopped, and the next server of the session tells its client so.
-        manager.registry.persistence?.flush()
-        session?.seal()
+        if (session !== undefined) leave(manager, session, findRunner)
         await Promise.all([manager.dispose(), taskManager.dispose()])
         await pool.close()
       })()),
   }
+}
+
+const STOPPED = 'The server ended before the program did, and stopped it. Launch it again if it is still needed.'
+
+/** Stops what runs in a way that the next server of the session tells its client of. */
+function leave(
+  manager: AsyncTaskManager,
+  session: SessionStore,
+  findRunner: (subagentName: string) => Runner | undefined,
+): void {
+  const { registry } = manager
+  for (const { id, subagentName } of manager.getRunningTasks()) {
+    const entry = registry.history.get(id)
+    // The next server would look for a program that goes on.
+    if (entry === undefined || findRunner(subagentName) === undefined) continue
+    const run = registry.peekAttachment(entry)?.run
+    manager.failTask(id, STOPPED)
+    run?.abort()
+  }
+  registry.persistence?.flush()
+  session.seal()
 }
 
 /** The most background tasks of all clients, unless one alone may have more. */

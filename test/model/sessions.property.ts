@@ -87,8 +87,9 @@ class Session {
     this.#do(process, () => {
       for (const { id } of store.open().tasks) {
         if (!this.#owed.has(id)) throw new Error(`${id} was told, and is there again`)
-        for (const other of this.#live)
-          {if (other.held.has(id)) throw new Error(`${id} is in the hands of two processes`)}
+        for (const other of this.#live) {
+          if (other.held.has(id)) throw new Error(`${id} is in the hands of two processes`)
+        }
         process.held.add(id)
       }
       this.#live.add(process)

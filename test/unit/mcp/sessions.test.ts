@@ -1,5 +1,5 @@
 /** A server with a store, killed and started again: what it says of the results, who gets them, and when they are confirmed. */
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -245,6 +245,30 @@ describe('the slots of a client', () => {
     expect((await launch()).llmContent).toContain('Max async tasks (1) reached')
     manager.completeTask('survivor', {})
     expect((await launch()).llmContent).toBe('launched')
+  })
+})
+
+describe('a server that ends in order', () => {
+  it('stops a program that would survive it, and the next one says so', async () => {
+    const folder = newFolder()
+    const build = { name: 'build', description: 'd', command: 'sleep', args: ['60'], survivesHost: true, graceMs: 100 }
+    const first = serve(folder, { subagents: [build] })
+    const launched = await first.use('task', { subagent_name: 'build', goal_prompt: 'g', async: true })
+    const id = launched.structuredContent!['task_id'] as string
+    const runs = join(
+      folder,
+      readdirSync(folder).find((name) => name.endsWith('-runs'))!,
+    )
+    await until(() => existsSync(join(runs, readdirSync(runs)[0]!, 'identity')))
+    first.clock.advance(0)
+    const closing = first.app.close()
+    await until(() => first.clock.pending > 0 || first.manager.registry.runs.size === 0)
+    first.clock.advance(100)
+    await closing
+    const next = serve(folder, { subagents: [build] })
+    const told = await next.use('list_instances')
+    expect(textOf(told)).toContain('The server ended before the program did, and stopped it.')
+    expect(marksOf(told)['earlier_session']).toEqual([id])
   })
 })
 
