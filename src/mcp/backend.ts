@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
-import type { Runner } from '../engine/runner.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { createLog, type Log } from '../http/log.js'
@@ -109,10 +108,6 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...configuredSubagents(config, { folder, projectFolder }, clock),
     ...Object.entries(options.subagents ?? {}),
   ])
-  const findRunner = (name: string): Runner | undefined => {
-    const subagent = subagents.get(name)
-    return subagent && survivorOf(subagent)
-  }
   const session = createSession(config, { ...options, folder, projectFolder }, clock)
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
@@ -125,7 +120,10 @@ export function createBackend(options: McpServerOptions = {}): Backend {
         error,
       ),
     ...(session && { store: session }),
-    findRunner,
+    findRunner: (name) => {
+      const subagent = subagents.get(name)
+      return subagent && survivorOf(subagent)
+    },
   })
   const pool = createInstancePool(config.instances, { folder, clock, log })
   const taskManager = new TaskManager({
@@ -141,7 +139,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     slots: new ClientSlots(manager, config.maxAsyncTasks, session?.earlierTasks),
     close: () =>
       (closing ??= (async () => {
-        if (session !== undefined) leave(manager, session, findRunner)
+        if (session !== undefined) leave(manager, session, subagents)
         await Promise.all([manager.dispose(), taskManager.dispose()])
         await pool.close()
       })()),
@@ -151,16 +149,12 @@ export function createBackend(options: McpServerOptions = {}): Backend {
 const STOPPED = 'The server ended before the program did, and stopped it. Launch it again if it is still needed.'
 
 /** Stops what runs in a way that the next server of the session tells its client of. */
-function leave(
-  manager: AsyncTaskManager,
-  session: SessionStore,
-  findRunner: (subagentName: string) => Runner | undefined,
-): void {
+function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): void {
   const { registry } = manager
   for (const { id, subagentName } of manager.getRunningTasks()) {
     const entry = registry.history.get(id)
     // The next server would look for a program that goes on.
-    if (entry === undefined || findRunner(subagentName) === undefined) continue
+    if (entry === undefined || subagents.get(subagentName)?.run.survivesHost !== true) continue
     const run = registry.peekAttachment(entry)?.run
     manager.failTask(id, STOPPED)
     run?.abort()
