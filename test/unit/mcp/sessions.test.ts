@@ -1,5 +1,5 @@
 /** A server with a store, killed and started again: what it says of the results, who gets them, and when they are confirmed. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -10,7 +10,7 @@ import { ClientSlots } from '../../../src/mcp/client-slots.js'
 import { createMcpServer } from '../../../src/mcp/mcp-server.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import { readStore, type StoreContents } from '../../../src/store/index.js'
-import { until } from '../../support/lifelines.js'
+import { isAlive, until } from '../../support/lifelines.js'
 import { controlled, textOf, type Called } from './clients.js'
 import { ALICE, BOB, setUpApp } from './wire.js'
 
@@ -94,6 +94,7 @@ describe('the next server of a session', () => {
     const id = await first.launch()
     await first.end(id, 'the answer')
     const next = serve(afterCrash(folder))
+    expect(JSON.stringify((await next.send('tools/list')).result)).toMatch(/delivery_ids.*earlier_session/)
     const own = await next.launch()
     expect(marksOf(await next.use('check_async_tasks'))).toMatchObject({ earlier_session: [id] })
     expect(marksOf(await next.use('check_async_tasks', { task_id: id }))).toEqual({ earlier_session: [id] })
@@ -259,11 +260,15 @@ describe('a server that ends in order', () => {
       folder,
       readdirSync(folder).find((name) => name.endsWith('-runs'))!,
     )
-    await until(() => existsSync(join(runs, readdirSync(runs)[0]!, 'identity')))
-    const closing = first.app.close()
-    await until(() => first.clock.pending > 0 || first.manager.registry.runs.size === 0)
-    first.clock.advance(100)
-    await closing
+    const identity = join(runs, readdirSync(runs)[0]!, 'identity')
+    await until(() => existsSync(identity))
+    const pid = Number.parseInt(readFileSync(identity, 'utf8'))
+    let isClosed = false
+    void first.app.close().then(() => (isClosed = true))
+    await until(() => {
+      first.clock.advance(100)
+      return isClosed && !isAlive(pid)
+    })
     const next = serve(folder, { subagents: [build] })
     const told = await next.use('list_instances')
     expect(textOf(told)).toContain('The server ended before the program did, and stopped it.')

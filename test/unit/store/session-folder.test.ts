@@ -164,6 +164,7 @@ describe('a folder', () => {
 
   it('K11: with a damaged file of the session is refused with the file, the session and what to do; another session starts', () => {
     const folder = newFolder()
+    mkdirSync(folder)
     const damaged = join(folder, `${hashOf('the key')}-4.db`)
     writeFileSync(damaged, 'not a database')
     const first = sessionFolder(folder, 'the key').store(1)
