@@ -181,7 +181,7 @@ export class Persistence implements DeliveryObserver {
     delivery.entries.add(entry)
   }
 
-  /** The message was accepted. That confirms the messages that its owner accepted before (K5). */
+  /** The message was accepted. That confirms the messages that its owner accepted before (K5), but none of this tick: one answer may have two. */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const accepted = this.#deliveries.get(deliveryId)
     if (accepted === undefined || accepted.state === 'accepted') return
@@ -191,7 +191,8 @@ export class Persistence implements DeliveryObserver {
       this.#carry(entry, -1)
     }
     for (const [id, { owner, state }] of this.#deliveries) {
-      if (state === 'accepted' && owner === accepted.owner) this.#closeDelivery(id)
+      const isEarlier = state === 'accepted' && !this.#changedDeliveries.has(id)
+      if (isEarlier && owner === accepted.owner) this.#closeDelivery(id)
     }
     accepted.state = 'accepted'
     this.#changedDeliveries.add(deliveryId)

@@ -1,15 +1,19 @@
 /** The checks of `agent-tasks doctor`. */
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
-import { resolve } from 'node:path'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
 import { loadAgentConfig, type LoadedConfig } from '../mcp/config-file.js'
+import { sessionPlace, type SessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { healthSchema } from '../protocol/rest.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
+import { openDatabase } from '../store/sqlite/driver.js'
+import { readSessions } from './stored-sessions.js'
 import { findProgram, type LookupOptions } from './program-lookup.js'
 import { oneLine } from './table.js'
 
@@ -49,7 +53,7 @@ export async function* examine({ configPath, env, cwd, start }: CheckupOptions):
   for (const [name, use] of Object.entries(optionalPackages)) yield checkPackage(name, use, cwd)
   const loaded = attempt(() => loadAgentConfig(configPath, cwd))
   if ('error' in loaded) yield { check: 'configuration', state: 'missing', detail: loaded.error }
-  else yield* checkConfigured(loaded.value, env, start)
+  else yield* checkConfigured(loaded.value, { env, cwd, start })
   const server = attempt(() => resolveServerConfig({ env, file: readConfigFile(env['CONFIG_FILE']) }))
   if ('error' in server) yield { check: 'server settings', state: 'missing', detail: server.error }
   else {
@@ -60,23 +64,45 @@ export async function* examine({ configPath, env, cwd, start }: CheckupOptions):
 
 async function* checkConfigured(
   { config, file, path, folder }: LoadedConfig,
-  env: CheckupOptions['env'],
-  start: boolean,
+  { env, cwd, start }: Pick<CheckupOptions, 'env' | 'cwd' | 'start'>,
 ): AsyncGenerator<Finding> {
   const detail = file ?? `there is no file ${path}: the MCP server has no subagents. ${howToConfigure(path)}`
   yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
-  for (const { name, command, cwd = '.', env: more } of config.subagents) {
-    yield checkProgram(`subagent ${name}`, command, { cwd: resolve(folder, cwd), env: { ...env, ...more } })
+  const place = sessionPlace(config, { folder, projectFolder: cwd })
+  if (place !== undefined) yield checkStore(place)
+  for (const { name, command, cwd: own = '.', env: more } of config.subagents) {
+    yield checkProgram(`subagent ${name}`, command, { cwd: resolve(folder, own), env: { ...env, ...more } })
   }
-  for (const { id, cwd = '.', ...location } of config.instances) {
+  for (const { id, cwd: own = '.', ...location } of config.instances) {
     const check = `instance ${id}`
     const { command, env: more } = location
-    const at = resolve(folder, cwd)
+    const at = resolve(folder, own)
     // A URL is only asked for its tools; nothing is started.
     if (command === undefined || start) yield checkInstance(id, { ...location, cwd: at })
     else yield checkProgram(check, command, { cwd: at, env: { ...env, ...more } })
   }
 }
+
+/** Reads the store of the MCP server's session. Nothing is opened for writing. */
+function checkStore({ folder, key }: SessionPlace): Finding {
+  const check = 'store'
+  const found = attempt(() => {
+    // Fails where there is no SQLite, also when there is no file yet.
+    openDatabase(':memory:').close()
+    const sessions = existsSync(folder) ? readSessions(folder) : []
+    accessSync(nearestFolder(folder), constants.W_OK | constants.X_OK)
+    return sessions
+  })
+  if ('error' in found) return { check, state: 'missing', detail: found.error }
+  const own = found.value.filter(({ session }) => session === key)
+  for (const { read } of own) if ('error' in read) return { check, state: 'missing', detail: read.error.message }
+  const owners = own.flatMap(({ pid }) => pid ?? [])
+  const use = owners.length === 0 ? '' : `, in use by ${owners.join(', ')}`
+  return { check, state: 'ok', detail: `${folder}: ${own.length} file(s) of session ${JSON.stringify(key)}${use}` }
+}
+
+/** The folder, or the first one above it that exists. */
+const nearestFolder = (folder: string): string => (existsSync(folder) ? folder : nearestFolder(dirname(folder)))
 
 export function checkNode(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number)

@@ -13,6 +13,8 @@ interface McpOptions {
   readonly http?: boolean
   readonly host?: string
   readonly port?: string
+  readonly store?: string
+  readonly session?: string
 }
 
 export function addMcpCommand(program: Command, io: ProgramIO): void {
@@ -24,6 +26,11 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
     .option('--http', 'serve over streamable HTTP instead of stdio')
     .option('--host <address>', 'with --http: the address to listen on (default: http.host of the file, or 127.0.0.1)')
     .option('--port <port>', 'with --http: the port, 0 for a free one (default: http.port of the file, or 3500)')
+    .option(
+      '--store <dir>',
+      'keep tasks and results in this folder: the next server of the session has what this one leaves',
+    )
+    .option('--session <key>', 'with --store: whose tasks they are (default: the working directory)')
     .addHelpText(
       'after',
       `
@@ -32,9 +39,10 @@ Over stdio it exits when the client disconnects, and ends all programs that it s
 Examples:
   $ claude mcp add agent-tasks -- npx agent-tasks mcp --config /path/to/agent-tasks.config.json
   $ agent-tasks mcp --init
+  $ agent-tasks mcp --store .agent/tasks
   $ agent-tasks mcp --http --port 3500`,
     )
-    .action(async ({ config, init = false, http, host, port }: McpOptions) => {
+    .action(async ({ config, init = false, http, host, port, store, session }: McpOptions) => {
       if (init) {
         const file = resolve(config ?? CONFIG_FILE_NAME)
         writeStarterConfig(file)
@@ -42,7 +50,7 @@ Examples:
         return
       }
       await serveMcp({
-        ...{ config, http, host },
+        ...{ config, http, host, store, session },
         ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),
       })
     })

@@ -2,6 +2,7 @@
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
+import { sessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer } from '../mcp/stdio.js'
 
@@ -13,6 +14,10 @@ export interface ServeMcpOptions {
   readonly http?: boolean | undefined
   readonly host?: string | undefined
   readonly port?: number | undefined
+  /** The folder of the store. Default: `store` of the configuration. */
+  readonly store?: string | undefined
+  /** The session key. Default: `session` of the configuration, or the working directory. */
+  readonly session?: string | undefined
 }
 
 /** After the time limit all programs are killed with this process. */
@@ -20,9 +25,10 @@ const ending = { exitCode: 0, limitMs: 10_000 } as const
 
 /**
  * Serves until a signal, or over stdio until the client disconnects; then it exits the process.
- * @throws ConfigFileError, InvalidSettingError before anything is started
+ * @throws ConfigFileError, InvalidSettingError, StoreError before anything is started
  */
-export async function serveMcp({ config: path, http = false, host, port }: ServeMcpOptions): Promise<void> {
+export async function serveMcp(options: ServeMcpOptions): Promise<void> {
+  const { config: path, http = false, host, port, store, session } = options
   const { config, folder, file, path: configFile } = loadAgentConfig(path)
   const say = (line: string): void => console.error(`agent-tasks info: ${line}`)
   say(
@@ -33,9 +39,16 @@ export async function serveMcp({ config: path, http = false, host, port }: Serve
       `agent-tasks warn: there is no file ${configFile}, so there are no subagents. ${howToConfigure(configFile)}`,
     )
   }
+  const shared = {
+    ...{ config, folder, configFile },
+    ...(store !== undefined && { store }),
+    ...(session !== undefined && { session }),
+  }
+  const place = sessionPlace(config, { store, session, folder, projectFolder: process.cwd() })
+  if (place !== undefined) say(`store: ${place.folder}, session ${JSON.stringify(place.key)}`)
   if (http) {
     const starting = startMcpHttpServer({
-      ...{ config, folder, configFile },
+      ...shared,
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port }),
     })
@@ -44,7 +57,7 @@ export async function serveMcp({ config: path, http = false, host, port }: Serve
     say(`MCP at ${(await starting).url}`)
     return
   }
-  const server = startMcpStdioServer({ config, folder, configFile })
+  const server = startMcpStdioServer(shared)
   disposeOnSignals(server, { ...ending, input: process.stdin })
   void server.closed.then(() => process.exit(0))
 }

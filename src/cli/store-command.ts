@@ -1,7 +1,9 @@
-/** `agent-tasks store show|export|check FILE`: looks into a store, also while its owner runs. Nothing is changed. */
+/** `agent-tasks store show|export|check PATH`: looks into a store, or a folder of sessions, also while its owner runs. Nothing is changed. */
+import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
 import { readStore, STORE_TABLES, type StoreContents, type StoredCommandTask } from '../store/index.js'
+import { isFolder, readSessions, type StoredSession } from './stored-sessions.js'
 import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
@@ -9,34 +11,42 @@ import { createTerminal, type ProgramIO } from './terminal.js'
 const GOAL_CHARS = 60
 
 export function addStoreCommand(program: Command, io: ProgramIO): void {
-  const store = program.command('store').description('commands for the file of a store')
-  const file = ['<file>', 'the file of the store, as in .agent/tasks.db'] as const
+  const store = program.command('store').description('commands for the file of a store, or a folder of sessions')
+  const path = [
+    '<path>',
+    'the file of the store, as in .agent/tasks.db, or the folder of `agent-tasks mcp --store`',
+  ] as const
   store
     .command('show')
     .description('list what is stored, and what is owed')
-    .argument(...file)
+    .argument(...path)
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ agent-tasks store show .agent/tasks.db')
-    .action((path: string, { json }: { readonly json?: boolean }) => show(path, json === true, io))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ agent-tasks store show .agent/tasks.db\n  $ agent-tasks store show .agent/tasks',
+    )
+    .action((at: string, { json }: { readonly json?: boolean }) =>
+      (isFolder(at) ? showSessions : show)(at, json === true, io),
+    )
   store
     .command('export')
     .description('print every row as a line of JSON')
-    .argument(...file)
+    .argument(...path)
     .addHelpText(
       'after',
       '\nExamples:\n  $ agent-tasks store export .agent/tasks.db | jq -r \'select(.table == "tasks") | .row.id\'',
     )
-    .action((path: string) => exportRows(path, io))
+    .action((at: string) => exportRows(at, io))
   store
     .command('check')
     .description('look for damage: every page and every row')
-    .argument(...file)
+    .argument(...path)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nThe exit code is 2 when the file is no store, or is damaged.\n\nExamples:\n  $ agent-tasks store check .agent/tasks.db',
+      '\nThe exit code is 2 when a file is no store, or is damaged.\n\nExamples:\n  $ agent-tasks store check .agent/tasks.db',
     )
-    .action((path: string, { json }: { readonly json?: boolean }) => check(path, json === true, io))
+    .action((at: string, { json }: { readonly json?: boolean }) => check(at, json === true, io))
 }
 
 function show(path: string, isJson: boolean, io: ProgramIO): void {
@@ -82,17 +92,71 @@ function show(path: string, isJson: boolean, io: ProgramIO): void {
 /** One row may stand for the last place in the order of submission, without a task. */
 const isTask = ({ status }: StoredCommandTask): boolean => status !== FORGOTTEN
 
-function exportRows(path: string, io: ProgramIO): void {
-  const contents = readStore(path)
+function showSessions(folder: string, isJson: boolean, io: ProgramIO): void {
+  const sessions = readSessions(folder)
   const terminal = createTerminal(io, 'stdout')
-  for (const table of STORE_TABLES) for (const row of contents[table]) terminal.printJson({ table, row })
+  if (isJson) {
+    terminal.printJson({
+      sessions: sessions.map(({ session, file, pid, read }) => ({ session, file, pid, ...summaryOf(read) })),
+    })
+    return
+  }
+  if (sessions.length === 0) terminal.say('There are no sessions.')
+  else {
+    const rows = sessions.map(({ session, file, pid, read }) => {
+      const { tasks = '?', running = '?', owed = '?' } = summaryOf(read)
+      const name = oneLine(session ?? '(unknown)', 60)
+      return [name, pid === undefined ? 'nobody' : String(pid), ...[tasks, running, owed].map(String), basename(file)]
+    })
+    formatTable(['SESSION', 'USED BY', 'TASKS', 'RUNNING', 'OWED', 'FILE'], rows).forEach(terminal.print)
+  }
+  for (const { read } of sessions) if ('error' in read) terminal.say(read.error.message)
+}
+
+interface Summary {
+  readonly tasks?: number
+  readonly running?: number
+  readonly owed?: number
+  readonly error?: string
+}
+
+function summaryOf(read: StoredSession['read']): Summary {
+  if ('error' in read) return { error: read.error.message }
+  const { tasks } = read.contents
+  return {
+    tasks: tasks.length,
+    running: tasks.filter(({ status }) => status === 'running').length,
+    owed: tasks.filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length,
+  }
+}
+
+/** Each file of a path, with what else is known of it. */
+function filesAt(path: string): readonly (StoredSession | Pick<StoredSession, 'file' | 'read'>)[] {
+  return isFolder(path) ? readSessions(path) : [{ file: path, read: { contents: readStore(path) } }]
+}
+
+function exportRows(path: string, io: ProgramIO): void {
+  const terminal = createTerminal(io, 'stdout')
+  for (const { read, ...from } of filesAt(path)) {
+    if ('error' in read) throw read.error
+    const where = 'session' in from ? { session: from.session, file: from.file } : {}
+    for (const table of STORE_TABLES) {
+      for (const row of read.contents[table]) terminal.printJson({ ...where, table, row })
+    }
+  }
 }
 
 function check(path: string, isJson: boolean, io: ProgramIO): void {
-  const contents = readStore(path)
   const terminal = createTerminal(io, 'stdout')
-  if (isJson) terminal.printJson({ file: path, isSound: true, rows: countRows(contents) })
-  else terminal.print(`${path} is sound: ${describeCounts(contents)}.`)
+  const errors: Error[] = []
+  for (const { file, read } of filesAt(path)) {
+    if ('error' in read) errors.push(read.error)
+    else if (isJson) terminal.printJson({ file, isSound: true, rows: countRows(read.contents) })
+    else terminal.print(`${file} is sound: ${describeCounts(read.contents)}.`)
+  }
+  const [first, ...others] = errors
+  for (const { message } of others) terminal.say(message)
+  if (first !== undefined) throw first
 }
 
 const countRows = (contents: StoreContents): Readonly<Record<string, number>> =>

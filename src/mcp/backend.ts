@@ -7,13 +7,29 @@ import { createFairEngine } from '../engine/fair-engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { aDefinition } from '../engine/definition.js'
 import { createLog, type Log } from '../http/log.js'
-import { aClock, aFunction, anObject, aString, recordOf, type OptionTypes } from '../protocol/option-checks.js'
-import { agentConfigSchema, type AgentConfig, type AgentConfigInput } from '../protocol/agent-config.js'
+import {
+  aClock,
+  aFunction,
+  aName,
+  anObject,
+  aString,
+  recordOf,
+  type OptionType,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import {
+  agentConfigSchema,
+  MAX_SESSION_KEY,
+  type AgentConfig,
+  type AgentConfigInput,
+} from '../protocol/agent-config.js'
 import { parseInput } from '../protocol/parse.js'
+import type { SessionStore } from '../store/sessions/session-store.js'
 import { definitionOf, type SubagentDefinition } from '../tools/subagents.js'
 import { ClientSlots } from './client-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
+import { createSession } from './session.js'
 
 /** Options of every MCP server. */
 export interface McpServerOptions {
@@ -28,6 +44,16 @@ export interface McpServerOptions {
    * working directory.
    */
   readonly projectFolder?: string
+  /**
+   * The folder in which tasks and their results are kept when the process ends. Overrides `store` of the configuration. Default: none,
+   * everything ends with the process.
+   */
+  readonly store?: string
+  /**
+   * With a store: whose tasks they are. A server takes over what ended servers of the same session left. Overrides `session` of the
+   * configuration. Default: `projectFolder`.
+   */
+  readonly session?: string
   /** Further subagents, as functions of this process, by name. One with the name of a configured subagent replaces it. */
   readonly subagents?: Readonly<Record<string, SubagentDefinition>>
   /** The source of time. Default: the system's. */
@@ -36,12 +62,19 @@ export interface McpServerOptions {
   readonly writeLog?: (line: string) => void
 }
 
+const aSessionKey: OptionType = {
+  expected: `a string of 1 to ${MAX_SESSION_KEY} characters`,
+  accepts: (value) => typeof value === 'string' && value !== '' && value.length <= MAX_SESSION_KEY,
+}
+
 export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   // Its schema checks the content.
   config: anObject,
   folder: aString,
   configFile: aString,
   projectFolder: aString,
+  store: aName,
+  session: aSessionKey,
   subagents: recordOf(aDefinition),
   clock: aClock,
   writeLog: aFunction,
@@ -54,17 +87,19 @@ export interface Backend {
   readonly clock: Clock
   readonly log: Log
   readonly manager: AsyncTaskManager
+  /** Undefined without a store. */
+  readonly session: SessionStore | undefined
   readonly taskManager: TaskManager
   readonly pool: InstancePool
   readonly slots: ClientSlots
   readonly subagents: ReadonlyMap<string, SubagentDefinition>
-  /** Cancels every task and stops every program; resolves when they have ended. */
+  /** Stops every task and every program; resolves when they have ended. What runs is cancelled or, in a store, interrupted. */
   close(): Promise<void>
 }
 
 /**
  * Starts connecting the instances and returns at once.
- * @throws InvalidInputError for an invalid configuration
+ * @throws InvalidInputError for an invalid configuration; StoreError when the store cannot be opened, InvalidSettingError for a setting that needs one
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock } = options
@@ -74,16 +109,22 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...configuredSubagents(config, { folder, projectFolder }, clock),
     ...Object.entries(options.subagents ?? {}),
   ])
+  const session = createSession(config, { ...options, folder, projectFolder }, clock)
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
     clock,
     createId,
+    onError: (error, { source, taskId }) =>
+      log(
+        source === 'late-result' ? 'warn' : 'error',
+        taskId === undefined ? source : `${source} of task ${taskId}`,
+        error,
+      ),
+    ...(session && { store: session }),
     findRunner: (name) => {
       const subagent = subagents.get(name)
       return subagent && definitionOf(subagent)
     },
-    onError: (error, { source, taskId = 'none' }) =>
-      log(source === 'late-result' ? 'warn' : 'error', `${source} of task ${taskId}`, error),
   })
   const pool = createInstancePool(config.instances, { folder, clock, log })
   const taskManager = new TaskManager({
@@ -95,14 +136,32 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,
-    ...{ config, projectFolder, clock, log, manager, taskManager, pool, subagents },
-    slots: new ClientSlots(manager, config.maxAsyncTasks),
+    ...{ config, projectFolder, clock, log, manager, session, taskManager, pool, subagents },
+    slots: new ClientSlots(manager, config.maxAsyncTasks, session?.earlierTasks),
     close: () =>
       (closing ??= (async () => {
+        if (session !== undefined) leave(manager, session, subagents)
         await Promise.all([manager.dispose(), taskManager.dispose()])
         await pool.close()
       })()),
   }
+}
+
+const STOPPED = 'The server ended before the program did, and stopped it. Launch it again if it is still needed.'
+
+/** Stops what runs in a way that the next server of the session tells its client of. */
+function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): void {
+  const { registry } = manager
+  for (const { id, subagentName } of manager.getRunningTasks()) {
+    const entry = registry.history.get(id)
+    // The next server would look for a program that goes on.
+    if (entry === undefined || subagents.get(subagentName)?.run.survivesHost !== true) continue
+    const run = registry.peekAttachment(entry)?.run
+    manager.failTask(id, STOPPED)
+    run?.abort()
+  }
+  registry.persistence?.flush()
+  session.seal()
 }
 
 /** The most background tasks of all clients, unless one alone may have more. */

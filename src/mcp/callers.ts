@@ -19,7 +19,12 @@ export interface Caller {
   readonly isAnonymous: boolean
   /** Whether the client runs on this machine, as this user. */
   readonly isLocal?: boolean
+  /** Called with the ids that a call names, before it is made: whose tasks they are may change. */
+  readonly onNamed?: (taskIds: readonly string[]) => void
 }
+
+/** The owner of all tasks over stdio. */
+export const STDIO_OWNER = 'main'
 
 /** All clients that do not identify themselves. */
 export const ANONYMOUS: Caller = { owner: 'anonymous', isAnonymous: true }
@@ -52,11 +57,14 @@ function refuse(
   manager: AsyncTaskManager,
 ): McpResult | undefined {
   const { task_id, task_ids } = args
-  const named = [task_id, ...(Array.isArray(task_ids) ? (task_ids as unknown[]) : [])].filter((id) => id !== undefined)
-  const unknown = named
-    .filter((id) => typeof id === 'string')
-    .find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
+  const unknown = namedIn(args).find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
   if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)
-  const isList = named.length === 0 && (name === 'check_async_tasks' || name === 'wait_for_async_tasks')
+  const isNamed = task_id !== undefined || (Array.isArray(task_ids) && task_ids.length > 0)
+  const isList = !isNamed && (name === 'check_async_tasks' || name === 'wait_for_async_tasks')
   return isList ? toToolResult(HOW_TO_IDENTIFY) : undefined
+}
+
+/** The ids of tasks that a call names. */
+export function namedIn({ task_id, task_ids }: Readonly<Record<string, unknown>>): string[] {
+  return [task_id, ...(Array.isArray(task_ids) ? (task_ids as unknown[]) : [])].filter((id) => typeof id === 'string')
 }

@@ -1,7 +1,8 @@
 /** The results that one answer carries: the tool's own, and what else is owed to the client. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { HeldLease, HoldLease } from '../async-tasks/leases.js'
-import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
+import { StoreError } from '../store/store-errors.js'
+import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
 import type { McpResult } from './mcp-tool.js'
 
 /** The leases of one answer. They end together, as the answer does. */
@@ -19,6 +20,7 @@ export class CarriedResults {
 
   /** What was written is delivered; the rest is owed again. */
   end(isWritten: boolean): void {
+    // In one tick: no message of the answer confirms another one of it.
     for (const lease of this.#leases.splice(0)) {
       if (isWritten) lease.acknowledge()
       else lease.release()
@@ -34,7 +36,7 @@ export function addOwed(
   owner: string,
 ): McpResult {
   if (!isToolResult(result)) return result
-  const reminder = reminders.leaseReminder({ owner })
+  const reminder = leaseOwed(reminders, owner)
   if (reminder === undefined) return result
   carried.hold(reminder)
   const { content, structuredContent } = result
@@ -45,18 +47,28 @@ export function addOwed(
   }
 }
 
+/** What cannot be stored as sent stays owed; the tool's own result is not to be lost for it. The manager has reported the error. */
+function leaseOwed(reminders: AsyncTaskReminderService, owner: string): LeasedReminder | undefined {
+  try {
+    return reminders.leaseReminder({ owner })
+  } catch (error) {
+    if (error instanceof StoreError) return undefined
+    throw error
+  }
+}
+
 /** Adds the images of the results that an answer carries. */
 export function addImages(result: McpResult, images: readonly ContentBlock[]): McpResult {
   return isToolResult(result) && images.length > 0 ? { ...result, content: [...result.content, ...images] } : result
 }
 
-type Fields = Record<string, unknown>
+type Fields = Readonly<Record<string, unknown>>
 
 /** Some clients show the model the structured content alone. */
-function withText(structured: Fields, text: string): Fields {
+export function withText(structured: Fields, text: string): Fields {
   return typeof structured['text'] === 'string'
     ? { ...structured, text: `${structured['text']}\n\n${text}` }
     : structured
 }
 
-const isToolResult = (result: McpResult): result is CallToolResult => Array.isArray(result['content'])
+export const isToolResult = (result: McpResult): result is CallToolResult => Array.isArray(result['content'])

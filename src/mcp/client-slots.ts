@@ -6,19 +6,24 @@ import { errorResult, type ToolResult } from '../tools/tool.js'
 export class ClientSlots {
   readonly #manager: AsyncTaskManager
   readonly #max: number
+  readonly #earlierTasks: ReadonlySet<string>
   /** The ids of tasks that run, and a symbol for each call that is launching one. */
   readonly #taken = new Map<string, Set<string | symbol>>()
 
-  /** @param max the most background tasks of one client; -1 for no limit */
-  constructor(manager: AsyncTaskManager, max: number) {
+  /**
+   * @param max the most background tasks of one client; -1 for no limit
+   * @param earlierTasks the tasks that an earlier process left: those that run count for their owner
+   */
+  constructor(manager: AsyncTaskManager, max: number, earlierTasks: ReadonlySet<string> = new Set()) {
     this.#manager = manager
     this.#max = max
+    this.#earlierTasks = earlierTasks
     manager.settled$.subscribe(({ id, owner }) => this.#free(owner, id))
   }
 
   /** Makes a call that launches a background task, unless its owner has as many as it may. */
   async launch(owner: string, call: () => Promise<ToolResult>): Promise<ToolResult> {
-    if (this.#max !== -1 && (this.#taken.get(owner)?.size ?? 0) >= this.#max) return this.#refusal()
+    if (this.#max !== -1 && this.#countOf(owner) >= this.#max) return this.#refusal()
     const launching = Symbol('launching')
     this.#take(owner, launching)
     try {
@@ -34,6 +39,11 @@ export class ClientSlots {
     const isRunning = typeof agentId === 'string' && this.#manager.getTask(agentId)?.status === 'running'
     if (isRunning && isAsync === true) this.#take(owner, agentId)
     return result
+  }
+
+  #countOf(owner: string): number {
+    const adopted = this.#manager.getRunningTasks(owner).filter(({ id }) => this.#earlierTasks.has(id))
+    return (this.#taken.get(owner)?.size ?? 0) + adopted.length
   }
 
   #take(owner: string, slot: string | symbol): void {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
-import type { SubagentDefinition, SubagentRequest } from '../tools/subagents.js'
+import type { SubagentDefinition, SubagentRequest, SubagentRunner } from '../tools/subagents.js'
 
 /** Where programs run. */
 export interface Folders {
@@ -23,21 +23,21 @@ export function configuredSubagents(
 }
 
 function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
-  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, retry } = subagent
+  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, survivesHost, retry } = subagent
   const runIn = (directory: string) =>
     processRunner({
-      ...{ command, args, maxOutputBytes, graceMs, clock, cwd: directory },
+      ...{ command, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
       env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
       parse: output,
     })
   const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)
   // Its options are checked when the server starts.
-  runIn(standard)
+  const { canResume } = runIn(standard)
+  const run: SubagentRunner = (request, context) =>
+    runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context)
   return {
-    name,
-    description,
-    retry,
-    run: (request, context) => runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context),
+    ...{ name, description, retry },
+    run: Object.assign(run, { survivesHost, ...(canResume !== undefined && { canResume }) }),
   }
 }
 

@@ -8,12 +8,15 @@ import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import { sendJson } from '../http/json.js'
 import type { Caller } from './callers.js'
+import { createLeftSessions, sessionOwner, type LeftSessions } from './left-sessions.js'
 import { httpExchangeOf } from './http-request.js'
 import { createMcpServer, type McpApp } from './mcp-server.js'
 
 export interface HttpSessions {
   /** Serves a request of a protocol version of 2025. */
   serve(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void>
+  /** The sessions of an earlier process. */
+  readonly left: LeftSessions
   close(): Promise<void>
 }
 
@@ -44,18 +47,25 @@ export function createHttpSessions(
   idleMs: number,
   { max, perToken }: SessionLimits = { max: MAX_SESSIONS, perToken: MAX_SESSIONS_PER_TOKEN },
 ): HttpSessions {
-  const { manager, clock, log } = app.backend
+  const { manager, clock, log, session: store } = app.backend
   const sessions = new Map<string, Session>()
   /** The sessions that are opening, each by its client. */
   const opening: string[] = []
 
+  let isClosing = false
+
+  const endOwner = (owner: string): void => {
+    for (const task of manager.getRunningTasks(owner)) manager.cancelTask(task.id)
+    manager.releaseOwner(owner)
+    app.confirmations.forget(owner)
+  }
   const end = (id: string): void => {
     const session = sessions.get(id)
     if (session === undefined) return
     sessions.delete(id)
     clearLongTimeout(clock, session.idle)
-    for (const task of manager.getRunningTasks(session.owner)) manager.cancelTask(task.id)
-    manager.releaseOwner(session.owner)
+    // What is stored is for the next process.
+    if (!isClosing || store === undefined) endOwner(session.owner)
     void session.transport.close().catch((error: unknown) => log('warn', 'closing a session', error))
   }
   const endWhenIdle = (id: string, session: Session): void => {
@@ -70,16 +80,21 @@ export function createHttpSessions(
       idleMs,
     )
   }
-  const open = async (openedBy: string): Promise<Session> => {
+  const left = createLeftSessions(app.backend, endOwner, idleMs)
+  const open = async (client: Caller): Promise<Session> => {
     const id = randomUUID()
-    const owner = `session-${id}`
+    const owner = sessionOwner(id, client)
     const transport = new NodeStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
-      onsessioninitialized: () => void sessions.set(id, session),
+      onsessioninitialized: () => {
+        sessions.set(id, session)
+        left.handOver(client, owner)
+      },
       onsessionclosed: () => end(id),
     })
-    const session: Session = { transport, owner, openedBy, inFlight: 0, idle: undefined }
-    const server = createMcpServer(app, { owner, isAnonymous: false }, 'subscribe', httpExchangeOf)
+    const session: Session = { transport, owner, openedBy: client.owner, inFlight: 0, idle: undefined }
+    const onNamed = (taskIds: readonly string[]): void => left.handOverNamed(client, taskIds, owner)
+    const server = createMcpServer(app, { owner, isAnonymous: false, onNamed }, 'subscribe', httpExchangeOf)
     const stop = server.onclose
     server.onclose = () => {
       stop?.()
@@ -100,7 +115,9 @@ export function createHttpSessions(
   }
 
   return {
-    serve: async (request, response, body, { owner: openedBy, isAnonymous }) => {
+    left,
+    serve: async (request, response, body, client) => {
+      const { owner: openedBy, isAnonymous } = client
       const id = request.headers['mcp-session-id']
       const known = typeof id === 'string' ? sessions.get(id) : undefined
       if (id !== undefined && known?.openedBy !== openedBy) {
@@ -115,7 +132,7 @@ export function createHttpSessions(
         }
         opening.push(openedBy)
       }
-      const session = known ?? (await open(openedBy))
+      const session = known ?? (await open(client))
       session.inFlight += 1
       clearLongTimeout(clock, session.idle)
       response.once('close', () => {
@@ -132,6 +149,8 @@ export function createHttpSessions(
       if (known === undefined && session.transport.sessionId === undefined) await session.transport.close()
     },
     close: async () => {
+      isClosing = true
+      left.close()
       const open = [...sessions]
       for (const [id] of open) end(id)
       await Promise.all(open.map(([, { transport }]) => transport.close()))

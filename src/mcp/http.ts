@@ -53,12 +53,15 @@ const MAX_NESTING = 100
 
 /**
  * Serves MCP over streamable HTTP, for clients of protocol versions 2025 and 2026-07-28.
- * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
+ * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option; StoreError when the store cannot be opened
  * @throws InvalidSettingError when the port is in use, or the address is not a loopback address and no token is configured
  */
 export async function startMcpHttpServer(options: McpHttpServerOptions = {}): Promise<McpHttpServer> {
   checkOptions(options, { ...serverOptionTypes, host: aName, port: integerFrom(0) })
-  return listenWith(createMcpApp(createBackend(options)), options)
+  const app = createMcpApp(createBackend(options))
+  // Until then nobody can be told what an earlier process left.
+  await app.backend.manager.recovered
+  return listenWith(app, options)
 }
 
 /** Serves an existing app, which is closed with the server, or when the server cannot start. */
@@ -106,8 +109,12 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
   const { log, clock } = backend
   const onerror = (error: Error): void => log('warn', 'request', error)
   const sessions = createHttpSessions(app, sessionIdleMs)
-  const create: McpServerFactory = ({ authInfo }) =>
-    createMcpServer(app, requestOf(authInfo).caller, 'none', httpExchangeOf)
+  const create: McpServerFactory = ({ authInfo }) => {
+    const { caller } = requestOf(authInfo)
+    const onNamed = (taskIds: readonly string[]): void => sessions.left.handOverNamed(caller, taskIds, caller.owner)
+    sessions.left.handOver(caller, caller.owner)
+    return createMcpServer(app, { ...caller, onNamed }, 'none', httpExchangeOf)
+  }
   const modern = createMcpHandler(create, { legacy: 'reject', onerror })
   // A call may block for longer than clients wait for the headers of a response (fetch: 300 s). As a stream it is kept alive.
   const calls = createMcpHandler(create, { legacy: 'reject', onerror, responseMode: 'sse' })

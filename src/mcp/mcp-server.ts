@@ -11,16 +11,18 @@ import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { preview } from '../preview.js'
 import { packageVersion } from '../version.js'
 import type { Backend } from './backend.js'
-import { guardTools, type Caller } from './callers.js'
+import { guardTools, namedIn, type Caller } from './callers.js'
 import { addImages, addOwed, CarriedResults } from './carried-results.js'
 import { imagesOf } from './command-images.js'
+import { Confirmations } from './confirmations.js'
 import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import { isStarted, listed, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
 import { reportProgress } from './progress.js'
+import { markResult, withMarks } from './result-marks.js'
 import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
 import { projectOf, type FindProject } from './working-directory.js'
-import { createTaskTools } from './task-tools.js'
+import { createTaskTools, taskResult } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-extension-wire.js'
 
@@ -28,6 +30,7 @@ import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-exte
 export interface McpApp {
   readonly backend: Backend
   readonly extension: TasksExtension
+  readonly confirmations: Confirmations
   readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
   /** Cancels every task and stops every program. */
   close(): Promise<void>
@@ -38,10 +41,13 @@ export function createMcpApp(
   backend: Backend,
   createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
 ): McpApp {
-  const { manager, clock, config } = backend
-  const extension = createTasksExtension({ manager, clock, ...config.tasks })
+  const confirmations = new Confirmations(backend.manager)
+  const extension = createTasksExtension({
+    ...{ backend, confirmations },
+    toEarlierResult: (record) => taskResult(backend, record),
+  })
   return {
-    ...{ backend, extension, createTools },
+    ...{ backend, extension, confirmations, createTools },
     close: async () => {
       extension.close()
       await backend.close()
@@ -73,9 +79,11 @@ export function createMcpServer(
 ): LowLevelServer {
   const { backend, extension } = app
   const { owner, isAnonymous, isLocal } = caller
+  const hasStore = backend.session !== undefined
   // Another machine's paths mean nothing here.
   const own = app.createTools(owner, isLocal === true ? () => projectOf(server) : undefined)
-  const tools = isAnonymous ? guardTools(own, backend.manager) : own
+  const guarded = isAnonymous ? guardTools(own, backend.manager) : own
+  const tools = hasStore ? guarded.map(withMarks) : guarded
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const reminders = new AsyncTaskReminderService(backend.manager, { maxMessageChars: backend.config.maxMessageChars })
   const server = createLowLevelServer(
@@ -96,7 +104,7 @@ export function createMcpServer(
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
     // The SDK's types do not allow a task as the answer (SEP-2663).
-    const callee = { tool, extension, reminders, caller, backend }
+    const callee = { tool, app, reminders, caller }
     return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
@@ -107,29 +115,32 @@ export function createMcpServer(
 
 interface Callee {
   readonly tool: McpTool
-  readonly extension: TasksExtension
+  readonly app: McpApp
   readonly reminders: AsyncTaskReminderService
-  readonly backend: Backend
   readonly caller: Caller
 }
 
 /** What the answer carries is delivered when it was written out: what was not is owed again. */
 async function answerCall(
-  { tool, extension, reminders, backend: { clock, taskManager }, caller: { owner, isAnonymous } }: Callee,
+  { tool, app: { backend, extension, confirmations }, reminders, caller }: Callee,
   args: Readonly<Record<string, unknown>>,
   context: ServerContext,
   exchange: Exchange,
 ): Promise<Result> {
   const { signal, inputResponses } = context.mcpReq
+  const { owner, isAnonymous } = caller
   const carried = new CarriedResults()
-  const stopProgress = reportProgress(context, clock)
+  const begunAt = confirmations.begin()
+  const stopProgress = reportProgress(context, backend.clock)
   try {
+    caller.onNamed?.(namedIn(args))
     const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold }
     const result = await callTool(tool, args, call, declaredBy(context).hasTasks)
     if (isStarted(result)) return extension.create(result, owner)
     const isReceived = !signal.aborted && !exchange.lost.aborted
     const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
-    const answer = addImages(complete, imagesOf(taskManager, carried.taskIds))
+    const marked = markResult(complete, carried, backend, owner)
+    const answer = addImages(marked, imagesOf(backend.taskManager, carried.taskIds))
     if (signal.aborted) carried.end(false)
     return answer
   } catch (error) {
@@ -137,7 +148,11 @@ async function answerCall(
     throw error
   } finally {
     stopProgress()
-    exchange.onEnd((isWritten) => carried.end(isWritten))
+    exchange.onEnd((isWritten) => {
+      if (isWritten) confirmations.confirm(owner, begunAt)
+      if (isWritten && carried.taskIds.length > 0) confirmations.noteWritten(owner)
+      carried.end(isWritten)
+    })
   }
 }
 

@@ -138,8 +138,10 @@ export function registerResources(
 }
 
 /** Reading a resource does not acknowledge a result: hosts read resources without showing them to the model. */
-function contentOf({ manager, config: { maxMessageChars } }: Backend, task: AsyncTaskInfo): Record<string, unknown> {
-  const { id, subagentName, goalPrompt, status, launchedAt, completedAt, progress, questions } = task
+function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknown> {
+  const { manager, session, config } = backend
+  const { maxMessageChars } = config
+  const { id, subagentName, goalPrompt, status, launchedAt, completedAt, progress, questions, isRepeat } = task
   const written = manager.readOutput(id, { maxBytes: maxMessageChars })
   const result = formatCompletionNotification(task)
   return {
@@ -151,6 +153,8 @@ function contentOf({ manager, config: { maxMessageChars } }: Backend, task: Asyn
     ...(completedAt !== undefined && { completedAt: new Date(completedAt).toISOString() }),
     ...(progress !== undefined && { progress }),
     ...(questions !== undefined && { questions }),
+    ...(session?.earlierTasks.has(id) === true && { isOfEarlierSession: true }),
+    ...(isRepeat === true && { isRepeat }),
     ...(result !== '' && { result: previewText(result, maxMessageChars) }),
     ...(written !== undefined && { output: { text: written.text, remainingBytes: written.remainingBytes } }),
   }

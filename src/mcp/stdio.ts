@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { checkOptions, objectWith } from '../protocol/option-checks.js'
 import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
+import { STDIO_OWNER } from './callers.js'
 import { AnsweringStdioTransport } from './exchange.js'
 import { createMcpApp, createMcpServer } from './mcp-server.js'
 
@@ -24,12 +25,9 @@ export interface McpStdioServer {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The owner of all tasks. */
-const OWNER = 'main'
-
 /**
  * Serves MCP over stdio, for clients of protocol versions 2025 and 2026-07-28.
- * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
+ * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option; StoreError when the store cannot be opened
  */
 export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStdioServer {
   checkOptions(options, {
@@ -39,11 +37,14 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
   })
   const { input = process.stdin, output = process.stdout } = options
   const app = createMcpApp(createBackend(options))
-  const { log } = app.backend
+  const { log, manager } = app.backend
+  // What a server over HTTP left belongs to this client, too.
+  const owners = new Set(manager.getAllTasks().map(({ owner }) => owner))
+  for (const owner of owners) manager.releaseOwner(owner, { to: STDIO_OWNER })
   const transport = new AnsweringStdioTransport(input, output)
   const handle = serveStdio(
     ({ era }) => {
-      const caller = { owner: OWNER, isAnonymous: false, isLocal: true }
+      const caller = { owner: STDIO_OWNER, isAnonymous: false, isLocal: true }
       return createMcpServer(app, caller, era === 'modern' ? 'listen' : 'subscribe', transport.exchangeOf)
     },
     { transport, onerror: (error) => log('warn', 'connection', error) },

@@ -1,5 +1,5 @@
 /** The tools of one client, made of the neutral tools of `src/tools`. Each neutral tool checks its input; nothing is checked here. */
-import type { ToolAnnotations } from '@modelcontextprotocol/server'
+import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { boundNotification } from '../async-tasks/notifications.js'
@@ -14,6 +14,7 @@ import type { Backend } from './backend.js'
 import { imagesOf } from './command-images.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
+import { earlierText } from './result-marks.js'
 import { workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
@@ -238,16 +239,9 @@ interface LaunchToolOptions extends McpToolOptions {
 /** A tool whose calls start a task of the registry, and can therefore become tasks of the extension. */
 function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   const { prepare, output, isBackground, owner, backend } = options
-  const { slots, taskManager, config } = backend
+  const { slots } = backend
   const direct = toMcpTool(tool, options)
-  /** The end of the task, as a direct call would have returned it. */
-  const toResult: StartedTask['toResult'] = (ended: SettledTaskInfo) => {
-    const { text } = boundNotification(ended, config.maxMessageChars)
-    const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
-    const told = toCallToolResult({ llmContent: text, returnDisplay: text, metadata }, output)
-    const result = { ...told, content: [...told.content, ...imagesOf(taskManager, [ended.id])] }
-    return ended.status === 'completed' ? result : { ...result, isError: true }
-  }
+  const toResult: StartedTask['toResult'] = (ended) => taskResult(backend, ended)
   return {
     ...direct,
     call: async (args, { signal, detach, hold }) => {
@@ -265,6 +259,23 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
       if (launched.error !== undefined || typeof taskId !== 'string') return toCallToolResult(launched, output)
       return { taskId, toResult }
     },
+  }
+}
+
+/** The end of a task, as a direct call that started it would have returned it. */
+export function taskResult({ config, taskManager, session }: Backend, ended: SettledTaskInfo): CallToolResult {
+  const isEarlier = session?.earlierTasks.has(ended.id) === true
+  const { text } = boundNotification(ended, config.maxMessageChars)
+  const llmContent = isEarlier ? `${text}\n\n${earlierText([ended.id])}` : text
+  const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
+  const { content, structuredContent } = toCallToolResult(
+    { llmContent, returnDisplay: text, metadata },
+    outputs.launchOutput,
+  )
+  return {
+    content: [...content, ...imagesOf(taskManager, [ended.id])],
+    structuredContent: { ...(structuredContent as Args), ...(isEarlier && { earlier_session: [ended.id] }) },
+    ...(ended.status !== 'completed' && { isError: true }),
   }
 }
 

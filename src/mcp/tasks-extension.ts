@@ -7,6 +7,7 @@
  * - Only its owner can access it; others get the same error as for an unknown id.
  * - Its handle holds the lease of its result: `tasks/get` delivers it, and nothing else does unless the client never asks.
  * - It is removed `retentionMs` after its end, which `ttlMs` announces. A running task is never removed.
+ * - With a store, every task that an earlier process left has a handle. Its result is leased when it is asked for.
  */
 import {
   MissingRequiredClientCapabilityError,
@@ -17,11 +18,11 @@ import {
 } from '@modelcontextprotocol/server'
 import type { AsyncTaskInfo, SettledTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
-import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { Clock } from '../clock.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
 import { answerSchemaOf, taskAnswerSchema } from '../protocol/task-questions.js'
+import type { Backend } from './backend.js'
+import type { Confirmations } from './confirmations.js'
 import type { Exchange, FindExchange } from './exchange.js'
 import type { LowLevelServer } from './low-level-server.js'
 import type { StartedTask } from './mcp-tool.js'
@@ -36,12 +37,10 @@ import {
 } from './tasks-extension-wire.js'
 
 export interface TasksExtensionOptions {
-  readonly manager: AsyncTaskManager
-  readonly clock: Clock
-  /** How long an ended task is kept, in ms. */
-  readonly retentionMs: number
-  /** The polling interval that clients are asked to use, in ms. */
-  readonly pollIntervalMs: number
+  readonly backend: Backend
+  readonly confirmations: Confirmations
+  /** The result of a call of an earlier process. */
+  readonly toEarlierResult: StartedTask['toResult']
 }
 
 export interface TasksExtension {
@@ -78,7 +77,9 @@ interface End {
 }
 
 export function createTasksExtension(options: TasksExtensionOptions): TasksExtension {
-  const { manager, clock, retentionMs, pollIntervalMs } = options
+  const { backend, confirmations, toEarlierResult } = options
+  const { manager, clock, session, config } = backend
+  const { retentionMs, pollIntervalMs } = config.tasks
   const { registry } = manager
   const entries = new Map<string, Entry>()
   /** Ended tasks in the order of their ends. */
@@ -119,11 +120,46 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
   /** @throws ProtocolError -32602, the same for another owner's task as for an unknown id */
   const find = (taskId: string, owner: string): Entry => {
     forgetExpired()
-    const entry = entries.get(taskId)
+    const entry = entries.get(taskId) ?? findEarlier(taskId)
     if (entry?.owner !== owner) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task, or it has expired.')
     }
     return entry
+  }
+
+  /** The handle of a task that an earlier process left, until its result expires. */
+  const findEarlier = (taskId: string): Entry | undefined => {
+    const record = session?.earlierTasks.has(taskId) === true ? manager.getTask(taskId) : undefined
+    if (record === undefined) return undefined
+    const { owner, launchedAt: createdAt, completedAt, timeoutMs: deadlineMs } = record
+    if (completedAt !== undefined && completedAt + retentionMs <= clock.now()) return undefined
+    const started = { taskId, toResult: toEarlierResult }
+    const entry: Entry = {
+      ...{ started, owner, createdAt, updatedAt: completedAt ?? createdAt, deadlineMs },
+      end: undefined,
+    }
+    entries.set(taskId, entry)
+    if (record.status !== 'running') settle(taskId, record)
+    return entry
+  }
+
+  /** The message that carries a result to its client: the handle's, or one of its own for a handle of an earlier process. */
+  const deliver = ({ started: { taskId }, owner }: Entry, exchange: Exchange): void => {
+    const begunAt = confirmations.begin()
+    const lease = manager.lease({ owner, taskIds: [taskId] })
+    exchange.onEnd((isWritten) => {
+      if (!isWritten) {
+        lease?.release()
+        return
+      }
+      confirmations.confirm(owner, begunAt)
+      confirmations.noteWritten(owner)
+      registry.batch(() => {
+        lease?.acknowledge()
+        registry.send({ type: 'lease.acknowledge', deliveryId: leaseOf(taskId) })
+        manager.markNotified(taskId)
+      })
+    })
   }
 
   const wireOf = (entry: Entry): WireTask => {
@@ -147,9 +183,7 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
   const get = (entry: Entry, canAsk: boolean, exchange: Exchange): Result => {
     const task = wireOf(entry)
     if (entry.end !== undefined) {
-      exchange.onEnd((isWritten) => {
-        if (isWritten) manager.markNotified(task.taskId)
-      })
+      deliver(entry, exchange)
       return { ...task, ...entry.end.details, resultType: 'complete' }
     }
     if (task.status !== 'input_required') return { ...task, resultType: 'complete' }

@@ -20,9 +20,6 @@ const text = z.string()
 const taskId = z.string()
 /** One of `AsyncTaskStatus`. */
 const status = z.string()
-/** Where a store keeps what is owed. */
-const delivery = { delivery_id: z.string().optional(), is_repeat: z.boolean().optional() }
-const DELIVERY = { delivery_id: 'deliveryId', is_repeat: 'isRepeat' }
 /** In bytes. */
 const bytes = z.number()
 
@@ -38,12 +35,11 @@ export const launchOutput: ToolOutput = {
     timeout_seconds: z.number().optional(),
     instance_id: z.string().optional(),
     queue_position: z.number().optional(),
-    ...delivery,
   }),
   fieldsOf: (m) =>
     pick(m, {
       ...{ task_id: 'agentId', status: 'status', async: 'async', timeout_seconds: 'effectiveTimeoutSeconds' },
-      ...{ instance_id: 'instanceId', queue_position: 'queuePosition', ...DELIVERY },
+      ...{ instance_id: 'instanceId', queue_position: 'queuePosition' },
     }),
 }
 
@@ -56,11 +52,10 @@ export const checkOutput: ToolOutput = {
     counts: z.record(z.string(), z.number()).optional(),
     next_cursor: bytes.optional(),
     remaining_bytes: bytes.optional(),
-    ...delivery,
   }),
   fieldsOf: (m) => ({
     ...pick(m, { task_id: 'id', status: 'status', next_cursor: 'nextCursor', remaining_bytes: 'remainingBytes' }),
-    ...pick(m, { task_id: 'task_id', ...DELIVERY }),
+    ...pick(m, { task_id: 'task_id' }),
     ...('status' in m && { is_asking: m['questions'] !== undefined }),
     ...('running' in m && {
       counts: pick(m, { running: 'running', completed: 'completed', failed: 'failed', cancelled: 'cancelled' }),
@@ -73,9 +68,8 @@ export const waitOutput: ToolOutput = {
     text,
     settled: z.array(z.string()),
     pending: z.array(z.string()),
-    ...delivery,
   }),
-  fieldsOf: (m) => ({ settled: idsOf(m['settled']), pending: idsOf(m['pending']), ...pick(m, DELIVERY) }),
+  fieldsOf: (m) => ({ settled: idsOf(m['settled']), pending: idsOf(m['pending']) }),
 }
 
 export const cancelOutput: ToolOutput = {
@@ -96,12 +90,11 @@ export const readOutput: ToolOutput = {
     next_cursor: bytes,
     skipped_bytes: bytes,
     remaining_bytes: bytes,
-    ...delivery,
   }),
   fieldsOf: (m) =>
     pick(m, {
       ...{ task_id: 'task_id', start: 'start', next_cursor: 'nextCursor' },
-      ...{ skipped_bytes: 'skippedBytes', remaining_bytes: 'remainingBytes', ...DELIVERY },
+      ...{ skipped_bytes: 'skippedBytes', remaining_bytes: 'remainingBytes' },
     }),
 }
 

@@ -8,6 +8,9 @@ import { RETRY_REASONS } from './retry-policy.js'
 /** The default name of the configuration file. */
 export const CONFIG_FILE_NAME = 'agent-tasks.config.json'
 
+/** The longest session key, in characters. */
+export const MAX_SESSION_KEY = 1000
+
 const DAY_MS = 86_400_000
 
 const name = z
@@ -73,6 +76,12 @@ const subagentSchema = z
       })
       .optional()
       .describe('When its tasks are run again instead of failing, where a store keeps them. Default: never.'),
+    survivesHost: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether the program goes on when the server is killed: the next server of the session follows it to its end. Needs a store; not on Windows.',
+      ),
   })
   .describe('A program that the tool "task" can start.')
 
@@ -190,6 +199,20 @@ export const agentConfigSchema = z
       .default([])
       .check(unique(({ id }) => id, 'id'))
       .describe('The instances on which the tool "submit_commands" can run commands.'),
+    store: argument
+      .min(1)
+      .optional()
+      .describe(
+        'The folder in which tasks and their results are kept when the server ends, relative to the folder of this file. Default: none.',
+      ),
+    session: z
+      .string()
+      .min(1)
+      .max(MAX_SESSION_KEY)
+      .optional()
+      .describe(
+        'With a store: whose tasks they are. A server takes over what ended servers of the same session left. Default: the working directory.',
+      ),
     http: httpSchema.prefault({}),
     tasks: tasksSchema.prefault({}),
   })

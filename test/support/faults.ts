@@ -17,6 +17,8 @@ import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
+import { sessionFaults } from '../model/session-faults.js'
+import { sessionsProperty } from '../model/sessions.property.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
 import { givenSeed } from './property.js'
 import { createSubject } from './subject.js'
@@ -42,6 +44,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
   ['restarts', restartsProperty],
+  ['sessions', sessionsProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -75,7 +78,13 @@ const restarts = restartFaults.map(({ wiring, ...fault }): Planting => ({
   broken: () => restartsProperty(wiring),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts]
+const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
+  ...fault,
+  property: 'sessions',
+  broken: () => sessionsProperty(alter),
+}))
+
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -94,6 +103,7 @@ const names = [
   ...agentFaults,
   ...crashFaults,
   ...restartFaults,
+  ...sessionFaults,
 ].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)

@@ -26,6 +26,10 @@ export async function aServerIsStartedFromAConfiguration(): Promise<void> {
   expectTypeOf<McpStdioServerOptions>().toExtend<McpServerOptions>()
   await using server = await startMcpHttpServer({ port: 0 })
   expectTypeOf(server.close()).toEqualTypeOf<Promise<void>>()
+  startMcpStdioServer({ store: '.agent/tasks', session: 'mine' })
+  await startMcpHttpServer({ store: '.agent/tasks', config: { store: 'tasks', session: 'mine' } })
+  // @ts-expect-error a store is a folder
+  startMcpStdioServer({ store: {} })
   // @ts-expect-error a port is a number
   void startMcpHttpServer({ port: '3500' })
   // @ts-expect-error a subagent has a command

@@ -17,16 +17,17 @@ const held = new Set<Database>()
 
 /**
  * Becomes the owner of a store.
+ * @param busyMs how long to wait for another owner, in ms
  * @returns ends the ownership
  * @throws StoreInUseError when there is an owner
  */
-export function lockStore(file: string): () => void {
+export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
   const lock = `${file}-lock`
   // No process has a lock on a file that does not exist yet.
   if (!existsSync(lock)) closeSync(openSync(lock, 'a', 0o600))
   const database = openDatabase(lock)
   try {
-    database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`)
+    database.exec(`PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`)
   } catch (error) {
     database.close()
     throw resultCode(error) === SQLITE.busy ? new StoreInUseError(file, ownerOf(file)) : error

@@ -6,6 +6,8 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { hashOf, sessionFolder } from '../../../src/store/sessions/session-folder.js'
+import { sessionStore } from '../../../src/store/sessions/session-store.js'
 import { checkNode, checkPackage } from '../../../src/cli/health-checks.js'
 import { containing, jsonLines, matching, run, startCommandLine } from './command-line.js'
 
@@ -74,6 +76,36 @@ describe('doctor', () => {
     expect(of('subagent a')).toMatchObject({ state: 'ok', detail: process.execPath })
     expect(of('subagent b')).toMatchObject({ state: 'ok', detail: matching(/^sh is \/.*sh$/) })
     expect(of('port 0')).toMatchObject({ state: 'ok' })
+  })
+
+  it('looks at the store of the configuration, and creates nothing', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const store = join(folder, 'store')
+    const config = { store, session: 'the key' }
+    expect((await findings({})).of('store')).toBeUndefined()
+    expect((await findings(config)).of('store')).toMatchObject({
+      state: 'ok',
+      detail: `${store}: 0 file(s) of session "the key"`,
+    })
+    expect(existsSync(store)).toBe(false)
+    const used = sessionStore(sessionFolder(store, 'the key'), () => true)
+    used.open()
+    onTestFinished(() => used.close())
+    expect((await findings(config)).of('store')?.detail).toContain(
+      `1 file(s) of session "the key", in use by ${process.pid}`,
+    )
+    await writeFile(join(store, `${hashOf('the key')}-2.db`), 'nothing')
+    const damaged = await findings(config)
+    expect(damaged.exitCode).toBe(6)
+    expect(damaged.of('store')).toMatchObject({ state: 'missing', detail: containing('-2.db: it is not an SQLite') })
+    const other = await findings({ ...config, session: 'other' })
+    expect(other.of('store')).toMatchObject({ state: 'ok' })
+    await writeFile(join(folder, 'file'), '')
+    expect((await findings({ store: join(folder, 'file') })).of('store')).toMatchObject({
+      state: 'missing',
+      detail: containing('it is not a folder'),
+    })
   })
 
   it('finds programs that are missing or do not start, and exits with 6', async () => {

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { runProgram } from '../../../src/cli/program.js'
 import { sqliteStore } from '../../../src/store/index.js'
+import { listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
+import { sessionStore } from '../../../src/store/sessions/session-store.js'
 
 function storeFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
@@ -74,4 +76,54 @@ it('checks a file, and says what is wrong with it', async () => {
   expect(await run('store', 'check', empty)).toMatchObject({ code: 2, err: expect.stringMatching(/empty/) as string })
   const missing = await run('store', 'show', `${file}-none`)
   expect(missing).toMatchObject({ code: 2, err: expect.stringMatching(/no such file/) as string })
+})
+
+describe('a folder of sessions', () => {
+  function folderWith(...keys: string[]): string {
+    const folder = join(storeFile(), '..', 'sessions')
+    for (const key of keys) {
+      const store = sessionStore(sessionFolder(folder, key), () => true)
+      store.open()
+      const task = { owner: 'main', status: 'completed', delivery: 'owed', attempt: 1, seq: 1, launchedAt: 0 } as const
+      store.write([{ table: 'tasks', put: { ...task, id: `of ${key}`, record: {} } }])
+      store.close()
+    }
+    return folder
+  }
+
+  it('is shown as the sessions in it, with who uses them and what is owed', async () => {
+    const folder = folderWith('/home/me\u001b[31m', 'other')
+    const used = sessionStore(sessionFolder(folder, 'other'), () => true)
+    used.open()
+    onTestFinished(() => used.close())
+    const { out, code } = await run('store', 'show', folder)
+    expect(code).toBe(0)
+    expect(out).toMatch(/^SESSION\s+USED BY\s+TASKS\s+RUNNING\s+OWED\s+FILE\n/)
+    expect(out).toMatch(new RegExp(`^other\\s+${process.pid}\\s+1\\s+0\\s+1\\s+[0-9a-f]{16}-1\\.db$`, 'm'))
+    expect(out).toMatch(/nobody/)
+    expect(out).not.toContain('\u001b')
+    const { sessions } = JSON.parse((await run('store', 'show', folder, '--json')).out) as { sessions: object[] }
+    expect(sessions).toContainEqual(expect.objectContaining({ session: 'other', pid: process.pid, tasks: 1, owed: 1 }))
+    expect((await run('store', 'show', join(folder, '..'))).err).toContain('There are no sessions.')
+  })
+
+  it('is exported and checked file by file, and what is damaged is named', async () => {
+    const folder = folderWith('one', 'two')
+    const lines = (await run('store', 'export', folder)).out.trim().split('\n')
+    const rows = lines.map((line) => JSON.parse(line) as { session: string; row: { id: string } })
+    expect(rows.map(({ session, row }) => [session, row.id]).sort()).toEqual([
+      ['one', 'of one'],
+      ['two', 'of two'],
+    ])
+    expect((await run('store', 'check', folder)).out.trim().split('\n')).toHaveLength(2)
+    const [damaged = ''] = listSessions(folder)[0]?.files ?? []
+    writeFileSync(damaged, 'nothing')
+    const { out, err, code } = await run('store', 'check', folder)
+    expect([code, out.split('is sound').length]).toEqual([2, 2])
+    expect(err).toContain(damaged)
+    expect(await run('store', 'show', folder)).toMatchObject({
+      code: 0,
+      err: expect.stringContaining(damaged) as string,
+    })
+  })
 })

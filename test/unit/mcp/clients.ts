@@ -30,7 +30,7 @@ export interface Called {
 
 export const CLIENT = { name: 'raw', version: '1' }
 
-export async function overHttp(config: AgentConfigInput = {}) {
+export async function overHttp(config: AgentConfigInput = {}, client: Record<string, string> = {}) {
   const subagent = controlled()
   const host = setUpApp({ slow: subagent.run }, { maxAsyncTasks: -1, ...config })
   const server = await listenWith(host.app, { port: 0 })
@@ -39,7 +39,10 @@ export async function overHttp(config: AgentConfigInput = {}) {
   const post = async (message: object, headers: Record<string, string>): Promise<IncomingMessage> => {
     const sent = httpRequest(server.url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      headers: {
+        ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        ...{ ...client, ...headers },
+      },
     })
     sent.on('error', () => undefined)
     sent.end(JSON.stringify({ jsonrpc: '2.0', ...message }))

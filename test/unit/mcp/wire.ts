@@ -69,5 +69,7 @@ export function setUpApp(
     send(app, caller, 'tools/call', { name, arguments: args }, capabilities)
   const get = (taskId: string, capabilities: object = TASKS, caller = ALICE) =>
     send(app, caller, 'tasks/get', { taskId }, capabilities)
-  return { app, backend, manager: backend.manager, clock, logged, call, get }
+  const sendAs = (method: string, params: Readonly<Record<string, unknown>> = {}, caller = ALICE) =>
+    send(app, caller, method, params)
+  return { app, backend, manager: backend.manager, clock, logged, call, get, send: sendAs }
 }

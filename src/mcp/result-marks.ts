@@ -1,0 +1,74 @@
+/** What an answer says about results that are stored: which messages carry them, which may be repeats, and which tasks an earlier session left. */
+import { z } from 'zod'
+import { visibleTasks } from '../async-tasks/task-lookup.js'
+import type { Backend } from './backend.js'
+import type { McpResult, McpTool } from './mcp-tool.js'
+import { isToolResult, withText, type CarriedResults } from './carried-results.js'
+
+/** The most ids in one field. */
+const MAX_IDS = 1000
+
+/** The most ids in a text. */
+const MAX_SHOWN = 20
+
+const ids = z.array(z.string()).max(MAX_IDS).optional()
+
+/** The fields of the structured content of every tool, where there is a store. */
+const markFields = { delivery_ids: ids, possible_repeats: ids, earlier_session: ids }
+
+const markedSchemas = new WeakMap<z.ZodObject, z.ZodObject>()
+
+/** The tool with the marks in its output schema. Every client gets its own tools, but their schemas are shared. */
+export function withMarks(tool: McpTool): McpTool {
+  const { outputSchema } = tool
+  if (!(outputSchema instanceof z.ZodObject)) return tool
+  let marked = markedSchemas.get(outputSchema)
+  if (marked === undefined) markedSchemas.set(outputSchema, (marked = outputSchema.extend(markFields)))
+  return { ...tool, outputSchema: marked }
+}
+
+/** Marks an answer that is about to be written. */
+export function markResult(result: McpResult, carried: CarriedResults, backend: Backend, owner: string): McpResult {
+  const { manager, session } = backend
+  if (session === undefined || !isToolResult(result)) return result
+  const { registry } = manager
+  const entries = carried.taskIds.flatMap((id) => registry.history.get(id) ?? [])
+  const structured = result.structuredContent as Fields | undefined
+  const shown = [...carried.taskIds, ...shownIn(structured, backend, owner)]
+  const earlier = unique(shown.filter((id) => session.earlierTasks.has(id)))
+  const fields = Object.entries({
+    delivery_ids: unique(entries.flatMap(({ lease }) => lease?.id ?? [])),
+    possible_repeats: entries.filter(({ record }) => record.isRepeat === true).map(({ record }) => record.id),
+    earlier_session: earlier,
+  }).filter(([, values]) => values.length > 0)
+  const text = earlier.length === 0 ? undefined : earlierText(earlier)
+  return {
+    ...result,
+    content: text === undefined ? result.content : [...result.content, { type: 'text', text }],
+    ...(structured !== undefined && {
+      structuredContent: {
+        ...(text === undefined ? structured : withText(structured, text)),
+        ...Object.fromEntries(fields.map(([name, values]) => [name, values.slice(0, MAX_IDS)])),
+      },
+    }),
+  }
+}
+
+/** Says that tasks were left by an earlier session. */
+export function earlierText(taskIds: readonly string[]): string {
+  const more = taskIds.length > MAX_SHOWN ? ` and ${taskIds.length - MAX_SHOWN} more` : ''
+  return `Left by an earlier session: ${taskIds.slice(0, MAX_SHOWN).join(', ')}${more}.`
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The tasks that the structured content of a tool is about; the list has no ids, and is about all. */
+function shownIn(structured: Fields = {}, { manager }: Backend, owner: string): string[] {
+  const { task_id, settled, pending, counts } = structured
+  const named = [task_id, ...listOf(settled), ...listOf(pending)].filter((id) => typeof id === 'string')
+  return counts === undefined ? named : [...named, ...visibleTasks(manager, owner).map(({ id }) => id)]
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+const unique = (list: readonly string[]): string[] => [...new Set(list)]

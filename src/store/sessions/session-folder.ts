@@ -1,0 +1,143 @@
+/**
+ * A folder with the files of sessions.
+ *
+ * | file | content |
+ * |---|---|
+ * | `HASH.json` | the session key; `HASH` is the beginning of its SHA-256 |
+ * | `HASH-N.db` | a store of the session, and the files beside it |
+ * | `HASH-runs` | the files of its programs |
+ * | `sessions-lock`, `sessions-owner` | the lock of the folder |
+ */
+import { createHash } from 'node:crypto'
+import { lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Store } from '../store.js'
+import { StoreError, StoreInUseError } from '../store-errors.js'
+import { lockStore } from '../sqlite/owner-lock.js'
+import { toStoreError } from '../sqlite/sqlite-failure.js'
+import { sqliteStore } from '../sqlite/sqlite-store.js'
+import { prepareFolder } from '../sqlite/store-file.js'
+import type { SessionFiles } from './session-store.js'
+
+/** How long a process waits for another one that starts or ends, in ms. */
+const LOCK_MS = 10_000
+
+/** What belongs to a store, in the order in which it is removed: a log without its database would be taken for that of the next one. */
+const SUFFIXES = ['', '-wal', '-shm', '-new', '-owner', '-owner.new', '-lock'] as const
+
+/** The name of everything that belongs to a session key. */
+export const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16)
+
+/** The files of a session in a folder, which is created when it is locked. */
+export function sessionFolder(path: string, key: string): SessionFiles {
+  const folder = resolve(path)
+  const hash = hashOf(key)
+  const fileOf = (number: number): string => join(folder, `${hash}-${number}.db`)
+  const numbers = (pattern: RegExp): number[] =>
+    readdirSync(folder)
+      .flatMap((name) => pattern.exec(name)?.slice(1).map(Number) ?? [])
+      .sort((a, b) => a - b)
+  const directory = join(folder, `${hash}-runs`)
+  return {
+    directory,
+    lock: () => {
+      try {
+        checkFolder(folder)
+        prepareFolder(fileOf(1))
+        const unlock = lockStore(join(folder, 'sessions'), LOCK_MS)
+        try {
+          writeKey(folder, key)
+        } catch (error) {
+          unlock()
+          throw error
+        }
+        return unlock
+      } catch (error) {
+        throw toStoreError(folder, error)
+      }
+    },
+    numbers: () => numbers(new RegExp(`^${hash}-(\\d+)\\.db$`)),
+    nextNumber: () => (numbers(new RegExp(`^${hash}-(\\d+)\\.db`)).at(-1) ?? 0) + 1,
+    store: (number) => withAdvice(sqliteStore(fileOf(number)), key),
+    remove: (number) => {
+      for (const suffix of SUFFIXES) rmSync(`${fileOf(number)}${suffix}`, { force: true })
+      if (numbers(new RegExp(`^${hash}-(\\d+)\\.db`)).length > 0) return
+      rmSync(keyFile(folder, hash), { force: true })
+      removeEmpty(directory)
+    },
+  }
+}
+
+/** A session key that a folder has files of. */
+export interface ListedSession {
+  /** Undefined if the file that says so is missing. */
+  readonly key: string | undefined
+  readonly files: readonly string[]
+}
+
+/** The sessions of a folder. @throws StoreError if it cannot be read */
+export function listSessions(path: string): ListedSession[] {
+  const folder = resolve(path)
+  try {
+    checkFolder(folder)
+    const byHash = new Map<string, string[]>()
+    for (const name of readdirSync(folder)) {
+      const hash = /^([0-9a-f]{16})-\d+\.db$/.exec(name)?.[1]
+      if (hash !== undefined) byHash.set(hash, [...(byHash.get(hash) ?? []), join(folder, name)])
+    }
+    return Array.from(byHash, ([hash, files]) => ({ key: readKey(keyFile(folder, hash)), files }))
+  } catch (error) {
+    throw toStoreError(folder, error)
+  }
+}
+
+const keyFile = (folder: string, hash: string): string => join(folder, `${hash}.json`)
+
+function checkFolder(folder: string): void {
+  const stats = lstatSync(folder, { throwIfNoEntry: false })
+  if (stats === undefined || stats.isDirectory()) return
+  const reason = stats.isSymbolicLink() ? 'it is a symbolic link, and stores follow none' : 'it is not a folder'
+  throw new StoreError('STORE_INVALID', `${folder}: ${reason}. It was left as it is; use another folder.`)
+}
+
+function writeKey(folder: string, key: string): void {
+  const file = keyFile(folder, hashOf(key))
+  if (readKey(file) === key) return
+  // By rename: a reader never finds half of it, and no link is followed.
+  rmSync(`${file}.new`, { force: true })
+  writeFileSync(`${file}.new`, JSON.stringify({ session: key }), { mode: 0o600, flag: 'wx' })
+  renameSync(`${file}.new`, file)
+}
+
+function readKey(file: string): string | undefined {
+  try {
+    const { session } = JSON.parse(readFileSync(file, 'utf8')) as { readonly session?: unknown }
+    return typeof session === 'string' ? session : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function removeEmpty(directory: string): void {
+  try {
+    rmdirSync(directory)
+  } catch {
+    // There is none, or a program has files in it.
+  }
+}
+
+/** A file of the session that cannot be used stops it: whatever it holds is owed, and nobody would be told. */
+function withAdvice(store: Store, key: string): Store {
+  return {
+    ...store,
+    open: () => {
+      try {
+        return store.open()
+      } catch (error) {
+        if (!(error instanceof StoreError) || error instanceof StoreInUseError) throw error
+        const advice = `It belongs to the session ${JSON.stringify(key)}, which starts again when the file is repaired or moved elsewhere; another session (--session) starts at once.`
+        throw new StoreError(error.code, `${error.message} ${advice}`, { cause: error })
+      }
+    },
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * The store of one session: of all processes with the same session key, one after another or at the same time. Each process owns a file of its
+ * own. It starts with one that nobody owns, or a new one, and moves what the other files that nobody owns hold into it.
+ *
+ * 1. Files are opened, created and removed under the lock of their folder. So one process adopts all that nobody owns, and no file is removed
+ *    that another process is about to open.
+ * 2. What is moved is written to the new file first, then removed from the old one. After a crash in between both have it, and the
+ *    next process, which adopts both, finds the same ids.
+ * 3. Only an empty file is removed, by its owner.
+ */
+import type { Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
+import { STORE_TABLES } from '../store.js'
+import { StoreError, StoreInUseError } from '../store-errors.js'
+
+/** The files of one session key. */
+export interface SessionFiles {
+  /** The folder for the files of programs. All processes of the session share it, since a running program's files cannot move. */
+  readonly directory: string | undefined
+  /**
+   * Keeps other processes from opening, creating and removing files.
+   * @returns ends that
+   * @throws StoreError
+   */
+  lock(): () => void
+  /** The numbers of the files, in order. */
+  numbers(): readonly number[]
+  /** A number that no file has. */
+  nextNumber(): number
+  /** The store in a file, which is created when it is opened. */
+  store(number: number): Store
+  /** Removes a file that nobody owns. */
+  remove(number: number): void
+}
+
+/** The store of one process of a session. */
+export interface SessionStore extends Store {
+  /** The ids of the tasks that were there when it was opened: an earlier process of the session left them. */
+  readonly earlierTasks: ReadonlySet<string>
+  /** Writes nothing any more: for the next process, what runs now is interrupted, as if this one had been killed. */
+  seal(): void
+}
+
+interface OwnedFile {
+  readonly number: number
+  readonly store: Store
+  readonly contents: StoreContents
+}
+
+/**
+ * Creates the store of a process.
+ * @param isKept whether a task that an earlier process left is taken over; it is asked about tasks that have ended, and are in no message that is not
+ *   confirmed
+ */
+export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => boolean): SessionStore {
+  const earlierTasks = new Set<string>()
+  const rows = new Set<string>()
+  let own: OwnedFile | undefined
+  let isSealed = false
+  return {
+    directory: files.directory,
+    earlierTasks,
+    open: () => {
+      if (own !== undefined) throw new StoreInUseError('The session', process.pid)
+      const unlock = files.lock()
+      try {
+        const [opened, ...others] = adopt(files)
+        const file = opened ?? create(files)
+        const contents = gather(files, file, others, isKept)
+        own = file
+        for (const { id } of contents.tasks) earlierTasks.add(id)
+        note(rows, puts(contents))
+        return contents
+      } finally {
+        unlock()
+      }
+    },
+    write: (changes) => {
+      if (own === undefined) throw new StoreError('STORE_CLOSED', 'The store of the session is not open.')
+      if (isSealed) return
+      own.store.write(changes)
+      note(rows, changes)
+    },
+    seal: () => {
+      isSealed = true
+    },
+    close: () => {
+      if (own === undefined) return
+      const { store, number } = own
+      own = undefined
+      if (rows.size > 0) store.close()
+      else closeAndRemove(files, store, number)
+    },
+  }
+}
+
+/** Takes possession of every file that nobody owns. @throws StoreError for a file that cannot be read; then none is possessed */
+function adopt(files: SessionFiles): OwnedFile[] {
+  const adopted: OwnedFile[] = []
+  for (const number of files.numbers()) {
+    const store = files.store(number)
+    try {
+      adopted.push({ number, store, contents: store.open() })
+    } catch (error) {
+      if (error instanceof StoreInUseError) continue
+      for (const other of adopted) other.store.close()
+      throw error
+    }
+  }
+  return adopted
+}
+
+function create(files: SessionFiles): OwnedFile {
+  const number = files.nextNumber()
+  const store = files.store(number)
+  return { number, store, contents: store.open() }
+}
+
+/** Moves everything into the own file, without what is not kept. @throws StoreError; nothing is lost, and no file is possessed */
+function gather(
+  files: SessionFiles,
+  own: OwnedFile,
+  others: readonly OwnedFile[],
+  isKept: (task: StoredTask) => boolean,
+): StoreContents {
+  const open = new Set([own, ...others])
+  try {
+    const all = union([own, ...others].map(({ contents }) => contents))
+    const carried = new Set(all.deliveries.flatMap(({ taskIds }) => taskIds))
+    const isLeft = (task: StoredTask): boolean => task.status === 'running' || carried.has(task.id) || isKept(task)
+    const contents = { ...all, tasks: all.tasks.filter(isLeft) }
+    const dropped = all.tasks.filter((task) => !isLeft(task))
+    const changes = [
+      ...(others.length > 0 ? puts(contents) : []),
+      ...dropped.map(({ id }): StoreChange => ({ table: 'tasks', remove: id })),
+    ]
+    if (changes.length > 0) own.store.write(changes)
+    for (const other of others) {
+      // Should removing the file fail, nobody finds its content a second time.
+      other.store.write(removals(other.contents))
+      open.delete(other)
+      other.store.close()
+      files.remove(other.number)
+    }
+    return contents
+  } catch (error) {
+    for (const { store } of open) store.close()
+    throw error
+  }
+}
+
+/** The rows of several files. Of two rows with the same id the one with the later change counts. */
+function union(contents: readonly StoreContents[]): StoreContents {
+  const seqOf = (row: object): number => ('seq' in row && typeof row.seq === 'number' ? row.seq : 0)
+  const merged = STORE_TABLES.map((table) => {
+    const byId = new Map<string, StoreContents[StoreTable][number]>()
+    for (const row of contents.flatMap((each): StoreContents[StoreTable][number][] => [...each[table]])) {
+      const known = byId.get(row.id)
+      if (known === undefined || seqOf(row) > seqOf(known)) byId.set(row.id, row)
+    }
+    return [table, [...byId.values()].sort((a, b) => seqOf(a) - seqOf(b))] as const
+  })
+  return Object.fromEntries(merged) as unknown as StoreContents
+}
+
+const puts = (contents: StoreContents): StoreChange[] =>
+  STORE_TABLES.flatMap((table) => contents[table].map((put) => ({ table, put }) as StoreChange))
+
+const removals = (contents: StoreContents): StoreChange[] =>
+  STORE_TABLES.flatMap((table) => contents[table].map(({ id }) => ({ table, remove: id }) as StoreChange))
+
+/** Keeps the names of the rows that are stored. */
+function note(rows: Set<string>, changes: readonly StoreChange[]): void {
+  for (const change of changes) {
+    if ('put' in change) rows.add(`${change.table} ${change.put.id}`)
+    else rows.delete(`${change.table} ${change.remove}`)
+  }
+}
+
+function closeAndRemove(files: SessionFiles, store: Store, number: number): void {
+  let unlock: (() => void) | undefined
+  try {
+    unlock = files.lock()
+  } catch {
+    // An empty file does no harm: the next process of the session uses it.
+  }
+  store.close()
+  if (unlock === undefined) return
+  try {
+    files.remove(number)
+  } finally {
+    unlock()
+  }
+}

@@ -1,0 +1,182 @@
+/** Folders of sessions, on a real disk. */
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { readStore, type StoredTask } from '../../../src/store/index.js'
+import { hashOf, listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
+import { sessionStore, type SessionStore } from '../../../src/store/sessions/session-store.js'
+import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-sessions-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'sessions')
+}
+
+function sessionIn(folder: string, key = 'the key', isKept = () => true): SessionStore {
+  const store = sessionStore(sessionFolder(folder, key), isKept)
+  onTestFinished(() => store.close())
+  return store
+}
+
+const task = (id: string, more: Partial<StoredTask> = {}): StoredTask => ({
+  ...{ id, owner: 'main', status: 'completed', delivery: 'owed', attempt: 1, seq: 1, launchedAt: 0, record: {} },
+  ...more,
+})
+
+const filesOf = (folder: string, key = 'the key'): string[] =>
+  readdirSync(folder).filter((name) => name.startsWith(hashOf(key)) && name.endsWith('.db'))
+
+const put = (store: SessionStore, ...tasks: StoredTask[]): void =>
+  store.write(tasks.map((row) => ({ table: 'tasks', put: row })))
+
+const idsOf = (store: SessionStore): string[] => store.open().tasks.map(({ id }) => id)
+
+describe('a session', () => {
+  it('K9: that has two processes has a file for each, and the next one has what both left', () => {
+    const folder = newFolder()
+    const [first, second] = [sessionIn(folder), sessionIn(folder)]
+    expect([idsOf(first), idsOf(second)]).toEqual([[], []])
+    put(first, task('a'))
+    put(second, task('b', { seq: 2 }))
+    expect(filesOf(folder)).toHaveLength(2)
+    second.close()
+    const third = sessionIn(folder)
+    expect(idsOf(third)).toEqual(['b'])
+    put(first, task('c', { seq: 3 }))
+    for (const store of [first, third]) store.close()
+    const next = sessionIn(folder)
+    expect(idsOf(next)).toEqual(['a', 'b', 'c'])
+    expect([...next.earlierTasks]).toEqual(['a', 'b', 'c'])
+    expect(filesOf(folder)).toEqual([`${hashOf('the key')}-1.db`])
+  })
+
+  it('K9: has nothing of another key, and leaves its files alone', () => {
+    const folder = newFolder()
+    const other = sessionIn(folder, 'other')
+    other.open()
+    put(other, task('a'))
+    other.close()
+    expect(idsOf(sessionIn(folder))).toEqual([])
+    expect(idsOf(sessionIn(folder, 'other'))).toEqual(['a'])
+  })
+
+  it('whose files hold the same task has it once, as it was changed last', () => {
+    const folder = newFolder()
+    const copies = [task('a', { seq: 7, delivery: 'delivered' }), task('a', { seq: 5 })]
+    const files = sessionFolder(folder, 'the key')
+    files.lock()()
+    copies.forEach((row, index) => {
+      const store = files.store(index + 1)
+      store.open()
+      store.write([{ table: 'tasks', put: row }])
+      store.close()
+    })
+    expect(sessionIn(folder).open().tasks).toEqual([copies[0]])
+    expect(readStore(join(folder, `${hashOf('the key')}-1.db`)).tasks).toEqual([copies[0]])
+  })
+
+  it('drops what need not be kept, and no task that runs or is in a message', () => {
+    const folder = newFolder()
+    const first = sessionIn(folder)
+    first.open()
+    put(first, task('ended'), task('carried'), task('running', { status: 'running' }))
+    const message = { id: 'd', owner: 'main', state: 'sent', at: 0, taskIds: ['carried'] } as const
+    first.write([{ table: 'deliveries', put: message }])
+    first.close()
+    const next = sessionIn(folder, 'the key', () => false)
+    expect(idsOf(next)).toEqual(['carried', 'running'])
+    next.close()
+    expect(idsOf(sessionIn(folder))).toEqual(['carried', 'running'])
+  })
+
+  it('leaves no file when nothing is stored, and no trace when it was the last one', () => {
+    const folder = newFolder()
+    const [first, second] = [sessionIn(folder), sessionIn(folder)]
+    first.open()
+    second.open()
+    put(first, task('a'))
+    first.write([{ table: 'tasks', remove: 'a' }])
+    first.close()
+    expect(filesOf(folder)).toEqual([`${hashOf('the key')}-2.db`])
+    second.close()
+    expect(readdirSync(folder).sort()).toEqual(['.gitignore', 'sessions-lock'])
+  })
+
+  it('keeps an empty file while another process has the folder', () => {
+    const folder = newFolder()
+    const store = sessionIn(folder)
+    store.open()
+    const files = sessionFolder(folder, 'the key')
+    const locked = { ...files, lock: () => lockStore(join(folder, 'sessions'), 1) }
+    const other = sessionStore(locked, () => true)
+    other.open()
+    const unlock = lockStore(join(folder, 'sessions'))
+    other.close()
+    unlock()
+    expect(filesOf(folder)).toHaveLength(2)
+  })
+
+  it('writes nothing after it was sealed', () => {
+    const folder = newFolder()
+    const first = sessionIn(folder)
+    first.open()
+    put(first, task('a', { status: 'running', delivery: 'none' }))
+    first.seal()
+    put(first, task('a', { status: 'cancelled', delivery: 'none' }))
+    first.close()
+    expect(sessionIn(folder).open().tasks).toMatchObject([{ id: 'a', status: 'running' }])
+  })
+})
+
+describe('a folder', () => {
+  it('is for its owner alone, with a name for each session', () => {
+    const folder = newFolder()
+    const store = sessionIn(folder, '/home/me/project')
+    store.open()
+    put(store, task('a'))
+    expect(statSync(folder).mode & 0o777).toBe(0o700)
+    for (const name of readdirSync(folder)) {
+      expect([name, statSync(join(folder, name)).mode & 0o077]).toEqual([name, 0])
+    }
+    const file = join(folder, `${hashOf('/home/me/project')}-1.db`)
+    expect(listSessions(folder)).toEqual([{ key: '/home/me/project', files: [file] }])
+  })
+
+  it.each([
+    ['a file', (path: string) => writeFileSync(path, ''), /sessions: it is not a folder\. It was left as it is/],
+    ['a symbolic link', (path: string) => symlinkSync(tmpdir(), path), /sessions: it is a symbolic link/],
+    ['below a file', (path: string) => writeFileSync(join(path, '..'), ''), /sessions: it failed \(E/],
+  ])('that is %s is refused, and left as it is', (what, make, problem) => {
+    const folder = newFolder()
+    if (what === 'below a file') rmSync(join(folder, '..'), { recursive: true })
+    make(folder)
+    expect(() => sessionIn(folder).open()).toThrow(problem)
+  })
+
+  it.runIf(process.getuid?.() !== 0)('that cannot be written is refused', () => {
+    const folder = newFolder()
+    mkdirSync(folder, { mode: 0o500 })
+    onTestFinished(() => chmodSync(folder, 0o700))
+    expect(() => sessionIn(folder).open()).toThrow(/read-only/)
+  })
+
+  it('K11: with a damaged file of the session is refused with the file, the session and what to do; another session starts', () => {
+    const folder = newFolder()
+    mkdirSync(folder)
+    const damaged = join(folder, `${hashOf('the key')}-4.db`)
+    writeFileSync(damaged, 'not a database')
+    const first = sessionFolder(folder, 'the key').store(1)
+    first.open()
+    first.close()
+    const open = (): unknown => sessionIn(folder).open()
+    expect(open).toThrow(
+      /-4\.db: it is not an SQLite database\. .*belongs to the session "the key", which starts again/,
+    )
+    expect(open).toThrow(expect.objectContaining({ code: 'STORE_INVALID' }) as Error)
+    expect(idsOf(sessionIn(folder, 'other'))).toEqual([])
+    rmSync(damaged)
+    expect(idsOf(sessionIn(folder))).toEqual([])
+  })
+})
