@@ -38,6 +38,9 @@ function withoutDelivery(change: StoreChange): StoreChange | undefined {
   return { table: 'tasks', put: { ...put, delivery: 'none', record: { ...put.record, delivery: 'none' } } }
 }
 
+const isRepeatedRun = (change: StoreChange): boolean =>
+  change.table === 'tasks' && 'put' in change && change.put.status === 'running' && change.put.attempt > 1
+
 export const crashFaults: readonly CrashFault[] = [
   {
     name: 'launch-stored-later',
@@ -134,6 +137,12 @@ export const crashFaults: readonly CrashFault[] = [
         return true
       }
     },
+  },
+  {
+    name: 'attempt-stored-later',
+    invariant: 'K7',
+    description: 'a run is repeated, and its attempt is stored with its end',
+    wrapStore: withWrites((changes) => [changes.filter((change) => !isRepeatedRun(change))]),
   },
   {
     name: 'failed-write-forgotten',

@@ -13,7 +13,8 @@ interface TaskNotes {
   isAdmitted: boolean
   /** Its launch or registration threw. */
   isRefused: boolean
-  hasStarted: boolean
+  /** Its attempts that have started, in all lives. */
+  readonly attempts: number[]
   /** The end that was stored first. */
   stored: Status | undefined
   /** The end that handlers were notified of. */
@@ -42,6 +43,8 @@ export interface Terms {
   readonly notifyCancelled: boolean
   /** The host knows which messages its transcript has: each end is told exactly once. */
   readonly isExact: boolean
+  /** How many runs a task may have in all. */
+  readonly attempts: number
   /** Every write succeeds: a call that returned is on the disk. */
   readonly isDiskSound: boolean
 }
@@ -64,8 +67,8 @@ export class Judge {
   /** A task is about to be launched. */
   announce(id: string): void {
     this.notes.tasks[id] = {
-      ...{ isAdmitted: false, isRefused: false, hasStarted: false, isCancelled: false },
-      ...{ stored: undefined, heard: undefined, told: [] },
+      ...{ isAdmitted: false, isRefused: false, isCancelled: false },
+      ...{ stored: undefined, heard: undefined, attempts: [], told: [] },
     }
   }
 
@@ -77,8 +80,12 @@ export class Judge {
     this.#task(id).isRefused = true
   }
 
-  start(id: string): void {
-    this.#task(id).hasStarted = true
+  /** A run starts. An attempt that was not stored first would start in two lives. */
+  start(id: string, attempt: number): void {
+    const { attempts } = this.#task(id)
+    this.#check(!attempts.includes(attempt), `K7: attempt ${attempt} of ${id} started twice`)
+    this.#check(attempt <= this.#terms.attempts, `K7: ${id} started attempt ${attempt}`)
+    attempts.push(attempt)
   }
 
   /** A call returned that the task is cancelled, or its run was aborted: with a sound disk that is stored (K6). */
@@ -139,11 +146,11 @@ export class Judge {
   }
 
   #concludeTask(id: string, record: AsyncTaskInfo | undefined): void {
-    const { isAdmitted, isRefused, hasStarted, isCancelled, stored, heard, told } = this.#task(id)
+    const { isAdmitted, isRefused, attempts, isCancelled, stored, heard, told } = this.#task(id)
     // A record that was pruned had ended.
     const status = record?.status ?? stored ?? heard
     if (isRefused) this.#check(status === undefined, `K1: ${id} was refused, and is ${status ?? ''}`)
-    if (isAdmitted || hasStarted) this.#check(status !== undefined, `K1: ${id} is lost`)
+    if (isAdmitted || attempts.length > 0) this.#check(status !== undefined, `K1: ${id} is lost`)
     if (isCancelled) this.#check(status === 'cancelled', `K6: ${id} was cancelled, and is ${status ?? 'gone'}`)
     if (status === undefined || status === 'running') return
     const owes = status !== 'cancelled' || this.#terms.notifyCancelled

@@ -16,6 +16,8 @@ export interface CrashScript {
   /** What `wasDelivered` says; `silent`: there is none. */
   readonly answers: 'at once' | 'later' | 'never' | 'silent' | 'throws'
   readonly notifyCancelled: boolean
+  /** How many runs a launched task may have in all. */
+  readonly attempts: number
   /** With 0, a record is pruned as soon as it owes nothing. */
   readonly maxAsyncTasks: number
   /** The numbers of writes that fail, counted from 1. */
@@ -35,10 +37,7 @@ const step: fc.Arbitrary<CrashStep> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ do: 'launch' as const }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('complete' as const, 'fail' as const), nth }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), nth }) },
-  {
-    weight: 2,
-    arbitrary: turn,
-  },
+  { weight: 2, arbitrary: turn },
   { weight: 1, arbitrary: fc.constant({ do: 'confirm' as const }) },
 )
 
@@ -55,6 +54,7 @@ const life: fc.Arbitrary<CrashStep[]> = fc
 export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
   answers: fc.constantFrom('at once', 'at once', 'later', 'never', 'silent', 'throws'),
   notifyCancelled: fc.boolean(),
+  attempts: fc.constantFrom(1, 2, 3),
   maxAsyncTasks: fc.constantFrom(-1, 0),
   failing: fc.oneof(
     { weight: 3, arbitrary: fc.constant([]) },

@@ -1,5 +1,12 @@
 /** One life of an agent host in a race with crashes: the real manager, reminders and auto-trigger, on the store of the race. */
-import { createAgentTasks, type AgentTasks, type AsyncTaskInfo, type Turn, type WasDelivered } from '../../src/index.js'
+import {
+  createAgentTasks,
+  type AgentTasks,
+  type AsyncTaskInfo,
+  type Runner,
+  type Turn,
+  type WasDelivered,
+} from '../../src/index.js'
 import { StoreError, type Store } from '../../src/store/index.js'
 import type { Race } from '../../src/testing/index.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -35,11 +42,11 @@ export class CrashWorld {
   readonly #script: CrashScript
 
   constructor(race: Race<Disk>, script: CrashScript, { wrapStore, breakManager }: CrashSabotage) {
-    const { notifyCancelled, maxAsyncTasks, answers, failing } = script
+    const { notifyCancelled, maxAsyncTasks, answers, failing, attempts } = script
     this.#race = race
     this.#script = script
     const isExact = answers === 'at once' || answers === 'later'
-    this.judge = new Judge(race.disk.notes, { notifyCancelled, isExact, isDiskSound: failing.length === 0 })
+    this.judge = new Judge(race.disk.notes, { notifyCancelled, isExact, attempts, isDiskSound: failing.length === 0 })
     this.look()
     const disk = this.#failing(race.store)
     const wasDelivered = this.#wasDelivered()
@@ -55,6 +62,7 @@ export class CrashWorld {
       },
       // A race also tries the orders in which a turn exceeds its limit, and then its results are delivered again.
       turnTimeoutMs: Infinity,
+      findRunner: () => ({ run: this.#run, retry: { attempts, on: ['interrupted'] } }),
       isAgentBusy: () => false,
       triggerAgentTurn: (_, { deliveryId, taskIds }) => this.#turn(deliveryId, taskIds),
       ...(wasDelivered && { wasDelivered }),
@@ -110,7 +118,7 @@ export class CrashWorld {
     const input = { id, subagentName: 'agent', goalPrompt: 'look into it' }
     this.judge.announce(id)
     try {
-      if (by === 'launch') this.manager.launch(input, (_, { signal }) => this.#run(id, signal))
+      if (by === 'launch') this.manager.launch(input, this.#run)
       else this.manager.registerTask(input)
       this.judge.admit(id)
       return id
@@ -120,10 +128,10 @@ export class CrashWorld {
     }
   }
 
-  async #run(id: string, signal: AbortSignal): Promise<{ final_message: string }> {
-    this.judge.start(id)
+  readonly #run: Runner = async ({ id }, { signal, attempt }) => {
+    this.judge.start(id, attempt)
     signal.addEventListener('abort', () => this.judge.cancel(id), { once: true })
-    await this.#race.pause(`the run of ${id}`)
+    await this.#race.pause(attempt === 1 ? `the run of ${id}` : `attempt ${attempt} of ${id}`)
     return { final_message: id }
   }
 
