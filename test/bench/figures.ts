@@ -1,5 +1,6 @@
 /** What is measured, what it is compared with, and what it has to reach. */
 import type { Figure, Line, Quantity } from './figure.js'
+import { findRedis } from './redis.js'
 import { quantile } from './statistics.js'
 import type { SubjectSpec } from './subject.js'
 
@@ -281,6 +282,28 @@ const recovery: Figure = {
   },
 }
 
+const durableCommandTasks: Figure = {
+  id: 'P13',
+  lines: () =>
+    [1, 10].map((lanes): Line => {
+      const load = { commands: 1, lanes, isDurable: true }
+      return {
+        name: `durable command tasks, ${lanes === 1 ? 'one lane' : `${lanes} lanes`}`,
+        subject: { module: 'command-tasks', create: 'laneTasks', params: load },
+        // A commit waits for the disk.
+        quantity: perSecond('wallNs'),
+        // Without a Redis there is nothing to compare with.
+        ...(findRedis() !== undefined && {
+          reference: {
+            name: 'BullMQ on Redis, appendfsync always',
+            subject: { module: 'redis-jobs', create: 'redisJobs', params: load },
+          },
+        }),
+        goal: { atLeast: 2 },
+      }
+    }),
+}
+
 export const figures: readonly Figure[] = [
   lifeAmongOthers,
   lifeAndBareActor,
@@ -294,4 +317,5 @@ export const figures: readonly Figure[] = [
   importTime,
   durableLife,
   recovery,
+  durableCommandTasks,
 ]

@@ -1,4 +1,7 @@
 /** Command tasks that do nothing: through this package's lanes, through seed 004's manager, and as functions in p-queue. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import PQueue from 'p-queue'
 import { importEntry } from '../package.js'
 import { SeedInstanceManager } from '../seed-004/instance-manager.js'
@@ -9,6 +12,8 @@ import type { Subject } from '../subject.js'
 export interface Load {
   readonly commands: number
   readonly lanes?: number
+  /** Whether they are stored. */
+  readonly isDurable?: boolean
 }
 
 /** How many tasks are queued at once. Both managers accept 100 by default, and the seed's still counts the one that has just ended. */
@@ -57,7 +62,12 @@ export async function laneTasks(load: Load, checkout: string): Promise<Subject> 
   for (const id of instanceIds(load)) {
     instances.connect(localInstance({ id, tools: [{ name: 'nothing', execute: () => undefined }] }))
   }
-  const manager = new TaskManager({ instances })
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-bench-'))
+  const { sqliteStore } = await importEntry(checkout, './store')
+  const manager = new TaskManager({
+    instances,
+    ...(load.isDurable === true && { store: sqliteStore(join(folder, 'tasks.db')) }),
+  })
   const { run, onComplete } = inBatches((count) => {
     for (let n = 0; n < count; n += 1) {
       const submitted = manager.submitTask(taskOf(n, load))
@@ -70,6 +80,7 @@ export async function laneTasks(load: Load, checkout: string): Promise<Subject> 
     close: async () => {
       await manager.dispose()
       await instances.dispose()
+      rmSync(folder, { recursive: true })
     },
   }
 }
