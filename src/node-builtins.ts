@@ -3,6 +3,7 @@
  * everything that imports it in turn, the whole core, from loading in a browser.
  */
 import type * as childProcess from 'node:child_process'
+import type * as crypto from 'node:crypto'
 import type * as fs from 'node:fs'
 import type * as os from 'node:os'
 import type * as path from 'node:path'
@@ -24,6 +25,7 @@ export function nodeBuiltin<Id extends keyof NodeModules>(id: Id): NodeModules[I
 
 interface NodeModules {
   readonly 'node:child_process': typeof childProcess
+  readonly 'node:crypto': typeof crypto
   readonly 'node:fs': typeof fs
   readonly 'node:os': typeof os
   readonly 'node:path': typeof path

@@ -10,9 +10,11 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
+import { nodeBuiltin } from '../node-builtins.js'
 import type { StartedProgram } from '../engine/reap.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { openStore, type ContentsOf } from '../store/shared-opening.js'
+import { folderName, type RunName } from './run-files.js'
 import type { Store, StoreChange, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
 import { StoreWriter } from '../store/store-writer.js'
 
@@ -41,14 +43,6 @@ export interface TaskStorage {
   readonly deadlineAt: number | undefined
   /** What is needed to run it again, or to find its program. */
   readonly run: StoredJson
-}
-
-/** Which run is meant. */
-interface RunName {
-  readonly id: string
-  readonly launchedAt: number
-  /** Default: the first. */
-  readonly attempt?: number
 }
 
 interface OpenDelivery {
@@ -102,11 +96,22 @@ export class Persistence implements DeliveryObserver {
   }
 
   /** The folder for the files of one run; undefined for a store that has none. */
-  folderOf({ id, launchedAt, attempt = 1 }: RunName): string | undefined {
+  folderOf(run: RunName): string | undefined {
     const { directory } = this.#options.store
-    if (directory === undefined) return undefined
-    // An id may have any characters, and be too long for the name of a file.
-    return `${directory}/${encodeURIComponent(id).slice(0, 100)}-${launchedAt}-${attempt}`
+    return directory === undefined ? undefined : `${directory}/${folderName(run)}`
+  }
+
+  /** The folders of all runs that have files. */
+  folders(): ReadonlySet<string> {
+    const { directory } = this.#options.store
+    if (directory === undefined) return new Set()
+    try {
+      const names = nodeBuiltin('node:fs').readdirSync(directory)
+      return new Set(names.map((name) => `${directory}/${name}`))
+    } catch {
+      // No run has had files yet.
+      return new Set()
+    }
   }
 
   // Changes

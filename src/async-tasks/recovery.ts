@@ -2,6 +2,7 @@
 import type { RunningTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { FindRunner } from '../engine/definition.js'
+import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
 import type { StoredTask } from '../store/store.js'
 import { fateOf, type Fate } from './interrupted-runs.js'
@@ -42,6 +43,7 @@ interface FoundTask {
 /** Takes over what is stored. Resolves when it is known which results are owed; never rejects. */
 export function recover(registry: TaskRegistry, persistence: Persistence, host: RecoveryHost): Promise<Recovery> {
   const contents = persistence.takeContents()
+  endLeftPrograms(registry, persistence, contents.tasks)
   const carried = new Set(contents.deliveries.flatMap(({ taskIds }) => taskIds))
   const found = storeAttempts(
     registry,
@@ -62,6 +64,20 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
     interrupted: idsOf('interrupted'),
     uncertain,
   }))
+}
+
+/** A program whose task had ended, such as one that was being stopped when its host died, does not go on. */
+function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
+  const folders = persistence.folders()
+  for (const task of tasks) {
+    const folder = task.status === 'running' ? undefined : persistence.folderOf(task)
+    if (folder === undefined || !folders.has(folder)) continue
+    try {
+      endSurvivor(folder)
+    } catch (error) {
+      report(error, { source: 'runner', taskId: task.id })
+    }
+  }
 }
 
 function findFate(

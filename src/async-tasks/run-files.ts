@@ -3,6 +3,21 @@ import { endSurvivor } from '../engine/program-folder.js'
 import type { Outcome } from '../engine/engine.js'
 import { nodeBuiltin } from '../node-builtins.js'
 
+/** Which run is meant. */
+export interface RunName {
+  readonly id: string
+  readonly launchedAt: number
+  /** Default: the first. */
+  readonly attempt?: number
+}
+
+/** The name of the folder of a run. */
+export function folderName({ id, launchedAt, attempt = 1 }: RunName): string {
+  // An id may have any characters, and be too long for the name of a file. As JSON it has no lone surrogates.
+  const hash = nodeBuiltin('node:crypto').createHash('sha256').update(JSON.stringify(id)).digest('hex')
+  return `${hash.slice(0, 32)}-${launchedAt}-${attempt}`
+}
+
 /** Removes the files when the run has settled and the end of its task has been stored: until then both need them. */
 export class RunFiles {
   readonly folder: string | undefined

@@ -1,5 +1,6 @@
 /** After a crash: the messages of which the store does not know whether they arrived. */
 import type { TaskEntry } from '../../machines/task-entry.js'
+import { InvalidInputError } from '../errors.js'
 import type { StoredDelivery } from '../store/store.js'
 import type { Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
@@ -21,7 +22,11 @@ export async function settleUnknown(
   for (const { id: deliveryId, owner } of deliveries) {
     let answer: boolean | undefined
     try {
-      answer = await wasDelivered?.(deliveryId)
+      const given: unknown = await wasDelivered?.(deliveryId)
+      if (typeof given !== 'boolean' && given !== undefined) {
+        throw new InvalidInputError(`wasDelivered(${JSON.stringify(deliveryId)})`, given, 'a boolean or undefined')
+      }
+      answer = given
     } catch (error) {
       registry.report(error, { source: 'delivery', owner, deliveryId })
     }

@@ -36,17 +36,25 @@ export function leadGroup(child: ChildProcess): ProcessGroup {
     },
     end: () => {
       group.signal('SIGKILL')
-      living.delete(group)
-      if (living.size === 0) process.removeListener('exit', killLiving)
+      forget()
     },
   }
-  if (living.size === 0) process.on('exit', killLiving)
-  living.add(group)
+  const forget = killAtExit(() => group.signal('SIGKILL'))
   return group
 }
 
-const living = new Set<ProcessGroup>()
+const kills = new Set<() => void>()
 
-function killLiving(): void {
-  for (const group of living) group.signal('SIGKILL')
+/** Calls `kill` when this process exits. Returns a function that forgets it. */
+export function killAtExit(kill: () => void): () => void {
+  if (kills.size === 0) process.on('exit', killAll)
+  kills.add(kill)
+  return () => {
+    kills.delete(kill)
+    if (kills.size === 0) process.removeListener('exit', killAll)
+  }
+}
+
+function killAll(): void {
+  for (const kill of kills) kill()
 }

@@ -38,8 +38,7 @@ export function readStart(folder: string): StartState | undefined {
 }
 
 /** Signals the group of a program, if it is the one that was started. */
-export function signalGroup(folder: string, name: NodeJS.Signals): void {
-  const started = readStart(folder)
+export function signalGroup(started: StartState | undefined, name: NodeJS.Signals): void {
   if (started?.type !== 'started' || stateOf(started.identity) !== 'alive') return
   try {
     process.kill(-started.identity.pid, name)

@@ -85,8 +85,9 @@ async function runSurvivingProgram(
     durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
   const args = settings.args.map((argument) => substitute(argument, input))
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
-  nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (durability?.isResumed !== true) {
+    if (created === undefined) refuse(`its folder ${folder} exists already`)
     const program = { command: findProgram(command, { cwd, env }), args, cwd, env }
     await started(startSurviving(folder, program, maxOutputBytes), { command, cwd, env })
   } else if (findOrRevoke(folder).type === 'revoked') {

@@ -6,7 +6,8 @@ import type { ChildProcess } from 'node:child_process'
 import type { FSWatcher } from 'node:fs'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import { nodeBuiltin } from '../node-builtins.js'
-import { readStart, readText, revokeStart, signalGroup } from '../engine/program-folder.js'
+import { readStart, readText, revokeStart, signalGroup, type StartState } from '../engine/program-folder.js'
+import { killAtExit } from '../engine/process-group.js'
 import { stateOf } from '../engine/program-identity.js'
 import { reapProgram, RUN_TOKEN } from '../engine/reap.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
@@ -66,6 +67,8 @@ class Follower {
   readonly #watcher: FSWatcher | undefined
   #timer: LongTimer | undefined
   #killTimer: LongTimer | undefined
+  #start: StartState | undefined
+  #forget: (() => void) | undefined
   #exitedAt: number | undefined
   #stop: ProgramStop | undefined
   #wasKilled = false
@@ -90,14 +93,13 @@ class Follower {
     // Before the exit code is read: a script that has ended has written it.
     const isGone = this.#isGone()
     this.#readOutputs()
-    const exit = readText(`${this.#folder}/exit`)?.trim()
+    const exit = readText(`${this.#folder}/exit`)
     const { clock } = this.#options
     if (exit !== undefined) this.#exitedAt ??= clock.now()
     // The output is complete, or what holds it open has had its time.
     const isOver =
       exit !== undefined && (exists(`${this.#folder}/done`) || clock.now() - (this.#exitedAt ?? 0) >= DRAIN_MS)
-    if (isOver) this.#end(Number(exit))
-    else if (isGone) this.#end(undefined)
+    if (isOver || isGone) this.#end(toExitCode(exit))
     else this.#lookLater()
   }
 
@@ -107,11 +109,17 @@ class Follower {
     this.#timer = setLongTimeout(clock, () => this.look(), LOOK_MS)
   }
 
-  /** Whether the script has ended without a word: it was killed, or it was revoked. */
+  /** Whether the script has ended or was revoked, or its files are gone: nothing more will be known of it. */
   #isGone(): boolean {
-    const started = readStart(this.#folder)
-    if (started === undefined) return false
-    return started.type === 'revoked' || stateOf(started.identity) !== 'alive'
+    const start = this.#readStart()
+    if (!exists(this.#folder)) return true
+    if (start === undefined) return false
+    return start.type === 'revoked' || stateOf(start.identity) !== 'alive'
+  }
+
+  /** It does not change, and is still needed when the files are gone. */
+  #readStart(): StartState | undefined {
+    return (this.#start ??= readStart(this.#folder))
   }
 
   #readOutputs(): void {
@@ -131,14 +139,16 @@ class Follower {
     if (this.#stop !== undefined) return
     const { killSignal, graceMs, clock } = this.#options
     this.#stop = { by, reason, killSignal, graceMs, wasKilled: false }
-    signalGroup(this.#folder, killSignal)
+    signalGroup(this.#readStart(), killSignal)
+    // A program that is to end does not survive.
+    this.#forget = killAtExit(() => signalGroup(this.#readStart(), 'SIGKILL'))
     this.#killTimer = setLongTimeout(clock, () => this.#kill(), graceMs)
   }
 
   #kill(): void {
     this.#wasKilled = true
     if (this.#stop !== undefined) this.#stop = { ...this.#stop, wasKilled: true }
-    signalGroup(this.#folder, 'SIGKILL')
+    signalGroup(this.#readStart(), 'SIGKILL')
     this.look()
   }
 
@@ -150,13 +160,17 @@ class Follower {
     clearLongTimeout(clock, this.#killTimer)
     signal.removeEventListener('abort', this.#onAbort)
     // What is left of the group, such as a process that holds the output open.
-    const start = readStart(this.#folder)
+    const start = this.#readStart()
     if (start?.type === 'started') reapProgram(start)
+    this.#forget?.()
     this.#readOutputs()
     for (const { file, onChunk } of this.#outputs) readTail(`${this.#folder}/${file}.tail`, onChunk)
     this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...(this.#stop !== undefined && { stop: this.#stop }) })
   }
 }
+
+/** Undefined for a program that did not say how it ended. */
+const toExitCode = (text = ''): number | undefined => (/^\d+\n$/.test(text) ? Number(text) : undefined)
 
 /** A shell reports a signal as 128 and its number. */
 function describeExit(exit: number | undefined, wasKilled: boolean): Pick<ProgramEnd, 'exitCode' | 'signal'> {

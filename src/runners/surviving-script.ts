@@ -46,8 +46,8 @@ while :; do
   code=$?
   kill -0 "$program" 2> /dev/null || break
 done
-printf '%s\n' "$code" > "$dir/exit.new"
-mv "$dir/exit.new" "$dir/exit"
+# Until there is room on the disk.
+until printf '%s\n' "$code" > "$dir/exit.new" && mv "$dir/exit.new" "$dir/exit"; do sleep 1; done
 wait
 : > "$dir/done"
 `

@@ -4,10 +4,11 @@
  *
  * Nothing may open `FILE-lock` with `fs`: closing any descriptor of a file drops the POSIX locks that the process has on it.
  */
-import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { StoreInUseError } from '../store-errors.js'
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database } from './driver.js'
 import { resultCode, SQLITE } from './sqlite-failure.js'
+import { refuseLink } from './store-file.js'
 
 /** How long another process may hold the lock while it finds out that the store has an owner, in ms. */
 const BUSY_MS = 200
@@ -23,22 +24,23 @@ const held = new Set<Database>()
  */
 export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
   const lock = `${file}-lock`
-  // No process has a lock on a file that does not exist yet.
-  if (!existsSync(lock)) closeSync(openSync(lock, 'a', 0o600))
+  createLock(lock)
   const database = openDatabase(lock)
   try {
     database.exec(`PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`)
   } catch (error) {
     database.close()
-    throw resultCode(error) === SQLITE.busy ? new StoreInUseError(file, ownerOf(file)) : error
+    if (resultCode(error) === SQLITE.busy) throw new StoreInUseError(file, ownerOf(file))
+    throw new StoreError('STORE_INVALID', `${lock}: it cannot be locked. It holds nothing: remove it.`, {
+      cause: error,
+    })
   }
   held.add(database)
   const owner = `${file}-owner`
   try {
-    // By rename: a reader never finds half of it.
-    writeFileSync(`${owner}.new`, JSON.stringify({ pid: process.pid }), {
-      mode: 0o600,
-    })
+    // By rename: a reader never finds half of it. A link that someone has put there is removed, and not followed.
+    rmSync(`${owner}.new`, { force: true })
+    writeFileSync(`${owner}.new`, JSON.stringify({ pid: process.pid }), { mode: 0o600, flag: 'wx' })
     renameSync(`${owner}.new`, owner)
   } catch (error) {
     unlock()
@@ -52,6 +54,16 @@ export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
   function unlock(): void {
     held.delete(database)
     database.close()
+  }
+}
+
+/** No process has a lock on a file that does not exist yet. */
+function createLock(lock: string): void {
+  try {
+    closeSync(openSync(lock, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    refuseLink(lock)
   }
 }
 

@@ -11,7 +11,7 @@ import { migrate } from './migrations.js'
 import { lockStore } from './owner-lock.js'
 import { LAYOUT, readTable, textOf, valuesOf } from './schema.js'
 import { toStoreError } from './sqlite-failure.js'
-import { createFile, identityOf, inspectFile, prepareFolder } from './store-file.js'
+import { createFile, identityOf, inspectFile, prepareFolder, refuseLink } from './store-file.js'
 
 /** After so many removed rows the file gives its free pages back. */
 const VACUUM_AFTER = 1000
@@ -25,12 +25,14 @@ const openHere = new Set<string>()
 /**
  * Creates a store in an SQLite file. Nothing is opened before a host opens the store. The file and its folder are created when they do not exist,
  * readable for their owner alone. Goals, outputs and errors of tasks are stored; values of environment variables are not.
- * @param file the path of the file
+ * @param path the path of the file
  */
-export function sqliteStore(file: string): Store {
+export function sqliteStore(path: string): Store {
+  // The working directory may change.
+  const file = resolve(path)
   let open: OpenFile | undefined
   return {
-    directory: `${resolve(file)}-runs`,
+    directory: `${file}-runs`,
     open: () => {
       if (open !== undefined) throw new StoreInUseError(file, process.pid)
       try {
@@ -87,6 +89,7 @@ class OpenFile {
     this.#realPath = realPath(file)
     if (openHere.has(this.#realPath)) throw new StoreInUseError(file, process.pid)
     inspectFile(file)
+    refuseLink(`${file}-runs`)
     this.#unlock = lockStore(file)
     openHere.add(this.#realPath)
     let database: Database | undefined

@@ -27,6 +27,15 @@ export function prepareFolder(file: string): void {
   writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 })
 }
 
+/** @throws StoreError for a symbolic link */
+export function refuseLink(file: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
+  throw new StoreError(
+    'STORE_INVALID',
+    `${file}: it is a symbolic link, and stores follow none. It was left as it is; use another file.`,
+  )
+}
+
 /**
  * Refuses what is no store.
  * @returns the version of its layout; undefined when there is no file
@@ -35,10 +44,10 @@ export function prepareFolder(file: string): void {
 export function inspectFile(file: string): number | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false })
   if (stats === undefined) return undefined
+  refuseLink(file)
   const refuse = (reason: string): never => {
     throw new StoreError('STORE_INVALID', `${file}: ${reason}. It was left as it is; use another file.`)
   }
-  if (stats.isSymbolicLink()) return refuse('it is a symbolic link, and stores follow none')
   if (!stats.isFile()) return refuse('it is not a file')
   // SQLite takes an empty file for a new database and removes the write-ahead log beside it.
   if (stats.size === 0) return refuse('the file is empty, which no store is')

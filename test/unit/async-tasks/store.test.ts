@@ -291,6 +291,16 @@ describe('after a crash', () => {
     })
   }
 
+  it('K4: an answer that is neither a boolean nor undefined is reported, and counts as none', async () => {
+    const { store } = crashedWithMessage('sent')
+    const errors: unknown[] = []
+    const rowOf = (): unknown => ({ id: 'a row of a database' })
+    const next = afterCrash(store, { wasDelivered: rowOf as () => boolean, onError: (error) => errors.push(error) })
+    expect((await next.recovered).uncertain).toEqual(['a'])
+    expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', isRepeat: true }])
+    expect(errors).toMatchObject([{ expected: 'a boolean or undefined' }])
+  })
+
   it('K4: results wait until it is known whether their message arrived', async () => {
     const { store } = crashedWithMessage('sent')
     let answer: (isDelivered: boolean) => void = () => undefined

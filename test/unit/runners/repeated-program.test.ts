@@ -10,6 +10,7 @@ import {
   type AsyncTaskManagerOptions,
   type RunnerDefinition,
 } from '../../../src/index.js'
+import { folderName } from '../../../src/async-tasks/run-files.js'
 import { runWhenGone } from '../../../src/async-tasks/interrupted-runs.js'
 import { canFollow, lastOutput, readStart } from '../../../src/engine/program-folder.js'
 import { identityOf } from '../../../src/engine/program-identity.js'
@@ -76,7 +77,7 @@ async function startStubborn(): Promise<StartedProgram> {
 
 /** A program in the folder of the task's first run; its script, which leads it, has been killed. */
 async function startLeaderless(): Promise<{ runFolder: string; program: StartedProgram }> {
-  const runFolder = join(`${file}-runs`, 'a-1-1')
+  const runFolder = join(`${file}-runs`, folderName({ id: 'a', launchedAt: 1 }))
   mkdirSync(runFolder, { recursive: true })
   const program = { command: '/bin/sh', args: ['-c', 'echo begin; sleep 60'], cwd: undefined, env: process.env }
   const child = startSurviving(runFolder, program, 1000)

@@ -1,0 +1,196 @@
+/** Survivors whose files, hosts or ends are not as they should be: real programs, in the process of the test. */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { folderName } from '../../../src/async-tasks/run-files.js'
+import { systemClock } from '../../../src/clock.js'
+import { readStart } from '../../../src/engine/program-folder.js'
+import { isLeft, reapProgram } from '../../../src/engine/reap.js'
+import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
+import { followProgram, startSurviving } from '../../../src/runners/surviving-program.js'
+import type { ProgramEnd } from '../../../src/runners/supervision.js'
+import { sqliteStore } from '../../../src/store/index.js'
+
+let folder: string
+let file: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agent-tasks-lost-'))
+  file = join(folder, 'tasks.db')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+})
+
+const until = async (isTrue: () => boolean): Promise<void> => {
+  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+function managerOn(options: AsyncTaskManagerOptions = {}): AsyncTaskManager {
+  const manager = new AsyncTaskManager({ store: sqliteStore(file), onError: () => undefined, ...options })
+  onTestFinished(() => manager.dispose())
+  return manager
+}
+
+/** Ignores every signal that it can. */
+const STUBBORN = "trap '' TERM INT HUP; echo ready; while :; do sleep 1; done"
+
+async function startIn(runFolder: string, script: string) {
+  mkdirSync(runFolder, { recursive: true })
+  const child = startSurviving(
+    runFolder,
+    { command: '/bin/sh', args: ['-c', script], cwd: undefined, env: process.env },
+    1000,
+  )
+  const hasEnded = new Promise((resolve) => child.once('exit', resolve))
+  await until(() => existsSync(join(runFolder, 'stdout')) && readStart(runFolder)?.type === 'started')
+  const start = readStart(runFolder)
+  if (start?.type !== 'started') throw new Error('it did not start')
+  onTestFinished(() => void reapProgram(start))
+  return { start, hasEnded }
+}
+
+const follow = (runFolder: string): Promise<ProgramEnd> =>
+  followProgram(runFolder, {
+    signal: new AbortController().signal,
+    killSignal: 'SIGTERM',
+    graceMs: 0,
+    clock: systemClock,
+    onStdout: () => undefined,
+    onStderr: () => undefined,
+  })
+
+describe('the folder of a run', () => {
+  it('is that of no other task, however long and odd their ids are', () => {
+    const ids = [
+      '資'.repeat(40) + '1',
+      '資'.repeat(40) + '2',
+      'a'.repeat(300),
+      'a'.repeat(301),
+      '\ud800',
+      '\ud801',
+      '../b',
+    ]
+    const names = ids.map((id) => folderName({ id, launchedAt: 1 }))
+    expect(new Set(names).size).toBe(ids.length)
+    expect(names.every((name) => /^[\w-]{1,80}$/.test(name))).toBe(true)
+  })
+
+  it('is not used when it exists already: another program is in it', async () => {
+    const runner = processRunner({ command: 'echo', args: ['mine'], survivesHost: true })
+    const clock = { ...systemClock, now: () => 7 }
+    mkdirSync(join(`${file}-runs`, folderName({ id: 'a', launchedAt: 7 })), { recursive: true })
+    const manager = managerOn({ clock })
+    manager.launch({ id: 'a', subagentName: 'program', goalPrompt: 'goal' }, runner)
+    const { settled } = await manager.waitFor(['a'])
+    expect(settled[0]).toMatchObject({ status: 'failed' })
+    expect(settled[0]?.error).toMatch(/exists already/)
+  })
+})
+
+it('a task with an id that is no Unicode text is run and stored', async () => {
+  const manager = managerOn()
+  const runner = processRunner({ command: 'echo', args: ['mine'], survivesHost: true })
+  manager.launch({ id: '\ud800x', subagentName: 'program', goalPrompt: 'goal' }, runner)
+  expect((await manager.waitFor(['\ud800x'])).settled).toMatchObject([{ status: 'completed' }])
+  await manager.dispose()
+  expect(managerOn().getTask('\ud800x')).toMatchObject({ status: 'completed' })
+})
+
+describe('a script that has ended', () => {
+  const runFolder = () => join(folder, 'run')
+
+  it.each([
+    ['whose exit code was not written whole', '', false],
+    ['whose exit code was not written whole, although its output is complete', '', true],
+    ['whose exit code is no number', 'x\n', true],
+  ])('%s has not succeeded', async (_what, exit, isDone) => {
+    const { hasEnded } = await startIn(runFolder(), 'exit 0')
+    await hasEnded
+    writeFileSync(join(runFolder(), 'exit'), exit)
+    if (!isDone) rmSync(join(runFolder(), 'done'))
+    expect(await follow(runFolder())).toMatchObject({ exitCode: null })
+  })
+
+  it('has written its exit code when there is room again', async () => {
+    mkdirSync(join(runFolder(), 'exit.new'), { recursive: true })
+    const { start } = await startIn(runFolder(), 'exit 3')
+    // The program has ended, and its script has tried.
+    await until(() => existsSync(join(runFolder(), 'stdout.tail')))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(isLeft(start)).toBe(true)
+    rmSync(join(runFolder(), 'exit.new'), { recursive: true })
+    expect(await follow(runFolder())).toMatchObject({ exitCode: 3 })
+  })
+
+  it('has the exit code that it wrote, also when its output was not completed', async () => {
+    const { hasEnded } = await startIn(runFolder(), 'exit 3')
+    await hasEnded
+    rmSync(join(runFolder(), 'done'))
+    expect(await follow(runFolder())).toMatchObject({ exitCode: 3, signal: null })
+  })
+})
+
+it('K8: a survivor whose files were removed is ended, and its task fails', async () => {
+  const manager = managerOn()
+  manager.launch(
+    { id: 'a', subagentName: 'program', goalPrompt: 'goal' },
+    processRunner({ command: 'sh', args: ['-c', STUBBORN], survivesHost: true }),
+  )
+  const runs = `${file}-runs`
+  await until(() => existsSync(runs) && readdirSync(runs).length === 1)
+  const [name = ''] = readdirSync(runs)
+  await until(() => readStart(join(runs, name)) !== undefined && existsSync(join(runs, name, 'stdout')))
+  const start = readStart(join(runs, name))
+  if (start?.type !== 'started') throw new Error('it did not start')
+  // The follower has seen who it is.
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  rmSync(runs, { recursive: true })
+  const { settled } = await manager.waitFor(['a'])
+  expect(settled).toMatchObject([{ status: 'failed' }])
+  await until(() => !isLeft(start))
+})
+
+it('K8: a survivor that was being stopped when its host died is ended by the next host', async () => {
+  const launchedAt = 5
+  const { start } = await startIn(join(`${file}-runs`, folderName({ id: 'a', launchedAt })), STUBBORN)
+  const store = sqliteStore(file)
+  store.open()
+  const row = {
+    id: 'a',
+    owner: 'main',
+    status: 'cancelled',
+    delivery: 'none',
+    seq: 1,
+    launchedAt,
+    completedAt: 6,
+  } as const
+  store.write([
+    { table: 'tasks', put: { ...row, attempt: 1, record: { ...row, subagentName: 'program', goalPrompt: 'goal' } } },
+  ])
+  store.close()
+  const manager = managerOn()
+  await manager.recovered
+  await until(() => !isLeft(start))
+  expect(readdirSync(`${file}-runs`)).toEqual([])
+})
+
+it('K8: a survivor that is being stopped is killed when its host exits', async () => {
+  const manager = managerOn({ graceMs: 60_000 })
+  const before = new Set(process.listeners('exit'))
+  manager.launch(
+    { id: 'a', subagentName: 'program', goalPrompt: 'goal' },
+    processRunner({ command: 'sh', args: ['-c', STUBBORN], survivesHost: true, graceMs: 60_000 }),
+  )
+  const runs = `${file}-runs`
+  await until(() => existsSync(runs) && readdirSync(runs).length === 1)
+  const runFolder = join(runs, readdirSync(runs)[0] ?? '')
+  await until(() => existsSync(join(runFolder, 'stdout')) && readStart(runFolder) !== undefined)
+  const start = readStart(runFolder)
+  if (start?.type !== 'started') throw new Error('it did not start')
+  const added = () => process.listeners('exit').filter((listener) => !before.has(listener))
+  expect(added()).toEqual([])
+  manager.cancelTask('a')
+  await until(() => added().length === 1)
+  added()[0]?.(0)
+  await until(() => !isLeft(start))
+})
