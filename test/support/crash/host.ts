@@ -17,7 +17,11 @@ const random = createRandom(Number(seed))
 const transcript = join(folder, 'transcript')
 const note = (file: string, line: string): void => appendFileSync(join(folder, file), `${line}\n`)
 
-const script = (seconds: number): string[] => ['-c', `echo begin; sleep ${seconds}; echo {goal}`]
+/** What is left of its group lives for long, so that it is found. */
+const script = (seconds: number): string[] => [
+  '-c',
+  `sleep 60 > /dev/null 2>&1 & echo begin; sleep ${seconds}; echo {goal}`,
+]
 const wait: Runner = ({ goalPrompt }, { signal }) =>
   new Promise((resolve) => {
     const end = (): void => resolve({ final_message: goalPrompt })

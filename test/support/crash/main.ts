@@ -51,6 +51,9 @@ function runHost(folder: string, mode: Mode, hostSeed: number, kill: Kill): Prom
   })
 }
 
+/** How long what was killed may take to end, in ms. Programs of the hosts leave processes that live longer. */
+const ENDING_MS = 10_000
+
 /** The processes that the hosts have left. */
 function orphans(folder: string): number[] {
   return readdirSync('/proc')
@@ -63,6 +66,14 @@ function orphans(folder: string): number[] {
       }
     })
     .map(Number)
+}
+
+/** What was killed may take a moment to end. */
+async function lastingOrphans(folder: string): Promise<number[]> {
+  for (let waited = 0; waited < ENDING_MS && orphans(folder).length > 0; waited += 50) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return orphans(folder)
 }
 
 async function runSeries(mode: Mode, lives: number): Promise<boolean> {
@@ -79,7 +90,7 @@ async function runSeries(mode: Mode, lives: number): Promise<boolean> {
   await runHost(folder, mode, seed + lives, undefined)
 
   const { figures, faults } = judge(folder, mode === 'blind')
-  const left = orphans(folder)
+  const left = await lastingOrphans(folder)
   const touched = foreigners.filter(({ isAlive }) => !isAlive()).length
   for (const { end } of foreigners) end()
   for (const pid of left) process.kill(pid, 'SIGKILL')

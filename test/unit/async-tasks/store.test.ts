@@ -298,7 +298,8 @@ describe('after a crash', () => {
     const next = afterCrash(store, { wasDelivered: rowOf as () => boolean, onError: (error) => errors.push(error) })
     expect((await next.recovered).uncertain).toEqual(['a'])
     expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', isRepeat: true }])
-    expect(errors).toMatchObject([{ expected: 'a boolean or undefined' }])
+    expect(errors).toEqual([expect.objectContaining({ code: 'INVALID_INPUT' })])
+    expect(String(errors[0])).toMatch(/wasDelivered\("delivery.*expected a boolean or undefined/)
   })
 
   it('K4: results wait until it is known whether their message arrived', async () => {
