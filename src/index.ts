@@ -52,6 +52,7 @@ export type {
   Store,
   StoreChange,
   StoreContents,
+  StoredCommand,
   StoredCommandTask,
   StoredDelivery,
   StoredInstance,

@@ -62,12 +62,10 @@ export async function laneTasks(load: Load, checkout: string): Promise<Subject> 
   for (const id of instanceIds(load)) {
     instances.connect(localInstance({ id, tools: [{ name: 'nothing', execute: () => undefined }] }))
   }
-  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-bench-'))
-  const { sqliteStore } = await importEntry(checkout, './store')
-  const manager = new TaskManager({
-    instances,
-    ...(load.isDurable === true && { store: sqliteStore(join(folder, 'tasks.db')) }),
-  })
+  const folder = load.isDurable === true ? mkdtempSync(join(tmpdir(), 'agent-tasks-bench-')) : undefined
+  // An older build has no stores.
+  const store = folder && (await importEntry(checkout, './store')).sqliteStore(join(folder, 'tasks.db'))
+  const manager = new TaskManager({ instances, ...(store && { store }) })
   const { run, onComplete } = inBatches((count) => {
     for (let n = 0; n < count; n += 1) {
       const submitted = manager.submitTask(taskOf(n, load))
@@ -80,7 +78,7 @@ export async function laneTasks(load: Load, checkout: string): Promise<Subject> 
     close: async () => {
       await manager.dispose()
       await instances.dispose()
-      rmSync(folder, { recursive: true })
+      if (folder !== undefined) rmSync(folder, { recursive: true })
     },
   }
 }

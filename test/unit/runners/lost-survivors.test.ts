@@ -142,8 +142,8 @@ it('K8: a survivor whose files were removed is ended, and its task fails', async
   await until(() => readStart(join(runs, name)) !== undefined && existsSync(join(runs, name, 'stdout')))
   const start = readStart(join(runs, name))
   if (start?.type !== 'started') throw new Error('it did not start')
-  // The follower has seen who it is.
-  await new Promise((resolve) => setTimeout(resolve, 600))
+  // Whoever has read its output knows who it is.
+  await until(() => manager.readOutput('a')?.text.includes('ready') === true)
   rmSync(runs, { recursive: true })
   const { settled } = await manager.waitFor(['a'])
   expect(settled).toMatchObject([{ status: 'failed' }])
