@@ -14,6 +14,7 @@ export type { LaunchTaskInput, RegisterTaskInput, RestorableRecord } from './pro
 export type { TaskQuestionInput } from './protocol/task-questions.js'
 export type {
   AsyncTaskInfo,
+  ActiveTaskInfo,
   AsyncTaskStatus,
   CancelledTaskInfo,
   CompletedTaskInfo,
@@ -23,6 +24,7 @@ export type {
   HistoryTransition,
   OutputObject,
   OwnerTransition,
+  QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   StatusTransition,
