@@ -5,6 +5,8 @@ import { byEnd, isTerminal, type TaskEntry } from './task-entry.js'
 /** How many records with a cut, unread text are kept beyond the history limit. */
 const MAX_UNREAD_RECORDS = 100
 
+const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean => delivery === 'owed' || delivery === 'leased'
+
 /** Finds tasks by id, and picks the ended ones that may be pruned. */
 export class History {
   readonly #entries = new Map<string, TaskEntry>()
@@ -61,8 +63,7 @@ export class History {
 
   /** Queues an ended task for pruning once it owes nothing, its handlers have run and no one has to read the rest of it. */
   offer(entry: TaskEntry): void {
-    const { record } = entry
-    if (!isTerminal(record) || record.delivery === 'owed' || record.delivery === 'leased') return
+    if (!isTerminal(entry.record) || isOutstanding(entry)) return
     if (entry.pruning !== 'handled' || this.#unread.has(entry) || this.#isHeld(entry)) return
     entry.pruning = 'queued'
     this.#prunable.push(entry)
@@ -74,8 +75,8 @@ export class History {
       const entry = this.#prunable.pop()
       if (entry === undefined) return undefined
       entry.pruning = 'handled'
-      // Its text was cut after it had been queued: it is offered again when it is read.
-      if (this.#unread.has(entry)) continue
+      // Its text was cut, or it is owed again, after it had been queued: it is offered again when it is read, or delivered.
+      if (this.#unread.has(entry) || isOutstanding(entry)) continue
       this.#entries.delete(entry.record.id)
       this.#terminal -= 1
       return entry

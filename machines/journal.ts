@@ -9,6 +9,8 @@ export type RegistryNotification =
   | { readonly type: 'lease.ended'; readonly owner: string }
   /** The open questions of a task have changed. */
   | { readonly type: 'questions'; readonly entry: TaskEntry }
+  /** A question is owed to this owner (again). */
+  | { readonly type: 'questions.owed'; readonly owner: string }
 
 /** The numbered record of changes. */
 export class Journal {
@@ -72,6 +74,10 @@ export class Journal {
 
   questions(entry: TaskEntry): void {
     this.#publish({ type: 'questions', entry })
+  }
+
+  questionOwed(owner: string): void {
+    this.#publish({ type: 'questions.owed', owner })
   }
 
   #write(entry: TaskEntry, transition: TaskTransition): void {

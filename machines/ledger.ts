@@ -3,8 +3,9 @@
  * lease, and an owner has at most one exclusive lease (R4).
  */
 import type { Journal } from './journal.js'
+import { OwedQuestions, type OwedQuestion, type QuestionRef } from './owed-questions.js'
 import type { DeliveryStatus, Settlement } from './records.js'
-import { byEnd, byRegistration, isTerminal, type Lease, type TaskEntry } from './task-entry.js'
+import { byEnd, byRegistration, endedLease, isTerminal, type Lease, type TaskEntry } from './task-entry.js'
 import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
 
 /** Asks for a lease. */
@@ -19,6 +20,8 @@ export interface LeaseRequest {
   readonly isExclusive?: boolean
   /** Also takes the named tasks that run or are leased, as soon as they are owed. */
   readonly isClaim?: boolean
+  /** Takes these questions too, as far as they are owed. */
+  readonly questions?: readonly QuestionRef[]
 }
 
 /** The parts of an owner's account. */
@@ -36,6 +39,8 @@ export interface LedgerOptions {
   readonly find: (id: string) => TaskEntry | undefined
   /** An ended entry owes nothing (any more). */
   readonly onCleared: (entry: TaskEntry) => void
+  /** To whom the questions of a task are delivered. Default: its owner. */
+  readonly addresseeOf?: (entry: TaskEntry) => string
   /** Called with the messages that carry results, where they are stored. */
   readonly deliveries?: DeliveryObserver
 }
@@ -52,6 +57,8 @@ export interface DeliveryObserver {
 
 /** Keeps an account for each owner, and the open leases. */
 export class Ledger {
+  /** The open questions of all tasks. Only the registry and this class change them. */
+  readonly questions: OwedQuestions
   readonly #options: LedgerOptions
   readonly #accounts = new Map<string, OwnerAccount>()
   readonly #leases = new Map<string, Lease>()
@@ -61,6 +68,10 @@ export class Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options
+    this.questions = new OwedQuestions({
+      addresseeOf: options.addresseeOf ?? (({ record }) => record.owner),
+      onOwed: (owner) => options.journal.questionOwed(owner),
+    })
   }
 
   /** An open lease. */
@@ -71,6 +82,11 @@ export class Ledger {
   /** Whether an exclusive lease of this owner is open. */
   isDelivering(owner: string): boolean {
     return this.#accounts.get(owner)?.exclusive !== undefined
+  }
+
+  /** Whether a result or a question is owed that no lease holds. */
+  isOwing(owner: string): boolean {
+    return this.countOf('owed', owner) > 0 || this.questions.owed(owner).length > 0
   }
 
   /** What is owed and in no lease, in the order in which it ended. */
@@ -120,6 +136,7 @@ export class Ledger {
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
     entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now() })
     this.#remove(entry, from)
+    this.questions.update(entry)
     journal.status(entry, from)
     if (claim !== undefined) this.#putInLease(entry, claim)
     else if (isOwed) this.#add(entry, 'owed')
@@ -136,8 +153,12 @@ export class Ledger {
     const named = taskIds?.flatMap((id) => this.#options.find(id) ?? []).filter(isOfOwner)
     const entries = named?.filter(({ record }) => record.delivery === 'owed').sort(byEnd) ?? this.owed(owner)
     const claimed = isClaim ? (named ?? []).filter(isClaimable) : []
-    if (entries.length === 0 && claimed.length === 0) return undefined
-    const lease: Lease = { id: deliveryId, exclusiveOwner, entries: new Set(), claimed: new Set(claimed) }
+    const questions = this.questions.take(request.questions ?? [], deliveryId, owner)
+    if (entries.length === 0 && claimed.length === 0 && questions.length === 0) return undefined
+    const lease: Lease = {
+      ...{ id: deliveryId, exclusiveOwner, entries: new Set(), claimed: new Set(claimed) },
+      ...(questions.length > 0 && { questions }),
+    }
     this.#leases.set(deliveryId, lease)
     if (exclusiveOwner !== undefined) this.#account(exclusiveOwner).exclusive = lease
     for (const entry of entries) {
@@ -158,6 +179,7 @@ export class Ledger {
       if (carried?.has(entry) === false) this.#return(entry, lease)
       else this.#deliver(entry, deliveryId)
     }
+    this.questions.deliver(lease.questions ?? [])
     this.#close(lease)
   }
 
@@ -167,6 +189,7 @@ export class Ledger {
     if (lease === undefined) return
     this.#options.deliveries?.onReleased(deliveryId)
     for (const entry of [...lease.entries]) this.#return(entry, lease)
+    this.questions.return(lease.questions ?? [])
     this.#close(lease)
   }
 
@@ -177,7 +200,8 @@ export class Ledger {
   }
 
   /** A message was accepted whose lease had been released: what it carried is no longer owed. */
-  acceptLate(deliveryId: string, entries: readonly TaskEntry[]): void {
+  acceptLate(deliveryId: string, entries: readonly TaskEntry[], questions: readonly OwedQuestion[] = []): void {
+    this.questions.acceptLate(questions)
     const { deliveries } = this.#options
     const outstanding = entries.filter(({ record: { delivery } }) => delivery === 'owed' || delivery === 'leased')
     for (const entry of outstanding) deliveries?.onCarried(deliveryId, entry)
@@ -188,6 +212,25 @@ export class Ledger {
     }
   }
 
+  /**
+   * Owes once more what a message has delivered.
+   * @param entries those that may have been in it
+   * @returns whether there is anything of it left
+   */
+  repeat(deliveryId: string, entries: Iterable<TaskEntry>): boolean {
+    const delivered = [...entries].filter(
+      ({ lease, record, isDisowned }) => lease?.id === deliveryId && record.delivery === 'delivered' && !isDisowned,
+    )
+    for (const entry of delivered) {
+      entry.lease = undefined
+      entry.isAccepted = false
+      entry.record = changedRecord(entry.record, { isRepeat: true })
+      this.#add(entry, 'owed')
+      this.#setDelivery(entry, 'owed', deliveryId)
+    }
+    return delivered.length + this.questions.repeat(deliveryId) > 0
+  }
+
   /** The host has delivered the end of a task by itself. */
   markDelivered(entry: TaskEntry): void {
     if (isTerminal(entry.record)) this.#deliver(entry, undefined)
@@ -195,8 +238,10 @@ export class Ledger {
 
   /** Transfers an owner's tasks to another owner; without one their results are owed to no one. */
   releaseOwner(owner: string, heir: string | undefined): void {
+    if (heir === owner) return
+    this.questions.releaseOwner(owner, heir)
     const account = this.#accounts.get(owner)
-    if (account === undefined || heir === owner) return
+    if (account === undefined) return
     const [queued, running, owed] = [this.queued(owner), this.running(owner), this.owed(owner)]
     const leased = this.#entries('leased', owner).sort(byRegistration)
     if (heir === undefined) {
@@ -277,10 +322,12 @@ export class Ledger {
   }
 
   #deliver(entry: TaskEntry, deliveryId: string | undefined): void {
+    const { lease } = entry
     const { delivery, owner } = entry.record
     if (delivery !== 'owed' && delivery !== 'leased') return
     if (delivery === 'leased') this.#takeOutOfLease(entry)
     else this.#remove(entry, 'owed')
+    entry.lease = deliveryId === undefined || lease?.id === deliveryId ? lease : endedLease(deliveryId)
     this.#setDelivery(entry, 'delivered', deliveryId)
     this.#options.onCleared(entry)
     this.#closeIfEmpty(owner)

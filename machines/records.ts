@@ -81,6 +81,8 @@ interface TaskFields {
   readonly timeoutMs?: number
   /** Which run of the task this is, from the second one on: the earlier ones died with their processes. */
   readonly attempt?: number
+  /** How many messages to its run were accepted; absent when there were none. */
+  readonly messagesSent?: number
   /** The last progress that its run reported. */
   readonly progress?: TaskProgress
   /** The controller that was registered with it: aborting it cancels the task. */

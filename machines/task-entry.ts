@@ -1,5 +1,6 @@
 /** A retained task as the registry keeps it. Only the registry and its parts change an entry. */
 import type { AsyncTaskRef } from './async-task.js'
+import type { OwedQuestion } from './owed-questions.js'
 import type { AsyncTaskInfo, AsyncTaskStatus, SettledTaskInfo, TerminalStatus } from './records.js'
 
 /** One retained task. */
@@ -12,7 +13,7 @@ export interface TaskEntry {
   graceMs: number | undefined
   /** The number of the registration: it orders tasks and names the slot, and is never reused. */
   readonly serial: number
-  /** The lease that the entry is in. */
+  /** The lease that the entry is in, or the last one that delivered it. */
   lease: Lease | undefined
   /** Leases of waits that take the entry when it is owed (again), first come first served. */
   claims: Set<Lease> | undefined
@@ -34,7 +35,17 @@ export interface Lease {
   readonly entries: Set<TaskEntry>
   /** Entries that the lease takes as soon as they are owed. */
   readonly claimed: Set<TaskEntry>
+  /** The questions that the message carries; none when absent. */
+  readonly questions?: readonly OwedQuestion[]
 }
+
+/** A lease that has ended, of which only the id matters. */
+export const endedLease = (id: string): Lease => ({
+  id,
+  exclusiveOwner: undefined,
+  entries: new Set(),
+  claimed: new Set(),
+})
 
 /** Whether a record is the record of an ended task. */
 export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)

@@ -47,6 +47,7 @@ export function endedRecord(
       attempt === undefined ? ended : Object.assign(ended, { attempt }),
       timeoutMs !== undefined && { timeoutMs },
       progress !== undefined && { progress },
+      running.messagesSent !== undefined && { messagesSent: running.messagesSent },
       abortController !== undefined && { abortController },
     ),
   )
@@ -74,20 +75,20 @@ export function endedRecord(
   }
 }
 
-/** A copy with another owner, delivery or progress, or marked as a possible repeat. */
+/** A copy with another owner, delivery, progress or count of messages, or marked as a possible repeat. */
 export function changedRecord(
   record: AsyncTaskInfo,
-  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress' | 'isRepeat'>>,
+  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress' | 'isRepeat' | 'messagesSent'>>,
 ): AsyncTaskInfo {
   return frozenWithCause(
     record,
-    'progress' in change || 'isRepeat' in change ? { ...change, ...record, ...change } : { ...record, ...change },
+    'progress' in change || 'isRepeat' in change || 'messagesSent' in change ? { ...change, ...record, ...change } : { ...record, ...change },
   )
 }
 
 /** The record of an ended task whose end was delivered. */
 export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): AsyncTaskInfo {
-  return frozenWithCause(record, { notifiedAt, ...record, delivery: 'delivered' })
+  return frozenWithCause(record, { notifiedAt, ...record, ...(record.isRepeat && { notifiedAt }), delivery: 'delivered' })
 }
 
 /** A copy with the open questions; without any, the field is absent. */

@@ -20,10 +20,11 @@ import { DueTimes } from './due-times.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
+import type { OwedQuestion } from './owed-questions.js'
 import type { AsyncTaskInfo, RunningTaskInfo, Settlement, SlotPool, TaskAdmission, TaskFailure } from './records.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import type { SlotPools, Slots } from './slots.js'
-import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
+import { endedLease, isTerminal, type Lease, type TaskEntry } from './task-entry.js'
 import { runningRecord } from './task-record.js'
 
 /** Why a task was not admitted. */
@@ -64,10 +65,18 @@ export type RegistryEvent =
       readonly carried?: ReadonlySet<TaskEntry>
       /** Accepted after its lease had ended, or while another message holds them. */
       readonly late?: readonly TaskEntry[]
+      /** The questions of such a message. */
+      readonly lateQuestions?: readonly OwedQuestion[]
     }
   | { readonly type: 'lease.release'; readonly deliveryId: string }
+  | Command<'delivery.repeat', { readonly deliveryId: string }, boolean>
   | { readonly type: 'claims.drop'; readonly deliveryId: string }
-  | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
+  | {
+      readonly type: 'task.restore'
+      readonly record: AsyncTaskInfo
+      /** The message that delivered it. */
+      readonly deliveryId?: string
+    }
   | Command<
       'task.resume',
       {
@@ -194,8 +203,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     ledger.end(entry, settlement)
   }
 
-  const restore = (record: AsyncTaskInfo): void => {
+  const restore = (record: AsyncTaskInfo, deliveryId: string | undefined): void => {
     const entry = newEntry(record, undefined, 0)
+    if (deliveryId !== undefined && record.delivery === 'delivered') entry.lease = endedLease(deliveryId)
     entry.pruning = 'handled'
     journal.continueAfter(record.seq)
     history.add(entry)
@@ -262,7 +272,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           break
         }
         case 'task.restore':
-          restore(event.record)
+          restore(event.record, event.deliveryId)
           prune()
           break
         case 'task.delivered':
@@ -299,12 +309,15 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           break
         case 'lease.acknowledge':
           if (event.late === undefined) ledger.acknowledge(event.deliveryId, event.carried)
-          else ledger.acceptLate(event.deliveryId, event.late)
+          else ledger.acceptLate(event.deliveryId, event.late, event.lateQuestions)
           prune()
           break
         case 'lease.release':
           ledger.release(event.deliveryId)
           prune()
+          break
+        case 'delivery.repeat':
+          event.reply(ledger.repeat(event.deliveryId, history.entries()))
           break
         case 'claims.drop':
           ledger.dropClaims(event.deliveryId)

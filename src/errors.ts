@@ -106,14 +106,14 @@ export class ConfigFileError extends AgentTasksError {
   }
 }
 
-/** A run's question was withdrawn, because its task has ended or its deadline has passed. */
+/** A run's question was withdrawn: by the run, or because its task has ended or its deadline has passed. */
 export class QuestionWithdrawnError extends AgentTasksError {
   override readonly name = 'QuestionWithdrawnError'
   /** The task whose run asked. */
   readonly taskId: string
 
   constructor(taskId: string) {
-    super('QUESTION_WITHDRAWN', `Task ${preview(taskId)} has ended or is overdue: its question will not be answered.`)
+    super('QUESTION_WITHDRAWN', `Task ${preview(taskId)} has ended or is overdue, or withdrew its question: that will not be answered.`)
     this.taskId = taskId
   }
 }

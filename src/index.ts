@@ -37,6 +37,9 @@ export type {
 
 // Messages about tasks
 export { AsyncTaskReminderService } from './async-tasks/reminder-service.js'
+export type { QuestionRef } from '../machines/owed-questions.js'
+export type { AnswerCall } from './async-tasks/question-texts.js'
+export type { SendResult } from './async-tasks/messages.js'
 export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/reminder-service.js'
 export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'
 export type { AutoTriggerOptions, ReminderSource, TriggerAgentTurn, TurnDelivery } from './async-tasks/auto-trigger.js'
@@ -93,7 +96,7 @@ export type { InstanceErrorCode } from './errors.js'
 
 // Runners for functions and programs
 export { functionRunner } from './runners/function-runner.js'
-export type { RunFunction } from './runners/function-runner.js'
+export type { FunctionRunnerOptions, RunFunction } from './runners/function-runner.js'
 export { processRunner } from './runners/process-runner.js'
 export type { ProcessRunnerOptions } from './runners/process-options.js'
 export { ProcessError } from './runners/process-error.js'

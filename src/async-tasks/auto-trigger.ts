@@ -13,6 +13,7 @@ import {
   type DeliveryReport,
   type DeliveryTiming,
 } from '../../machines/delivery.js'
+import type { QuestionRef } from '../../machines/owed-questions.js'
 import { InvalidInputError } from '../errors.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import {
@@ -37,6 +38,8 @@ export interface TurnDelivery {
   readonly deliveryId: string
   /** The tasks that the message carries. */
   readonly taskIds: readonly string[]
+  /** The questions of running tasks that the message asks; absent when there are none. */
+  readonly questions?: readonly QuestionRef[]
   /** At least one of their results may have been delivered before; the text says which. */
   readonly isRepeat?: boolean
   /** Aborts when the delivery has taken longer than `deliveryTimeoutMs`, or everything is disposed. */
@@ -133,7 +136,7 @@ export class AsyncTaskAutoTrigger {
     this.#trigger = triggerAgentTurn
     this.#host = {
       deliver: (reportOutcome) => this.#deliver(reportOutcome, report),
-      isNothingOwed: () => this.#registry.ledger.countOf('owed', this.#owner) === 0,
+      isNothingOwed: () => !this.#registry.ledger.isOwing(this.#owner),
       // The host may unsubscribe inside isAgentBusy.
       isAgentIdle: () => !this.#registry.ledger.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
       reportExpiry: () => {
@@ -225,6 +228,7 @@ export class AsyncTaskAutoTrigger {
     return this.#registry.notifications$.pipe(
       map((item): DeliveryEvent | undefined => {
         if (item.type === 'lease.ended') return item.owner === this.#owner ? { type: 'lease.ended' } : undefined
+        if (item.type === 'questions.owed' && item.owner === this.#owner) return { type: 'delivery.requested' }
         if (item.type !== 'transition') return undefined
         const { owner, record } = item.transition
         return owner === this.#owner && record.delivery === 'owed' ? { type: 'delivery.requested' } : undefined
@@ -277,8 +281,12 @@ export class AsyncTaskAutoTrigger {
         end({ type: 'delivery.emptied' }, () => undefined)
         return () => undefined
       }
-      const { text, deliveryId, taskIds, isRepeat, acknowledge } = lease
-      const delivery = { deliveryId, taskIds, signal: controller.signal, ...(isRepeat !== undefined && { isRepeat }) }
+      const { text, deliveryId, taskIds, questions, isRepeat, acknowledge } = lease
+      const delivery = {
+        ...{ deliveryId, taskIds, signal: controller.signal },
+        ...(questions !== undefined && { questions }),
+        ...(isRepeat !== undefined && { isRepeat }),
+      }
       Promise.resolve(this.#trigger(text, delivery)).then(() => {
         // A late acceptance counts: what the message carried is no longer owed.
         if (isOver) acknowledge()

@@ -1,14 +1,17 @@
 /** Leases: a message holds exactly the tasks whose text it carries, until it is accepted or refused. */
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { LeaseRequest } from '../../machines/ledger.js'
+import { refOf, type QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskRegistry } from './registry.js'
 
-/** The tasks that one message carries. */
+/** The tasks, and the questions, that one message carries. */
 export interface TaskLease {
   /** The lease's id. */
   readonly deliveryId: string
   /** The records, in the order in which they ended. */
   readonly tasks: readonly SettledTaskInfo[]
+  /** The open questions that the lease was asked for and has; absent when there are none. */
+  readonly questions?: readonly QuestionRef[]
   /**
    * The message was accepted: its tasks are delivered. After `release` it means that the message was accepted late: its tasks that
    * are still owed are delivered. Calling it again does nothing.
@@ -38,13 +41,16 @@ export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLe
     const lease = registry.takeLease(request)
     if (lease === undefined) return undefined
     const { deliveryId } = request
+    const { questions } = lease
     const entries = [...lease.entries]
     return Object.freeze({
       deliveryId,
       tasks: Object.freeze(entries.map((entry) => entry.record as SettledTaskInfo)),
+      ...(questions && { questions: Object.freeze(questions.map(refOf)) }),
       acknowledge: () => {
         const isOpen = registry.ledger.lease(deliveryId) === lease
-        registry.send({ type: 'lease.acknowledge', deliveryId, ...(!isOpen && { late: entries }) })
+        const late = { late: entries, ...(questions && { lateQuestions: questions }) }
+        registry.send({ type: 'lease.acknowledge', deliveryId, ...(!isOpen && late) })
       },
       release: () => registry.send({ type: 'lease.release', deliveryId }),
     })

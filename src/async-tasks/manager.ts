@@ -22,6 +22,7 @@ import type {
   TaskTransition,
   TerminalStatus,
 } from '../../machines/records.js'
+import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { FindRunner } from '../engine/definition.js'
@@ -68,6 +69,7 @@ import { TaskRegistry } from './registry.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
+import { sendMessage, type SendResult } from './messages.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
@@ -399,20 +401,26 @@ export class AsyncTaskManager {
   /**
    * Leases what is owed: until the lease ends, no other message carries it.
    * @param request `owner`: whose (default: every owner's); `exclusive`: refuse while another exclusive lease of the owner is open;
-   * `taskIds`: of what is owed, these tasks alone
+   * `taskIds`: of what is owed, these tasks alone; `questions`: these open questions too, if they are owed
    * @returns undefined when nothing is owed, or an exclusive lease of the owner is open
    * @throws InvalidInputError
    */
   lease(
-    request: { readonly owner?: string; readonly exclusive?: boolean; readonly taskIds?: readonly string[] } = {},
+    request: {
+      readonly owner?: string
+      readonly exclusive?: boolean
+      readonly taskIds?: readonly string[]
+      readonly questions?: readonly QuestionRef[]
+    } = {},
   ): TaskLease | undefined {
-    const { owner, exclusive = false, taskIds } = parseInput(leaseRequestSchema(), request, 'request')
+    const { owner, exclusive = false, taskIds, questions } = parseInput(leaseRequestSchema(), request, 'request')
     const deliveryId = this.#freshId('delivery', (id) => this.registry.ledger.lease(id) !== undefined)
     return takeLease(this.registry, {
       deliveryId,
       isExclusive: exclusive,
       ...(owner !== undefined && { owner }),
       ...(taskIds !== undefined && { taskIds: [...new Set(taskIds)] }),
+      ...(questions !== undefined && { questions }),
     })
   }
 
@@ -423,6 +431,20 @@ export class AsyncTaskManager {
    */
   confirm(deliveryId: string): boolean {
     return this.registry.batch(() => this.registry.persistence?.confirmDelivery(deliveryId) === true)
+  }
+
+  /**
+   * Owes once more what a message has delivered, such as one that was removed from the agent's context: its results, as far as their records are
+   * retained, and its questions, as far as they are open. The next message says that they are repeats.
+   * @returns false, with nothing changed, when there is nothing of it left, or it was not accepted
+   */
+  redeliver(deliveryId: string): boolean {
+    return this.registry.batch(() => {
+      const isRepeated = this.registry.repeat(deliveryId)
+      // Whoever asks for it has had it: after a crash it is owed all the same.
+      if (isRepeated) this.registry.persistence?.confirmDelivery(deliveryId)
+      return isRepeated
+    })
   }
 
   /**
@@ -468,6 +490,15 @@ export class AsyncTaskManager {
   answerTask(id: string, questionId: string, answer: TaskAnswer): boolean {
     const entry = this.registry.history.get(id)
     return entry !== undefined && answerQuestion(this.registry, entry, questionId, answer)
+  }
+
+  /**
+   * Sends a message to the run of a task, which takes it at most once, after those that were accepted before (`context.messages`).
+   * @returns whether it was accepted; if not, the reason. What the run has not taken when the task ends, or the process dies, is dropped
+   * @throws InvalidInputError for a message that is not a text, or is empty
+   */
+  sendToTask(id: string, message: string): SendResult {
+    return sendMessage(this.registry, id, message)
   }
 
   // Output and progress

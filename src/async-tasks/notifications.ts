@@ -2,6 +2,7 @@
 import type { AsyncTaskInfo, FailedTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
 import { toJsonText } from '../protocol/json-text.js'
 import { boundText, type BoundedText } from './bounded-text.js'
+import { fenceChars, fenced } from './fenced.js'
 
 /**
  * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Of more than ten million
@@ -11,12 +12,22 @@ export function formatCompletionNotification(task: AsyncTaskInfo): string {
   const payload = payloadOf(task)
   if (payload === undefined) return ''
   const text = toJsonText(payload, { indent: 2 })
-  return task.isRepeat === true ? `${POSSIBLE_REPEAT}\n${text}` : text
+  const note = repeatNote(task)
+  return note === undefined ? text : `${note}\n${text}`
 }
 
 /** Marks a result that may have been delivered before. */
 export const POSSIBLE_REPEAT =
   'possible repeat: this result may have been delivered before; the process ended before it could know.'
+
+/** Marks a result that was delivered, and is owed again because the host asked for it. */
+const REPEAT = 'repeat: this result was delivered before, and is told again because the host asked for it.'
+
+/** What is said of a result that is or may be a repeat. */
+export function repeatNote({ isRepeat, notifiedAt }: AsyncTaskInfo): string | undefined {
+  if (isRepeat !== true) return undefined
+  return notifiedAt === undefined ? POSSIBLE_REPEAT : REPEAT
+}
 
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
@@ -70,19 +81,26 @@ export interface FittingNotification extends BoundedText {
 /** The length of the line breaks between two parts of a message. */
 const SEPARATOR_CHARS = 2
 
-/** The notifications of the first of these tasks: as many as fit into `room` characters, and at least one. */
+/**
+ * The notifications of the first of these tasks: as many as fit into `room` characters, and at least one.
+ * @param isFenced whether each is named and fenced as the output of its task
+ */
 export function fittingNotifications(
   tasks: readonly SettledTaskInfo[],
   maxChars: number,
   room: number,
+  isFenced = false,
 ): FittingNotification[] {
   const fitting: FittingNotification[] = []
   let left = room
   for (const task of tasks) {
-    const notification = boundNotification(task, maxChars, room - SEPARATOR_CHARS)
-    left -= notification.text.length + SEPARATOR_CHARS
+    const title = `Output of task ${task.id}:`
+    const frameChars = isFenced ? fenceChars(title) : 0
+    const { text: plain, isCut } = boundNotification(task, maxChars, room - SEPARATOR_CHARS - frameChars)
+    const text = isFenced ? fenced(title, plain, 'json') : plain
+    left -= text.length + SEPARATOR_CHARS
     if (left < 0) break
-    fitting.push({ task, ...notification })
+    fitting.push({ task, text, isCut })
   }
   return fitting
 }

@@ -21,6 +21,9 @@ import { StoreWriter } from '../store/store-writer.js'
 /** A record with a larger output is stored without it, in bytes of JSON (64 MiB). */
 const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
+/** The field of a stored record for the message that delivered it. */
+export const DELIVERED_BY = 'deliveredBy'
+
 const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
 
 const NOTHING = { tasks: [], deliveries: [] } as const
@@ -144,6 +147,11 @@ export class Persistence implements DeliveryObserver {
   setOverdue(entry: TaskEntry): void {
     const storage = this.#storageOf(entry)
     this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
+    this.#changedTasks.set(entry.record.id, entry)
+  }
+
+  /** The record has changed in a way that nobody is notified of. */
+  noteRecord(entry: TaskEntry): void {
     this.#changedTasks.set(entry.record.id, entry)
   }
 
@@ -308,7 +316,10 @@ export class Persistence implements DeliveryObserver {
       launchedAt,
       ...(completedAt !== undefined && { completedAt }),
       ...(deadlineAt !== undefined && { deadlineAt }),
-      record: storedRecord(record),
+      record: {
+        ...storedRecord(record),
+        ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
+      },
       ...(!hasEnded(status) && { run }),
     }
   }

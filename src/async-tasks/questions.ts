@@ -2,6 +2,7 @@
 import type { AskedQuestion, TaskAnswer } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { QuestionWithdrawnError } from '../errors.js'
+import { checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import {
   answerSchemaOf,
@@ -12,27 +13,53 @@ import {
 import { OpenQuestions } from './open-questions.js'
 import type { TaskRegistry } from './registry.js'
 
+/** Options of `RunContext.ask`. */
+export interface AskOptions {
+  /** Withdraws the question when it aborts. */
+  readonly signal?: AbortSignal
+}
+
+const askOptionTypes: OptionTypes<AskOptions> = {
+  signal: { expected: 'an AbortSignal', accepts: (value) => value instanceof AbortSignal },
+}
+
 /**
  * Asks a question for a task's run.
  * @returns resolves with the answer; rejects when the task ends or is overdue, or the question is malformed
  */
-export function askQuestion(registry: TaskRegistry, entry: TaskEntry, input: TaskQuestionInput): Promise<TaskAnswer> {
+export function askQuestion(
+  registry: TaskRegistry,
+  entry: TaskEntry,
+  input: TaskQuestionInput,
+  options: AskOptions = {},
+): Promise<TaskAnswer> {
   const asked = new Promise<TaskAnswer>((resolve) => {
     const { message, schema } = parseInput(taskQuestionSchema(), input, 'question')
+    checkOptions(options, askOptionTypes)
+    options.signal?.throwIfAborted()
     const question: AskedQuestion = { message, schema, askedAt: registry.clock.now() }
-    resolve(registry.batch(() => open(registry, entry, question)))
+    resolve(registry.batch(() => open(registry, entry, question, options.signal)))
   })
   // A run that does not await the answer must not end the process when the question is withdrawn.
   asked.catch(() => undefined)
   return asked
 }
 
-function open(registry: TaskRegistry, entry: TaskEntry, question: AskedQuestion): Promise<TaskAnswer> {
+function open(
+  registry: TaskRegistry,
+  entry: TaskEntry,
+  question: AskedQuestion,
+  signal: AbortSignal | undefined,
+): Promise<TaskAnswer> {
   const before = entry.record.questions?.length ?? 0
   entry.ref?.send({ type: 'task.ask', question })
   const id = entry.record.questions?.[before]?.id
   if (id === undefined) throw new QuestionWithdrawnError(entry.record.id)
-  return (registry.attachment(entry).questions ??= new OpenQuestions()).wait(id)
+  const answered = (registry.attachment(entry).questions ??= new OpenQuestions()).wait(id)
+  if (signal === undefined) return answered
+  const withdraw = (): void => registry.batch(() => entry.ref?.send({ type: 'task.answer', questionId: id }))
+  signal.addEventListener('abort', withdraw, { once: true })
+  return answered.finally(() => signal.removeEventListener('abort', withdraw))
 }
 
 /**

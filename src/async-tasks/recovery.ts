@@ -6,7 +6,7 @@ import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
 import type { StoredJson, StoredTask } from '../store/store.js'
 import { fateOf, type Fate } from './interrupted-runs.js'
-import type { Persistence } from './persistence.js'
+import { DELIVERED_BY, type Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
 import { INTERRUPTION, toRestoredRecords } from './restoring.js'
 import type { RunStart } from './runs.js'
@@ -139,9 +139,10 @@ function restoreEnded(
   const byId = new Map(ended.map((each) => [each.task.id, each]))
   const records = ended.map(({ task, fate }) => toRecord(task, fate, carried))
   for (const record of toRestoredRecords(records, registry.clock.now())) {
-    registry.send({ type: 'task.restore', record })
-    const entry = registry.history.get(record.id)
     const { task, fate } = byId.get(record.id) ?? {}
+    const deliveryId = task?.record[DELIVERED_BY]
+    registry.send({ type: 'task.restore', record, ...(typeof deliveryId === 'string' && { deliveryId }) })
+    const entry = registry.history.get(record.id)
     if (entry !== undefined && task !== undefined) persistence.restore(entry, task, fate !== undefined)
   }
 }

@@ -39,8 +39,10 @@ import { failureOf } from '../protocol/outcomes.js'
 import type { Store } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { DeadlineTimer } from './deadline-timer.js'
+import type { Inbox } from './inbox.js'
 import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
+import { addresseeOf } from './question-addressee.js'
 import type { OutputLog } from './output-log.js'
 import { Persistence } from './persistence.js'
 import { PushSubscribers } from './push-subscribers.js'
@@ -51,6 +53,8 @@ export interface Attachment {
   run?: Run
   log?: OutputLog
   questions?: OpenQuestions
+  /** The messages to the run; only of a run that takes some. */
+  inbox?: Inbox
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void
   /** Removes the files of the run, once its end has been stored. */
@@ -171,6 +175,7 @@ export class TaskRegistry {
       notifyCancelled,
       find: (id) => this.history.get(id),
       onCleared: (entry) => this.history.offer(entry),
+      addresseeOf: ({ record }) => addresseeOf(this, record),
       ...(this.persistence && { deliveries: this.persistence }),
     })
     const logic = createRegistryLogic({
@@ -260,6 +265,13 @@ export class TaskRegistry {
     return lease
   }
 
+  /** Owes once more what a message has delivered. */
+  repeat(deliveryId: string): boolean {
+    let isRepeated = false
+    if (!this.#isDisposed) this.#ask({ type: 'delivery.repeat', deliveryId, reply: (answer) => (isRepeated = answer) })
+    return isRepeated
+  }
+
   /** Cancels a task that runs. The aborts that this calls for have happened when it returns. */
   cancel(entry: TaskEntry): boolean {
     const { ref } = entry
@@ -280,6 +292,13 @@ export class TaskRegistry {
 
   setProgress(entry: TaskEntry, progress: TaskProgress): void {
     if (entry.record.status === 'running') entry.record = changedRecord(entry.record, { progress })
+  }
+
+  /** A message to the task was accepted. The count is stored with the next write. */
+  countMessage(entry: TaskEntry): void {
+    const { messagesSent = 0 } = entry.record
+    entry.record = changedRecord(entry.record, { messagesSent: messagesSent + 1 })
+    this.persistence?.noteRecord(entry)
   }
 
   /** Ends the registry: no notification is delivered from now on. */
@@ -383,6 +402,7 @@ export class TaskRegistry {
     if (entry?.record.status !== 'running') return
     entry.record = withQuestions(entry.record, questions)
     this.#journal.questions(entry)
+    this.ledger.questions.update(entry)
   }
 
   #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
@@ -440,6 +460,7 @@ export class TaskRegistry {
         return
       case 'transition':
       case 'questions':
+      case 'questions.owed':
       case 'lease.ended':
         if (this.notifications$.observed) this.notifications$.next(notification)
     }
@@ -462,6 +483,7 @@ export class TaskRegistry {
     this.#options.onEnd(transition)
     const attachment = this.#attachments.get(entry)
     attachment?.unlink?.()
+    attachment?.inbox?.close()
     attachment?.removeFiles?.()
     this.history.markHandled(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })

@@ -5,6 +5,7 @@ import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
+import { Inbox, NO_MESSAGES } from './inbox.js'
 import { RunFiles } from './run-files.js'
 import { preview } from '../preview.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
@@ -47,6 +48,8 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   }
   const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
+  const messages =
+    runner.takesMessages === true ? (registry.attachment(entry).inbox ??= new Inbox()).open() : NO_MESSAGES
   const context = (signal: AbortSignal): RunContext => ({
     signal,
     taskId: id,
@@ -56,7 +59,8 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     attempt,
     report: (progress) => host.report(entry, progress),
     append: (text) => host.append(entry, text),
-    ask: (question) => askQuestion(registry, entry, question),
+    ask: (question, options) => askQuestion(registry, entry, question, options),
+    messages,
     ...(durability && { durability }),
   })
   try {

@@ -14,6 +14,10 @@ export const EXIT = {
   taskCancelled: 5,
   /** `doctor` found something missing. */
   unhealthy: 6,
+  /** `ask`: the question was declined, or dismissed. */
+  declined: 7,
+  /** `ask`: there is no answer, because the time is up or the task has ended. */
+  unanswered: 8,
   /** Stopped by Ctrl-C (128 + SIGINT). */
   interrupted: 130,
   /** Nobody reads standard output any more (128 + SIGPIPE). */

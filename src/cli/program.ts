@@ -2,6 +2,7 @@
 import tab from '@bomb.sh/tab/commander'
 import { Command, CommanderError } from 'commander'
 import { completeBash } from './bash-completion.js'
+import { addAskCommand } from './ask-command.js'
 import { addMcpCommand } from './mcp-command.js'
 import { addConfigCommand } from './config-command.js'
 import { addDoctorCommand } from './doctor-command.js'
@@ -30,7 +31,7 @@ export function createProgram(io: ProgramIO, version: string): Command {
       'after',
       `
 Exit codes: 0 success, 1 the task failed, 2 invalid input, 3 no server, 4 refused, 5 the task was cancelled, 6 doctor found something
-missing, 130 Ctrl-C, 141 broken pipe. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
+missing, 7 a question was declined, 8 it was not answered, 130 Ctrl-C, 141 broken pipe. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
 
 Examples:
   $ agent-tasks serve --demo
@@ -42,6 +43,7 @@ Examples:
   addSubmitCommand(program, io)
   addWatchCommand(program, io)
   addTasksCommands(program, io)
+  addAskCommand(program, io)
   addConfigCommand(program, io)
   addStoreCommand(program, io)
   addDoctorCommand(program, io)

@@ -1,7 +1,9 @@
-/** The slash commands /tasks and /task, which list and end background tasks. */
+/** The slash commands /tasks and /task, which list background tasks, end them, answer them and send to them. */
+import type { AsyncTaskInfo, RunningTaskInfo } from '../../machines/records.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { writtenAnswer } from '../async-tasks/question-texts.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
@@ -22,9 +24,14 @@ const GOAL_PREVIEW_CHARS = 40
 const LIST_CHARS = 18_000
 
 const END_USAGE = 'Usage: /task end <task_id>'
+const ANSWER_USAGE = 'Usage: /task answer <task_id> [question_id] <text>'
+const SEND_USAGE = 'Usage: /task send <task_id> <text>'
+
+/** The maximum length of a question in a list, in characters. */
+const QUESTION_CHARS = 500
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, and `/task end <task_id>`.
+ * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id>`, `/task answer <task_id> <text>` and `/task send <task_id> <text>`.
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
@@ -40,6 +47,18 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
     run: (args) => endTask(options, args),
     complete: (partial) => runningIds(options, partial),
   })
+  const answer = defineCommand({
+    name: 'answer',
+    description: 'Answer a question of a background task',
+    run: (args) => answerQuestionOf(options, args),
+    complete: (partial) => runningIds(options, partial, ({ questions }) => questions !== undefined),
+  })
+  const send = defineCommand({
+    name: 'send',
+    description: 'Send a message to a background task',
+    run: (args) => sendTo(options, args),
+    complete: (partial) => runningIds(options, partial),
+  })
   return [
     groupCommands({
       name: 'tasks',
@@ -50,9 +69,9 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
     }),
     groupCommands({
       name: 'task',
-      description: 'List background tasks, or end one',
-      usage: `Usage: /task list\n${END_USAGE}`,
-      subcommands: [list, end],
+      description: 'List background tasks, end one, answer it, or send it a message',
+      usage: ['Usage: /task list', END_USAGE, ANSWER_USAGE, SEND_USAGE].join('\n'),
+      subcommands: [list, end, answer, send],
     }),
   ]
 }
@@ -63,37 +82,94 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
   const shortOf = shortTaskIds(manager)
   const now = manager.registry.clock.now()
-  const lines = tasks.map((task) => {
+  const lines = tasks.flatMap((task) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
     // Names and goals come from a model, and this is for a person's terminal.
-    return toOneLine(`${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`)
+    return [
+      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`,
+      ...(task.questions ?? []).map(({ id, message }) => `  asks (${id}): ${previewText(message, QUESTION_CHARS)}`),
+    ].map(toOneLine)
   })
   return { type: 'info', text: boundLines(lines, LIST_CHARS) }
 }
 
-function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix: string): CommandResult {
+function endTask(options: TaskCommandsOptions, idOrPrefix: string): CommandResult {
   if (idOrPrefix === '') return { type: 'error', text: END_USAGE }
-  const manager = getAsyncTaskManager()
-  const found = lookUpTask(manager, idOrPrefix, owner)
-  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${toOneLine(idOrPrefix)}` }
-  if (found.type === 'ambiguous') {
-    const shortOf = shortTaskIds(manager)
-    const candidates = found.candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName})`))
-    return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}` }
-  }
+  const manager = options.getAsyncTaskManager()
+  const found = findNamed(options, idOrPrefix)
+  if ('refusal' in found) return found.refusal
   const { id, status } = found.task
   return manager.cancelTask(id)
     ? { type: 'info', text: `Cancelled task: ${toOneLine(id)}` }
     : { type: 'error', text: `Task ${toOneLine(id)} is already ${status}.` }
 }
 
+function answerQuestionOf(options: TaskCommandsOptions, args: string): CommandResult {
+  const [idOrPrefix, rest] = firstWord(args)
+  if (rest === '') return { type: 'error', text: ANSWER_USAGE }
+  const found = findNamed(options, idOrPrefix)
+  if ('refusal' in found) return found.refusal
+  const { id, questions = [] } = found.task
+  const [word, afterWord] = firstWord(rest)
+  const named = questions.find((question) => question.id === word)
+  const question = named ?? questions[0]
+  if (question === undefined) return { type: 'error', text: `Task ${toOneLine(id)} asks nothing.` }
+  if (named === undefined && questions.length > 1) {
+    const ids = questions.map((each) => each.id).join(', ')
+    return { type: 'error', text: `Task ${toOneLine(id)} has several questions: ${ids}.\n${ANSWER_USAGE}` }
+  }
+  if (named !== undefined && afterWord === '') return { type: 'error', text: ANSWER_USAGE }
+  const answer = writtenAnswer(question, named === undefined ? rest : afterWord)
+  return options.getAsyncTaskManager().answerTask(id, question.id, answer)
+    ? { type: 'info', text: `Answered ${question.id} of task ${toOneLine(id)}.` }
+    : { type: 'error', text: `Task ${toOneLine(id)} no longer waits for an answer to ${question.id}.` }
+}
+
+function sendTo(options: TaskCommandsOptions, args: string): CommandResult {
+  const [idOrPrefix, message] = firstWord(args)
+  if (message === '') return { type: 'error', text: SEND_USAGE }
+  const found = findNamed(options, idOrPrefix)
+  if ('refusal' in found) return found.refusal
+  const { id } = found.task
+  const result = options.getAsyncTaskManager().sendToTask(id, message)
+  return result.sent
+    ? { type: 'info', text: `Sent to task ${toOneLine(id)}.` }
+    : { type: 'error', text: toOneLine(`Not sent: ${result.reason}`) }
+}
+
+/** The task that was named, or what to say when there is none or several. */
+function findNamed(
+  { getAsyncTaskManager, owner }: TaskCommandsOptions,
+  idOrPrefix: string,
+): { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult } {
+  const manager = getAsyncTaskManager()
+  const found = lookUpTask(manager, idOrPrefix, owner)
+  if (found.type === 'found') return { task: found.task }
+  if (found.type === 'unknown') {
+    return { refusal: { type: 'error', text: `Task not found: ${toOneLine(idOrPrefix)}` } }
+  }
+  const shortOf = shortTaskIds(manager)
+  const candidates = found.candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName})`))
+  const text = `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}`
+  return { refusal: { type: 'error', text } }
+}
+
+function firstWord(args: string): [word: string, rest: string] {
+  const [, word = '', rest = ''] = /^(\S*)\s*([^]*)$/.exec(args) ?? []
+  return [word, rest]
+}
+
 /** Short ids; the whole id when more than its short id was typed. */
-function runningIds({ getAsyncTaskManager, owner }: TaskCommandsOptions, partial: string): string[] {
+function runningIds(
+  { getAsyncTaskManager, owner }: TaskCommandsOptions,
+  partial: string,
+  isShown: (task: RunningTaskInfo) => boolean = () => true,
+): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)
   return manager
     .getRunningTasks(owner)
-    .filter((task) => task.id.startsWith(partial))
+    .filter((task) => task.id.startsWith(partial) && isShown(task))
     .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

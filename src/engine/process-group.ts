@@ -12,6 +12,9 @@ import { nodePlatform } from '../node-builtins.js'
 /** Whether this platform has process groups. */
 export const hasGroups = nodePlatform !== 'win32'
 
+/** Whether this platform has Unix sockets that are files. */
+export const hasUnixSockets = nodePlatform !== 'win32'
+
 /** The group of a program that was started with `detached: hasGroups`. */
 export interface ProcessGroup {
   /** Signals every member; does nothing when none is left. */

@@ -21,10 +21,16 @@ export interface RunContext {
    * Asks the task's owner a question and waits for the answer. The task stays `running`, and its deadline keeps counting.
    * @param question text, or `{ message, schema? }` with the JSON Schema of the answer's content; without a schema the content
    *   is `{ answer: string }`
+   * @param options `signal`: withdraws the question when it aborts
    * @returns the answer, whose content fits the schema, or that there will be none
-   * @throws QuestionWithdrawnError when the task ends or is overdue; InvalidInputError for a malformed question
+   * @throws QuestionWithdrawnError when the task ends or is overdue, or the signal aborts; InvalidInputError for a malformed question
    */
-  ask(question: TaskQuestionInput): Promise<TaskAnswer>
+  ask(question: TaskQuestionInput, options?: { readonly signal?: AbortSignal }): Promise<TaskAnswer>
+  /**
+   * The messages that are sent to the task (`sendToTask`), each once, in order; it ends with the task. Empty unless the runner declares
+   * `takesMessages`. Leaving a loop over them refuses further ones.
+   */
+  readonly messages: AsyncIterable<string>
   /** What of the run outlives this process; only where the task is in a store. */
   readonly durability?: RunDurability
 }
@@ -57,6 +63,8 @@ export interface Runner<Input = RunInput> {
   readonly canResume?: (folder: string | undefined) => boolean
   /** Whether it knows more than its input: no later process can run the task again, or go on with it. Default false. */
   readonly isBound?: boolean
+  /** Whether its runs read `context.messages`. Default false: messages to its tasks are refused. */
+  readonly takesMessages?: boolean
 }
 
 /** Input of a launched task's runner. */

@@ -33,11 +33,17 @@ import {
   limitFrom,
 } from '../protocol/option-checks.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
+import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { definitionOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
+import { withOverdue } from '../tools/overdue-notifications.js'
+import type { Tool } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
+
+/** The default of `maxDelayMs`. */
+const DEFAULT_MAX_DELAY_MS = 60_000
 
 /** Settings by name, as numbers or as text; see `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
@@ -66,6 +72,11 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
    * 1800000 (30 minutes).
    */
   readonly turnTimeoutMs?: number
+  /**
+   * How long a result or a question may be owed to an agent that is never idle, in ms, Infinity for ever; then the result of the next call of one
+   * of the tools carries it. Default 60000.
+   */
+  readonly maxDelayMs?: number
   /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
   readonly isAgentBusy?: BusySource
   /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
@@ -87,6 +98,7 @@ const optionTypes: OptionTypes<AgentTasksOptions> = {
   isAgentBusy: aBusySource,
   triggerAgentTurn: aFunction,
   turnTimeoutMs: limitFrom(1),
+  maxDelayMs: limitFrom(0),
   autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
 }
 
@@ -99,6 +111,8 @@ export type AgentTools = {
   readonly check_async_tasks: ReturnType<typeof createCheckAsyncTasksTool>
   /** Waits for tasks and returns their results. */
   readonly wait_for_async_tasks: ReturnType<typeof createWaitForAsyncTasksTool>
+  /** Sends a message to a running task. */
+  readonly send_to_task: ReturnType<typeof createSendToTaskTool>
 }
 
 /** The tools for a model, with the one that needs a `taskManager`. */
@@ -135,6 +149,8 @@ export interface AgentTasks {
   readonly recovered: Promise<Recovery>
   /** Says that a message is in the host's transcript (`AsyncTaskManager.confirm`). */
   readonly confirm: (deliveryId: string) => boolean
+  /** Owes once more what a message has delivered (`AsyncTaskManager.redeliver`). */
+  readonly redeliver: (deliveryId: string) => boolean
   /** Cancels every task and stops all callbacks. Resolves when every run has ended or its grace has passed. */
   readonly dispose: () => Promise<void>
   /** `dispose`, for `await using`. */
@@ -195,6 +211,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
     maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
   }
+  const overdue = { manager, reminders, owner, maxDelayMs: options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS }
   const tools = {
     task: createTaskTool({
       ...deps,
@@ -210,6 +227,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     }),
     check_async_tasks: createCheckAsyncTasksTool({ getAsyncTaskManager, ...limits }),
     wait_for_async_tasks: createWaitForAsyncTasksTool(deps),
+    send_to_task: createSendToTaskTool({ getAsyncTaskManager, ...limits }),
     ...(taskManager !== undefined && {
       submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, taskManager }),
     }),
@@ -233,7 +251,9 @@ function wire(options: AgentTasksOptions): AgentTasks {
 
   const dispose = (): Promise<void> => manager.dispose()
   return {
-    tools,
+    tools: Object.fromEntries(
+      Object.entries(tools).map(([name, tool]) => [name, withOverdue(tool as Tool, overdue)]),
+    ) as typeof tools,
     commands: createTaskCommands({ getAsyncTaskManager }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,
@@ -250,6 +270,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     withTurn: (run, turnOwner) => turns.with(run, turnOwner),
     recovered: manager.recovered,
     confirm: (deliveryId) => manager.confirm(deliveryId),
+    redeliver: (deliveryId) => manager.redeliver(deliveryId),
     dispose,
     [Symbol.asyncDispose]: dispose,
   }

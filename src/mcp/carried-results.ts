@@ -1,8 +1,8 @@
 /** The results that one answer carries: the tool's own, and what else is owed to the client. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { HeldLease, HoldLease } from '../async-tasks/leases.js'
-import { StoreError } from '../store/store-errors.js'
-import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
+import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
+import { leaseOwed } from '../tools/overdue-notifications.js'
 import type { McpResult } from './mcp-tool.js'
 
 /** The leases of one answer. They end together, as the answer does. */
@@ -44,16 +44,6 @@ export function addOwed(
     ...result,
     content: [...content, { type: 'text', text: reminder.text }],
     ...(structuredContent !== undefined && { structuredContent: withText(structuredContent as Fields, reminder.text) }),
-  }
-}
-
-/** What cannot be stored as sent stays owed; the tool's own result is not to be lost for it. The manager has reported the error. */
-function leaseOwed(reminders: AsyncTaskReminderService, owner: string): LeasedReminder | undefined {
-  try {
-    return reminders.leaseReminder({ owner })
-  } catch (error) {
-    if (error instanceof StoreError) return undefined
-    throw error
   }
 }
 

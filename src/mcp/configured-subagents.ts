@@ -23,21 +23,22 @@ export function configuredSubagents(
 }
 
 function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
-  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, survivesHost, retry } = subagent
+  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, survivesHost, retry, asks, stdin } = subagent
   const runIn = (directory: string) =>
     processRunner({
       ...{ command, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
+      ...{ stdin, questions: asks },
       env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
       parse: output,
     })
   const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)
   // Its options are checked when the server starts.
-  const { canResume } = runIn(standard)
+  const { canResume, takesMessages } = runIn(standard)
   const run: SubagentRunner = (request, context) =>
     runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context)
   return {
     ...{ name, description, retry },
-    run: Object.assign(run, { survivesHost, ...(canResume !== undefined && { canResume }) }),
+    run: Object.assign(run, { survivesHost, ...(canResume !== undefined && { canResume }), ...(takesMessages !== undefined && { takesMessages }) }),
   }
 }
 

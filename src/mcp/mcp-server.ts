@@ -22,7 +22,7 @@ import { reportProgress } from './progress.js'
 import { markResult, withMarks } from './result-marks.js'
 import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
 import { projectOf, type FindProject } from './working-directory.js'
-import { createTaskTools, taskResult } from './task-tools.js'
+import { createTaskTools, FOLLOW_UPS, taskResult } from './task-tools.js'
 import { createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, REQUIRED_CAPABILITIES, TASKS_EXTENSION } from './tasks-extension-wire.js'
 
@@ -58,7 +58,7 @@ export function createMcpApp(
 const INSTRUCTIONS = [
   'Runs work in the background. Start it with the tool task (a subagent) or submit_commands (tool calls on an instance), with',
   'async: true, and continue with other work. check_async_tasks shows the status, wait_for_async_tasks waits for results,',
-  'read_task_output reads the output of a task, answer_async_task answers the question of a task, cancel_async_task stops it.',
+  'read_task_output reads the output of a task, answer_async_task answers the question of a task, send_to_task tells it more, cancel_async_task stops it.',
 ].join(' ')
 
 /**
@@ -85,7 +85,10 @@ export function createMcpServer(
   const guarded = isAnonymous ? guardTools(own, backend.manager) : own
   const tools = hasStore ? guarded.map(withMarks) : guarded
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const reminders = new AsyncTaskReminderService(backend.manager, { maxMessageChars: backend.config.maxMessageChars })
+  const reminders = new AsyncTaskReminderService(backend.manager, {
+    maxMessageChars: backend.config.maxMessageChars,
+    answerWith: FOLLOW_UPS.answer,
+  })
   const server = createLowLevelServer(
     { name: 'agent-tasks', title: 'agent-tasks', version: packageVersion },
     {

@@ -6,6 +6,7 @@ import { boundNotification } from '../async-tasks/notifications.js'
 import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } from '../tools/check-async-tasks.js'
 import type { FollowUps } from '../tools/task-tool-options.js'
 import { subagentLines } from '../tools/subagents.js'
+import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
@@ -20,7 +21,7 @@ import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
 
 /** Cancelling and answering are separate tools, so that check_async_tasks is read-only. */
-const FOLLOW_UPS: FollowUps = {
+export const FOLLOW_UPS: FollowUps = {
   cancel: 'cancel_async_task',
   answer: { tool: 'answer_async_task', params: {} },
 }
@@ -182,6 +183,11 @@ export function createTaskTools(
         annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
       },
     ),
+    toMcpTool(createSendToTaskTool(common), {
+      title: 'Send a message to a task',
+      output: outputs.sendOutput,
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    }),
     toLaunchTool(submit, {
       ...{
         ...launching,

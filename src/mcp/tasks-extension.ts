@@ -163,6 +163,13 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
     })
   }
 
+  /** The client asks its user: no other answer asks the same question. */
+  const deliverQuestions = (taskId: string, questions: readonly TaskQuestion[], exchange: Exchange): void => {
+    const asked = questions.map(({ id: questionId }) => ({ taskId, questionId }))
+    const lease = manager.lease({ taskIds: [], questions: asked })
+    if (lease !== undefined) exchange.onEnd((isWritten) => (isWritten ? lease.acknowledge() : lease.release()))
+  }
+
   const wireOf = (entry: Entry): WireTask => {
     const { started, createdAt, updatedAt, deadlineMs, end } = entry
     const record = manager.getTask(started.taskId)
@@ -190,7 +197,9 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
     if (task.status !== 'input_required') return { ...task, resultType: 'complete' }
     // Without elicitation the client cannot ask its user; the model can still answer with the tool answer_async_task.
     if (!canAsk) return { ...task, status: 'working', resultType: 'complete' }
-    return { ...task, inputRequests: requestsOf(manager.getTask(task.taskId)?.questions ?? []), resultType: 'complete' }
+    const questions = manager.getTask(task.taskId)?.questions ?? []
+    deliverQuestions(task.taskId, questions, exchange)
+    return { ...task, inputRequests: requestsOf(questions), resultType: 'complete' }
   }
 
   /** Checks all answers before it passes on the first. */

@@ -88,6 +88,11 @@ export const answerOutput: ToolOutput = {
   fieldsOf: (m) => pick(m, { task_id: 'id', question_id: 'question_id', answered: 'isAnswered' }),
 }
 
+export const sendOutput: ToolOutput = {
+  schema: z.object({ text, task_id: taskId, sent: z.boolean() }),
+  fieldsOf: (m) => pick(m, { task_id: 'id', sent: 'sent' }),
+}
+
 export const readOutput: ToolOutput = {
   schema: z.object({
     text,

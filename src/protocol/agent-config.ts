@@ -82,6 +82,21 @@ const subagentSchema = z
       .describe(
         'Whether the program goes on when the server is killed: the next server of the session follows it to its end. Needs a store; not on Windows.',
       ),
+    asks: z
+      .boolean()
+      .default(false)
+      .describe('Whether the program may ask questions, with "agent-tasks ask". Not on Windows.'),
+    stdin: z
+      .enum(['none', 'messages'])
+      .default('none')
+      .describe(
+        'messages: what the model sends with the tool "send_to_task" is written to its stdin, one line each. Not with survivesHost. Default: an ' +
+          'empty stdin.',
+      ),
+  })
+  .check(({ value: { survivesHost, stdin }, issues }) => {
+    if (!survivesHost || stdin === 'none') return
+    issues.push({ code: 'custom', input: stdin, path: ['stdin'], message: 'none, because survivesHost is true' })
   })
   .describe('A program that the tool "task" can start.')
 

@@ -69,6 +69,7 @@ export const leaseRequestSchema = lazily(() =>
     owner: name().optional(),
     exclusive: z.boolean().optional(),
     taskIds: z.array(z.string()).optional(),
+    questions: z.array(z.object({ taskId: z.string(), questionId: z.string() })).optional(),
   }),
 )
 
@@ -132,6 +133,8 @@ export const restorableRecordSchema = lazily(() =>
       errorCode: z.string().optional(),
       /** What its run returned after its deadline. */
       lateOutput: z.record(z.string(), z.unknown()).optional(),
+      /** How many messages to its run were accepted. */
+      messagesSent: z.number().int().min(1).optional(),
       /** Its last progress. */
       progress: progressSchema().optional(),
     })

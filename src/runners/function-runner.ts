@@ -2,6 +2,7 @@
 import type { OutputObject } from '../../machines/records.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
+import { aBoolean, checkOptions } from '../protocol/option-checks.js'
 
 /** A function that a task runs. The task completes when it returns and fails when it throws. */
 export type RunFunction = (
@@ -9,17 +10,26 @@ export type RunFunction = (
   context: RunContext,
 ) => OutputObject | string | undefined | Promise<OutputObject | string | undefined>
 
+/** Options of `functionRunner`. */
+export interface FunctionRunnerOptions {
+  /** Whether the function reads `context.messages`. Default false: messages to its tasks are refused. */
+  readonly takesMessages?: boolean
+}
+
 /**
  * Creates a runner from a function.
  * @param fn called with the task's input and context. It should stop when `context.signal` aborts. A string that it returns
  *   becomes the `final_message`, undefined becomes an empty output, and an object is used as the output.
+ * @param options whether it takes messages
  * @returns a runner for `AsyncTaskManager.launch`
- * @throws InvalidInputError when `fn` is not a function
+ * @throws InvalidInputError when `fn` is not a function, or an option is unknown or wrong
  */
-export function functionRunner(fn: RunFunction): Runner {
+export function functionRunner(fn: RunFunction, options: FunctionRunnerOptions = {}): Runner {
   if (typeof fn !== 'function') throw new InvalidInputError('fn', fn, 'a function')
-  return async (input, context) => {
+  checkOptions(options, { takesMessages: aBoolean })
+  const runner: Runner = async (input, context) => {
     const returned = await fn(input, context)
     return typeof returned === 'string' ? { final_message: returned } : (returned ?? {})
   }
+  return options.takesMessages === true ? Object.assign(runner, { takesMessages: true }) : runner
 }

@@ -12,6 +12,7 @@ export interface GuardedProgram {
   readonly args: readonly string[]
   readonly cwd: string | undefined
   readonly env: NodeJS.ProcessEnv
+  readonly stdin: 'ignore' | 'pipe'
 }
 
 /**
@@ -19,13 +20,13 @@ export interface GuardedProgram {
  * the watchdog when this process dies, and by the next host when the watchdog has died too.
  * @throws StoreError when its identity cannot be stored; the program has not run then
  */
-export function startGuarded({ command, args, cwd, env }: GuardedProgram, durability: RunDurability): StartedProgram {
+export function startGuarded({ command, args, cwd, env, stdin }: GuardedProgram, durability: RunDurability): StartedProgram {
   const { spawn } = nodeBuiltin('node:child_process')
   const token = globalThis.crypto.randomUUID()
   const child = spawn('/bin/sh', ['-c', GATE_SCRIPT, 'agent-tasks', command, ...args], {
     cwd,
     env: { ...env, [RUN_TOKEN]: token },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe', 'pipe'],
     detached: true,
   })
   const { pid } = child

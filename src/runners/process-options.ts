@@ -47,6 +47,16 @@ export interface ProcessRunnerOptions {
    * (`sqliteStore`). Its output is kept in files, of which `maxOutputBytes` bounds each end. Not on Windows. Default false.
    */
   readonly survivesHost?: boolean
+  /**
+   * `messages`: the messages to the task (`sendToTask`) are written to its stdin, each with a line break at its end; its stdin is closed at the
+   * end of the task alone. Not with `survivesHost`. Default `none`: its stdin is empty.
+   */
+  readonly stdin?: 'none' | 'messages'
+  /**
+   * Whether it may ask questions, over the socket that `AGENT_TASK_SOCKET` names (`agent-tasks ask`). The socket ends with the run, and with this
+   * process. Not on Windows. Default false.
+   */
+  readonly questions?: boolean
   /** How long after an abort its process group is killed, in ms. Default 5000. */
   readonly graceMs?: number
   /** The signal that an abort sends to its process group first. Default `SIGTERM`. */
@@ -81,6 +91,8 @@ const processOptionsSchema = lazily(() =>
     progress: z.custom<NonNullable<ProcessRunnerOptions['progress']>>(isFunction, 'a function').optional(),
     maxOutputBytes: z.int().min(1).default(DEFAULT_MAX_OUTPUT_BYTES),
     survivesHost: z.boolean().default(false),
+    stdin: z.enum(['none', 'messages']).default('none'),
+    questions: z.boolean().default(false),
     graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),
     killSignal: z.custom<NodeJS.Signals>(isSignal, "a signal, as in 'SIGTERM'").default('SIGTERM'),
     clock: z

@@ -8,10 +8,12 @@ import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
 import { parseOutput } from './output-parsers.js'
 import { describeTail, endError, ProcessAbortError, ProcessError } from './process-error.js'
-import { hasGroups } from '../engine/process-group.js'
+import { hasGroups, hasUnixSockets } from '../engine/process-group.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { startGuarded } from './guarded-start.js'
+import { writeMessages } from './message-input.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
+import { openQuestionSocket } from './question-socket.js'
 import { startError, type StartAttempt } from './start-error.js'
 import { substitute } from './substitution.js'
 import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
@@ -21,7 +23,7 @@ import { followProgram, startSurviving } from './surviving-program.js'
 /**
  * Creates a runner that starts a program.
  *
- * The program has an empty stdin and leads a process group of its own. Its stdout and stderr are appended to the task's output as
+ * The program has an empty stdin (unless `stdin` says otherwise) and leads a process group of its own. Its stdout and stderr are appended to the task's output as
  * they arrive. Exit code 0 completes the task with the output that `parse` reads from stdout; another exit code, a signal, or
  * output that cannot be read fails it with a `ProcessError`.
  *
@@ -40,13 +42,51 @@ export function processRunner(options: ProcessRunnerOptions): Runner {
     const message = `Command ${preview(command)} cannot be started: only Node can start programs, and this is not Node.`
     throw new ProcessError('PROCESS_NOT_STARTED', message, { command })
   }
-  if (!settings.survivesHost) return (input, context) => runProgram(settings, input, context)
+  if (settings.questions && !hasUnixSockets) {
+    throw new InvalidInputError('options.questions', true, 'false: Windows has no Unix sockets')
+  }
+  if (!settings.survivesHost) {
+    const runner: Runner = (input, context) => withQuestions(settings, context, runProgram)(input)
+    return settings.stdin === 'messages' ? Object.assign(runner, { takesMessages: true }) : runner
+  }
+  if (settings.stdin === 'messages') {
+    const expected = "'none': nobody could write to a program that survives its host"
+    throw new InvalidInputError('options.stdin', settings.stdin, expected)
+  }
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
-  const runner: Runner = (input, context) => runSurvivingProgram(settings, input, context)
+  const runner: Runner = (input, context) =>
+    context.durability?.isResumed === true
+      ? runSurvivingProgram(settings, input, context)
+      : withQuestions(settings, context, runSurvivingProgram)(input)
   return Object.assign(runner, {
     survivesHost: true,
     canResume: (folder?: string) => folder !== undefined && canFollow(folder),
   })
+}
+
+type RunProgram = (settings: ProcessSettings, input: RunInput, context: RunContext) => Promise<OutputObject>
+
+/** Runs the program with a socket for its questions, if it may ask some. */
+function withQuestions(
+  settings: ProcessSettings,
+  context: RunContext,
+  run: RunProgram,
+): (input: RunInput) => Promise<OutputObject> {
+  return async (input) => {
+    if (!settings.questions) return run(settings, input, context)
+    const { command } = settings
+    const socket = await openQuestionSocket((question, options) => context.ask(question, options)).catch(
+      (cause: unknown): never => {
+        const message = `Command ${preview(command)} was not started: the socket for its questions could not be opened.`
+        throw new ProcessError('PROCESS_NOT_STARTED', message, { command }, { cause })
+      },
+    )
+    try {
+      return await run({ ...settings, env: { ...settings.env, ...socket.env } }, input, context)
+    } finally {
+      socket.close()
+    }
+  }
 }
 
 async function runProgram(settings: ProcessSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
@@ -59,14 +99,17 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
   const args = settings.args.map((argument) => substitute(argument, input))
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
   const { durability } = context
+  const stdin = settings.stdin === 'messages' ? 'pipe' : 'ignore'
   const child =
     durability !== undefined && hasGroups
-      ? startGuarded({ command: findProgram(command, { cwd, env }), args, cwd, env }, durability)
-      : startProgram(settings, args, env)
+      ? startGuarded({ command: findProgram(command, { cwd, env }), args, cwd, env, stdin }, durability)
+      : startProgram(settings, args, env, stdin)
   if (child.pid === undefined) await started(child, { command, cwd, env })
   // No await between the start and this: an abort in between would be missed.
   const output = captureOutput(settings, context)
+  const stopWriting = child.stdin === null ? undefined : writeMessages(child.stdin, context.messages)
   const end = await superviseProgram(child, { ...settings, ...output, signal })
+  stopWriting?.()
   return readOutput(settings, args, output, end)
 }
 
@@ -127,10 +170,18 @@ async function readOutput(
   }
 }
 
-function startProgram({ command, cwd }: ProcessSettings, args: string[], env: NodeJS.ProcessEnv): StartedProgram {
+function startProgram(
+  { command, cwd }: ProcessSettings,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  stdin: 'ignore' | 'pipe',
+): StartedProgram {
   try {
     const { spawn } = nodeBuiltin('node:child_process')
-    return spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: hasGroups, windowsHide: true })
+    const stdio: [typeof stdin, 'pipe', 'pipe'] = [stdin, 'pipe', 'pipe']
+    return spawn(command, args, {
+      ...{ cwd, env, stdio, detached: hasGroups, windowsHide: true },
+    }) as StartedProgram
   } catch (cause) {
     // Some failures are thrown, others are emitted as an event.
     throw startError(cause, { command, cwd, env })

@@ -8,15 +8,15 @@
  * - What is left of the group at the end is killed.
  */
 import type { ChildProcessByStdio } from 'node:child_process'
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { leadGroup } from '../engine/process-group.js'
 
 /** How long a program's output may stay open after it has exited by itself, in ms. */
 export const DRAIN_MS = 1000
 
-/** A program with an empty stdin and piped outputs. */
-export type StartedProgram = ChildProcessByStdio<null, Readable, Readable>
+/** A program with piped outputs, and perhaps a piped stdin. */
+export type StartedProgram = ChildProcessByStdio<Writable | null, Readable, Readable>
 
 export interface SupervisionOptions {
   /** Stops the program when it aborts. */

@@ -7,6 +7,8 @@ export { createCheckAsyncTasksTool } from './check-async-tasks.js'
 export type { CheckAsyncTasksOptions, CheckAsyncTasksParams } from './check-async-tasks.js'
 export { createWaitForAsyncTasksTool } from './wait-for-async-tasks.js'
 export type { WaitForAsyncTasksOptions, WaitForAsyncTasksParams } from './wait-for-async-tasks.js'
+export { createSendToTaskTool } from './send-to-task.js'
+export type { SendToTaskOptions, SendToTaskParams } from './send-to-task.js'
 export { createSubmitCommandsTool } from './submit-commands.js'
 export type { SubmitCommandsOptions, SubmitCommandsParams } from './submit-commands.js'
 
@@ -29,6 +31,7 @@ export type {
 export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
 export type { AsyncTaskToolOptions, FollowUps } from './task-tool-options.js'
+export type { AnswerCall } from '../async-tasks/question-texts.js'
 
 // Your own tools
 export { defineTool } from './tool.js'

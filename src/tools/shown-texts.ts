@@ -3,6 +3,7 @@ import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications } from '../async-tasks/notifications.js'
+import { StoreError } from '../store/store-errors.js'
 import type { TaskView } from './task-view.js'
 
 /** What the metadata of a result says about the results of tasks in it. */
@@ -49,6 +50,24 @@ export function markShown({ manager, hold }: TaskView, task: AsyncTaskInfo, isWh
     else hold({ taskIds: [task.id], acknowledge, release: () => lease?.release() })
     return shownDelivery([task], registry.persistence && lease?.deliveryId)
   })
+}
+
+/** A call returns the open questions of these tasks: no message asks them, unless the result is lost. */
+export function markAsked({ manager, hold }: Pick<TaskView, 'manager' | 'hold'>, tasks: readonly AsyncTaskInfo[]): void {
+  const questions = tasks.flatMap(({ id: taskId, questions: asked = [] }) =>
+    asked.map(({ id }) => ({ taskId, questionId: id })),
+  )
+  if (questions.length === 0) return
+  try {
+    const lease = manager.lease({ taskIds: [], questions })
+    if (lease === undefined) return
+    const { acknowledge, release } = lease
+    if (hold === undefined) acknowledge()
+    else hold({ taskIds: [], acknowledge, release })
+  } catch (error) {
+    // They stay owed. The manager has reported the error.
+    if (!(error instanceof StoreError)) throw error
+  }
 }
 
 const isOutstanding = ({ delivery }: AsyncTaskInfo): boolean => delivery === 'owed' || delivery === 'leased'

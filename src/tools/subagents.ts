@@ -117,7 +117,7 @@ export function definitionOf(subagent: Subagent): RunnerDefinition {
 }
 
 function runnerOf(subagent: Subagent): Runner {
-  const { survivesHost, canResume } = typeof subagent === 'function' ? subagent : subagent.run
+  const { survivesHost, canResume, takesMessages } = typeof subagent === 'function' ? subagent : subagent.run
   const runner: Runner = ({ params, ...input }, context) => {
     const { subagentName, goalPrompt } = input
     const request: SubagentRequest = Object.freeze({
@@ -130,6 +130,7 @@ function runnerOf(subagent: Subagent): Runner {
   return Object.assign(runner, {
     ...(survivesHost !== undefined && { survivesHost }),
     ...(canResume !== undefined && { canResume }),
+    ...(takesMessages !== undefined && { takesMessages }),
   })
 }
 

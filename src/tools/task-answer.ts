@@ -1,8 +1,8 @@
 /** Answers the questions of tasks, and tells the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { answerHint, propertiesOf, QUESTION_CHARS } from '../async-tasks/question-texts.js'
 import { InvalidInputError } from '../errors.js'
-import { toJsonText } from '../protocol/json-text.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'
 import { validationError, type ToolResult } from './tool.js'
@@ -13,9 +13,6 @@ interface AnswerParams {
   readonly answer?: string | Record<string, unknown> | undefined
   readonly decline?: boolean | undefined
 }
-
-/** The maximum length of a question in a hint, in characters; a peek shows all of it. */
-const QUESTION_CHARS = 500
 
 /** The maximum length of all hints about one task, in characters. */
 const HINTS_CHARS = 5000
@@ -29,12 +26,12 @@ export function howToAnswer(task: AsyncTaskInfo, followUps?: FollowUps): string 
 /** The same, one text for each question. */
 export function answerHints(
   { id, questions = [] }: AsyncTaskInfo,
-  { answer: { tool, params } }: FollowUps = CHECK_FOLLOW_UPS,
+  { answer }: FollowUps = CHECK_FOLLOW_UPS,
 ): string[] {
-  return questions.map((question) => {
-    const call = { task_id: id, ...params, question_id: question.id, answer: exampleOf(question) }
-    return `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} Answer with ${tool} ${toJsonText(call, { maxChars: QUESTION_CHARS })}, or "decline": true instead of "answer".`
-  })
+  return questions.map(
+    (question) =>
+      `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} ${answerHint(id, question, answer)}`,
+  )
 }
 
 /** Answers an open question of a task. */
@@ -69,15 +66,4 @@ function answerOf(question: TaskQuestion, { answer, decline }: AnswerParams): Ta
   const [only] = propertiesOf(question)
   const content = typeof answer === 'string' ? { [only ?? 'answer']: answer } : answer
   return { action: 'accept', ...(content !== undefined && { content }) }
-}
-
-/** An example of an answer; plain text is accepted where the schema has one property. */
-function exampleOf(question: TaskQuestion): unknown {
-  const names = propertiesOf(question)
-  return names.length === 1 ? '...' : Object.fromEntries(names.map((name) => [name, '...']))
-}
-
-function propertiesOf({ schema }: TaskQuestion): string[] {
-  const { properties } = schema
-  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
 }

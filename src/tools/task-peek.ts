@@ -3,8 +3,8 @@ import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
-import { POSSIBLE_REPEAT } from '../async-tasks/notifications.js'
-import { markShown } from './shown-texts.js'
+import { repeatNote } from '../async-tasks/notifications.js'
+import { markAsked, markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
 import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
@@ -23,6 +23,7 @@ export interface PeekRange {
 export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): ToolResult {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
+  if (!view.manager.registry.pushSubscribers.has(task.owner)) markAsked(view, [task])
   const reading = { task_id: task.id, action: 'peek' }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
@@ -56,8 +57,9 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
     ...(task.attempt !== undefined && { attempt: task.attempt }),
-    ...(task.isRepeat === true && { note: POSSIBLE_REPEAT }),
+    ...(task.isRepeat === true && { note: repeatNote(task) }),
     ...(task.progress !== undefined && { progress: task.progress }),
+    ...(task.messagesSent !== undefined && { messagesSent: task.messagesSent }),
     ...(task.questions !== undefined && {
       questions: task.questions.map(shownQuestion),
       note: howToAnswer(task, view.followUps),

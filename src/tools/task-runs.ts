@@ -7,7 +7,7 @@ import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../preview.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { shownDelivery, wordEnds } from './shown-texts.js'
+import { markAsked, shownDelivery, wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
 import type { FollowUps } from './task-tool-options.js'
@@ -149,6 +149,7 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
 }
 
 function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
+  markAsked({ manager: call.manager, hold: call.context.hold }, [task])
   const text = `Task ${task.id} has not ended: it waits for an answer, and continues in the background.\n${howToAnswer(task, call.followUps)}`
   return {
     llmContent: withNote(text, call.timeout),

@@ -1,6 +1,7 @@
 /** The options that the tools for async tasks share. */
 import { checkMaxMessageChars, messageLength } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { CHECK_ANSWERS, type AnswerCall } from '../async-tasks/question-texts.js'
 import { aFunction, anObject, required, type OptionTypes } from '../protocol/option-checks.js'
 
 /** Which tools a result tells the model to call next. Needed by hosts that offer them under other names. */
@@ -8,13 +9,13 @@ export interface FollowUps {
   /** How to cancel a task, in words. */
   readonly cancel: string
   /** The tool that takes answers, and the parameters that select its answer mode. */
-  readonly answer: { readonly tool: string; readonly params: Readonly<Record<string, unknown>> }
+  readonly answer: AnswerCall
 }
 
 /** By default check_async_tasks does both. */
 export const CHECK_FOLLOW_UPS: FollowUps = {
   cancel: 'check_async_tasks with action "cancel"',
-  answer: { tool: 'check_async_tasks', params: { action: 'answer' } },
+  answer: CHECK_ANSWERS,
 }
 
 /** Options that every tool for async tasks takes. */

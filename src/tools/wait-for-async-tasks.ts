@@ -6,7 +6,7 @@ import { lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { shownDelivery } from './shown-texts.js'
+import { markAsked, shownDelivery } from './shown-texts.js'
 import { ambiguityText, candidateLines, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
@@ -135,6 +135,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   }
   const { settled, pending, deliveryId } = ended
   const asking = pending.filter(({ questions }) => questions !== undefined)
+  markAsked(view, asking)
   const header =
     settled.length > 0
       ? `${settled.length} of ${ids.length} async task(s) ended:`

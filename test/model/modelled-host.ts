@@ -468,15 +468,15 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return taken
   }
 
-  function remind(tasks: readonly ModelTask[], owner: string | undefined): string {
+  function remind(tasks: readonly ModelTask[], owner: string | undefined, isLeased = false): string {
     const isCut = tasks.some((task) => of(task).isLong)
-    return isCut ? 'cut' : reminderText(tasks, model.running(ledger, owner).length)
+    return isCut ? 'cut' : reminderText(tasks, model.running(ledger, owner).length, isLeased)
   }
 
   function leaseReminder(owner: string, isExclusive: boolean): unknown {
     const tasks = lease(owner, isExclusive)?.tasks
     if (!tasks) return undefined
-    const text = remind(tasks, owner)
+    const text = remind(tasks, owner, true)
     const cut = tasks.filter((task) => of(task).isLong)
     if (cut.length > 0) {
       change(() => {

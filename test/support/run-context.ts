@@ -1,4 +1,5 @@
 /** The context of a run that a test starts without a manager; it records what the run does with it. */
+import { NO_MESSAGES } from '../../src/async-tasks/inbox.js'
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
 
 /** A context that records its calls. */
@@ -37,6 +38,7 @@ export function createRunContext(): RecordedContext {
       for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()
     },
     ask: () => Promise.reject(new Error('no one answers')),
+    messages: NO_MESSAGES,
     printed: (text) =>
       new Promise((resolve) => {
         if (output.includes(text)) resolve()

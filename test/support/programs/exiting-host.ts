@@ -1,4 +1,5 @@
 /** A host that starts a program and exits while it runs: at the end of stdin. Arguments: those of the program. */
+import { NO_MESSAGES } from '../../../src/async-tasks/inbox.js'
 import { processRunner } from '../../../src/runners/process-runner.js'
 
 const run = processRunner({ command: process.execPath, args: process.argv.slice(2) })
@@ -11,6 +12,7 @@ void run(
     attempt: 1,
     append: () => undefined,
     ask: () => Promise.reject(new Error('nobody answers')),
+    messages: NO_MESSAGES,
     report: () => undefined,
   },
 )

@@ -50,6 +50,6 @@ it.each(['nothing', 'constructor', '__proto__', ''])(
     const { call } = setUp()
     const { error, llmContent } = await call(name, {})
     expect(error?.type).toBe('unknown_tool')
-    expect(llmContent).toContain('Known: task, check_async_tasks, wait_for_async_tasks.')
+    expect(llmContent).toContain('Known: task, check_async_tasks, wait_for_async_tasks, send_to_task.')
   },
 )

@@ -1,7 +1,7 @@
 /** The texts that the model reads about its background tasks (seed 003), and the effects of leasing one. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../../src/async-tasks/reminder-service.js'
+import { AsyncTaskReminderService, NOTIFICATION_NOTICE, type ReminderServiceOptions } from '../../../src/async-tasks/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
@@ -171,10 +171,25 @@ describe('a leased reminder', () => {
   it('A6: holds exactly the tasks whose text it has, until it is accepted or refused', () => {
     const { manager, reminders, complete } = setUp()
     complete('a')
-    const expected = reminders.generateReminder('main')
+    const [, notification = ''] = reminders.generateReminder('main').split('completed:\n\n')
     const first = reminders.leaseReminder()
     complete('b')
-    expect(first).toMatchObject({ taskIds: ['a'], text: expected, deliveryId: expect.any(String) as string })
+    expect(first).toMatchObject({ taskIds: ['a'], deliveryId: expect.any(String) as string })
+    expect(first?.text).toBe(
+      [
+        NOTIFICATION_NOTICE,
+        '---',
+        'System Note: Async Task Status',
+        '',
+        '1 async task(s) completed:',
+        '',
+        'Output of task a:',
+        '```json',
+        notification.replace(/\n---$/, ''),
+        '```',
+        '---',
+      ].join('\n'),
+    )
     expect(reminders.generateReminder()).not.toContain('"a"')
     const second = reminders.leaseReminder()
     expect(second?.taskIds).toEqual(['b'])

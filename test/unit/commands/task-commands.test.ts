@@ -128,9 +128,12 @@ it('a completion ends its task', () => {
   }
 })
 
+const usages =
+  'Usage: /task end <task_id>\nUsage: /task answer <task_id> [question_id] <text>\nUsage: /task send <task_id> <text>'
+
 it.each([
-  ['/task', 'Usage: /task list\nUsage: /task end <task_id>'],
-  ['/task stop a', 'Unknown subcommand: stop\nUsage: /task list\nUsage: /task end <task_id>'],
+  ['/task', `Usage: /task list\n${usages}`],
+  ['/task stop a', `Unknown subcommand: stop\nUsage: /task list\n${usages}`],
   ['/tasks end a', 'Unknown subcommand: end\nUsage: /tasks [list]'],
 ])('%s returns the usage', (line, text) => {
   expect(setUp().run(line)).toEqual({ type: 'error', text })
@@ -138,7 +141,7 @@ it.each([
 
 it('completes subcommands', () => {
   const { complete } = setUp()
-  expect(complete('/task ')).toEqual(['list', 'end'])
+  expect(complete('/task ')).toEqual(['list', 'end', 'answer', 'send'])
   expect(complete('/task e')).toEqual(['end'])
   expect(complete('/tasks ')).toEqual(['list'])
   expect(complete('/task list x')).toEqual([])
@@ -159,7 +162,7 @@ it('commands are plain objects', () => {
   register('a')
   expect(commands.map(({ name, subcommands }) => [name, subcommands?.map((sub) => sub.name)])).toEqual([
     ['tasks', ['list']],
-    ['task', ['list', 'end']],
+    ['task', ['list', 'end', 'answer', 'send']],
   ])
   for (const command of commands.flatMap((group) => [group, ...(group.subcommands ?? [])])) {
     expect(command.description).toMatch(/^\w+/)

@@ -110,7 +110,7 @@ describe('a result that a reminder cut', () => {
 
     const next = noticeOf(reminder?.text ?? '')
     expect(next).toEqual({ task_id: 'a', action: 'output', part: 'result', cursor: expect.any(Number) as number })
-    const kept = reminder?.text.split('\n\n')[2]?.split('\n[Cut after ')[0] ?? ''
+    const kept = reminder?.text.split('```json\n')[1]?.split('\n[Cut after ')[0] ?? ''
     const partial = await call({ ...next, max_bytes: 5 })
     expect(partial.llmContent).toMatch(
       /\[\d+ bytes remain\. Read on with check_async_tasks \{"task_id":"a","action":"output","part":"result","cursor":\d+\}\]$/,

@@ -1,0 +1,23 @@
+/** To whom the questions of a task are delivered. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { TaskRegistry } from './registry.js'
+
+/** The owner of the tasks that a run launches is `run:` and the id of its task. */
+const RUN_OWNER = 'run:'
+
+/** How far up a question goes: owners can be named in a circle. */
+const MAX_STEPS = 100
+
+/** The owner of the task. When that is a run to which nothing delivers, it is the owner of that run's task, and so on. */
+export function addresseeOf(
+  { history, pushSubscribers }: Pick<TaskRegistry, 'history' | 'pushSubscribers'>,
+  task: AsyncTaskInfo,
+): string {
+  let { owner } = task
+  for (let step = 0; step < MAX_STEPS && owner.startsWith(RUN_OWNER) && !pushSubscribers.has(owner); step += 1) {
+    const parent = history.get(owner.slice(RUN_OWNER.length))
+    if (parent === undefined) return owner
+    owner = parent.record.owner
+  }
+  return owner
+}

@@ -1,0 +1,130 @@
+/**
+ * The socket over which a program asks questions (F6): a Unix socket in a private folder, which ends with the run.
+ *
+ * A connection is one question. The program sends one line of JSON, `{ token, message, schema? }`, and gets one line: the answer, or
+ * `{ error: { code, message } }`. A connection that it closes withdraws its question.
+ */
+import type { Server, Socket } from 'node:net'
+import { z } from 'zod'
+import type { RunContext } from '../engine/runner.js'
+import { AgentTasksError } from '../errors.js'
+import { nodeBuiltin } from '../node-builtins.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { lazily } from '../protocol/lazily.js'
+import type { TaskQuestionInput } from '../protocol/task-questions.js'
+
+/** The most questions that a run may have open over its socket. */
+export const MAX_CONNECTIONS = 16
+
+/** The longest line of a question, in characters. */
+export const MAX_LINE_CHARS = 65_536
+
+/** The path of the socket. */
+export const SOCKET_VARIABLE = 'AGENT_TASK_SOCKET'
+
+/** The token that each question must have. */
+export const TOKEN_VARIABLE = 'AGENT_TASK_SOCKET_TOKEN'
+
+const requestSchema = lazily(() => z.object({ token: z.string(), message: z.unknown(), schema: z.unknown().optional() }))
+
+/** An open socket. */
+export interface QuestionSocket {
+  /** What the program finds it by. */
+  readonly env: Readonly<Record<string, string>>
+  /** Ends all connections, and removes the folder. */
+  close(): void
+}
+
+/** Opens the socket of a run. Rejects when it cannot be opened. */
+export async function openQuestionSocket(ask: RunContext['ask']): Promise<QuestionSocket> {
+  const { mkdtempSync, rmSync } = nodeBuiltin('node:fs')
+  // Only this user can enter it (0700).
+  const folder = mkdtempSync(nodeBuiltin('node:path').join(nodeBuiltin('node:os').tmpdir(), 'agent-task-'))
+  const token = globalThis.crypto.randomUUID()
+  const sockets = new Set<Socket>()
+  const server = nodeBuiltin('node:net').createServer((socket) => {
+    if (sockets.size >= MAX_CONNECTIONS) {
+      // It may have closed already.
+      socket.on('error', () => undefined)
+      socket.end(lineOf(failure('TOO_MANY_QUESTIONS', `At most ${MAX_CONNECTIONS} questions can be open.`)))
+      return
+    }
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    serve(socket, token, ask)
+  })
+  const close = (): void => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const path = `${folder}/questions`
+  try {
+    await listen(server, path)
+  } catch (error) {
+    close()
+    throw error
+  }
+  return { env: { [SOCKET_VARIABLE]: path, [TOKEN_VARIABLE]: token }, close }
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => {
+      server.off('error', reject)
+      // Later errors concern one connection alone.
+      server.on('error', () => undefined)
+      resolve()
+    })
+  })
+}
+
+function serve(socket: Socket, token: string, ask: RunContext['ask']): void {
+  const gone = new AbortController()
+  let text = ''
+  let isRead = false
+  const reply = (value: object): void => {
+    isRead = true
+    text = ''
+    if (!gone.signal.aborted) socket.end(lineOf(value))
+  }
+  socket.setEncoding('utf8')
+  socket.on('error', () => undefined)
+  socket.once('close', () => gone.abort())
+  socket.on('data', (chunk: string) => {
+    if (isRead) return
+    text += chunk
+    const end = text.indexOf('\n')
+    if (end === -1 ? text.length > MAX_LINE_CHARS : end > MAX_LINE_CHARS) {
+      reply(failure('LINE_TOO_LONG', `A question has at most ${MAX_LINE_CHARS} characters.`))
+    } else if (end !== -1) {
+      isRead = true
+      void answerTo(text.slice(0, end), token, (question) => ask(question, { signal: gone.signal })).then(reply)
+      text = ''
+    }
+  })
+}
+
+/** The answer to one line. Never rejects. */
+async function answerTo(
+  line: string,
+  token: string,
+  ask: (question: TaskQuestionInput) => Promise<object>,
+): Promise<object> {
+  try {
+    const parsed = requestSchema().safeParse(JSON.parse(line))
+    if (!parsed.success) return failure('INVALID_INPUT', 'Expected a line of JSON: { token, message, schema? }.')
+    const { token: given, message, schema } = parsed.data
+    if (given !== token) return failure('UNAUTHORIZED', `The token is not that of ${TOKEN_VARIABLE}.`)
+    // `ask` checks them.
+    return await ask((schema === undefined ? { message } : { message, schema }) as TaskQuestionInput)
+  } catch (error) {
+    const code = error instanceof AgentTasksError ? error.code : 'INVALID_INPUT'
+    return failure(code, describeFailure(error))
+  }
+}
+
+const failure = (code: string, message: string): object => ({ error: { code, message } })
+
+const lineOf = (value: object): string => `${JSON.stringify(value)}\n`

@@ -1,0 +1,63 @@
+/** The tool send_to_task: tells a running task something. */
+import { z } from 'zod'
+import { isCertain } from '../async-tasks/task-lookup.js'
+import { lazily } from '../protocol/lazily.js'
+import { aName, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { findTask } from './task-view.js'
+import { defineTool, errorResult, type Tool } from './tool.js'
+
+export const sendToTaskSchema = lazily(() =>
+  z.strictObject({
+    task_id: z.string().describe('The ID of a running task, or a unique prefix.'),
+    message: z.string().min(1).describe('What to tell it.'),
+  }),
+)
+
+/**
+ * The parameters of send_to_task.
+ * @useDeclaredType
+ */
+export type SendToTaskParams = z.input<ReturnType<typeof sendToTaskSchema>>
+
+/** Options of `createSendToTaskTool`. */
+export interface SendToTaskOptions extends AsyncTaskToolOptions {
+  /** Restricts the tool to the tasks of this owner. Default: the tasks of every owner. */
+  readonly owner?: string
+}
+
+const optionTypes: OptionTypes<SendToTaskOptions> = { ...toolOptionTypes, owner: aName }
+
+const NAME = 'send_to_task'
+
+/**
+ * Creates the tool `send_to_task`.
+ * @throws InvalidInputError for an unknown or wrong option
+ */
+export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnType<typeof sendToTaskSchema>> {
+  checkOptions(options, optionTypes)
+  const { getAsyncTaskManager, owner } = options
+  const shared = readToolOptions(options)
+  return defineTool({
+    name: NAME,
+    description: 'Send a follow-up message to a running async task. It is refused, with the reason, when the task takes none.',
+    inputSchema: sendToTaskSchema(),
+    describe: ({ task_id }) => `Send a message to async task '${task_id}'`,
+    run: ({ task_id, message }) => {
+      const manager = getAsyncTaskManager()
+      const found = findTask({ manager, owner, ...shared }, task_id)
+      if ('refusal' in found) return found.refusal
+      const { id } = found.task
+      if (!isCertain(manager, task_id, found.task)) {
+        const text = `Nothing was sent: '${task_id}' is short for ${id}, which no list has shown yet. To send to that task, use its full ID.`
+        return errorResult('parameter_validation', text)
+      }
+      const result = manager.sendToTask(id, message)
+      const text = result.sent ? `Sent to task ${id}.` : `Not sent: ${result.reason}`
+      const metadata = { id, sent: result.sent }
+      return result.sent
+        ? { llmContent: text, returnDisplay: text, metadata }
+        : errorResult('execution_failed', result.reason, { llmContent: text, returnDisplay: text, metadata })
+    },
+  })
+}

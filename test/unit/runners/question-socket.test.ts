@@ -1,0 +1,145 @@
+/** The socket of a run's questions: who may ask, how much, and what ends a question. */
+import { existsSync, statSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { dirname } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { TaskAnswer } from '../../../src/index.js'
+import { MAX_CONNECTIONS, MAX_LINE_CHARS, openQuestionSocket } from '../../../src/runners/question-socket.js'
+import { run } from '../cli/command-line.js'
+import { until } from '../../support/lifelines.js'
+import { deferred } from '../tools/tool-host.js'
+
+interface Asked {
+  readonly question: unknown
+  readonly signal: AbortSignal | undefined
+  readonly answer: (answer: TaskAnswer) => void
+  readonly fail: (error: unknown) => void
+}
+
+async function setUp() {
+  const asked: Asked[] = []
+  const socket = await openQuestionSocket((question, options) => {
+    const { promise, resolve, reject } = deferred<TaskAnswer>()
+    asked.push({ question, signal: options?.signal, answer: resolve, fail: reject })
+    return promise
+  })
+  onTestFinished(() => socket.close())
+  const { AGENT_TASK_SOCKET: path = '', AGENT_TASK_SOCKET_TOKEN: token = '' } = socket.env
+  /** Opens a connection; resolves with what it is sent before it is closed. */
+  const open = (line?: unknown): { connection: Socket; received: Promise<string> } => {
+    const connection = connect(path)
+    onTestFinished(() => void connection.destroy())
+    let text = ''
+    connection.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+    connection.on('error', () => undefined)
+    const received = new Promise<string>((resolve) => connection.once('close', () => resolve(text)))
+    if (line !== undefined) connection.write(typeof line === 'string' ? line : `${JSON.stringify(line)}\n`)
+    return { connection, received }
+  }
+  const error = async (line: unknown) =>
+    (JSON.parse(await open(line).received) as { error: { code: string } }).error.code
+  return { socket, asked, path, token, open, error }
+}
+
+describe('the socket of a run', () => {
+  it('F6: is in a folder of its own that only its user can enter, and is removed with it', async () => {
+    const { socket, path } = await setUp()
+    expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
+    socket.close()
+    expect(existsSync(dirname(path))).toBe(false)
+  })
+
+  it('F6: answers each question with one line', async () => {
+    const { asked, token, open } = await setUp()
+    const { received } = open({ token, message: 'Which?', schema: { type: 'object' } })
+    await until(() => asked.length === 1)
+    expect(asked[0]?.question).toEqual({ message: 'Which?', schema: { type: 'object' } })
+    asked[0]?.answer({ action: 'accept', content: { a: 1 } })
+    expect(await received).toBe('{"action":"accept","content":{"a":1}}\n')
+  })
+
+  it('F6: refuses what has no token, is no JSON, or is too long, and asks nothing', async () => {
+    const { asked, error, token } = await setUp()
+    expect(await error({ token: 'guessed', message: 'Which?' })).toBe('UNAUTHORIZED')
+    expect(await error({ message: 'Which?' })).toBe('INVALID_INPUT')
+    expect(await error('Which?\n')).toBe('INVALID_INPUT')
+    expect(await error({ token, message: 'x'.repeat(MAX_LINE_CHARS) })).toBe('LINE_TOO_LONG')
+    expect(await error('x'.repeat(MAX_LINE_CHARS + 1))).toBe('LINE_TOO_LONG')
+    expect(asked).toEqual([])
+  })
+
+  it('F6: takes a bounded number of questions at once', async () => {
+    const { asked, error, open, token } = await setUp()
+    for (let index = 0; index < MAX_CONNECTIONS; index += 1) open({ token, message: 'Which?' })
+    await until(() => asked.length === MAX_CONNECTIONS)
+    expect(await error({ token, message: 'One more?' })).toBe('TOO_MANY_QUESTIONS')
+    asked[0]?.answer({ action: 'cancel' })
+    const { received } = open()
+    received.catch(() => undefined)
+    expect(asked).toHaveLength(MAX_CONNECTIONS)
+  })
+
+  it('F6: withdraws the question of a connection that has closed', async () => {
+    const { asked, token, open } = await setUp()
+    const { connection } = open({ token, message: 'Which?' })
+    await until(() => asked.length === 1)
+    expect(asked[0]?.signal?.aborted).toBe(false)
+    connection.destroy()
+    await until(() => asked[0]?.signal?.aborted === true)
+  })
+})
+
+describe('agent-tasks ask', () => {
+  it('F6: prints the answer: a single field as text, others as JSON, or all of it', async () => {
+    const { socket, asked } = await setUp()
+    const ask = async (content: Record<string, unknown>, ...args: string[]) => {
+      const ended = run(['ask', 'Which?', ...args], { env: socket.env })
+      const count = asked.length
+      await until(() => asked.length > count)
+      asked.at(-1)?.answer({ action: 'accept', content })
+      const { exitCode, stdout } = await ended
+      return [exitCode, stdout]
+    }
+    expect(await ask({ answer: 'main' })).toEqual([0, 'main\n'])
+    expect(await ask({ sure: true })).toEqual([0, 'true\n'])
+    expect(await ask({ a: 1, b: 'two' })).toEqual([0, '{"a":1,"b":"two"}\n'])
+    expect(await ask({ answer: 'main' }, '--json')).toEqual([0, '{"action":"accept","content":{"answer":"main"}}\n'])
+    expect(await ask({ answer: 'b' }, '--choices', 'a, b')).toEqual([0, 'b\n'])
+    expect(asked.at(-1)?.question).toMatchObject({ schema: { properties: { answer: { enum: ['a', 'b'] } } } })
+  })
+
+  it('F6: says with its exit code why there is no answer', async () => {
+    const { socket, asked, token } = await setUp()
+    const codeOf = async (end: (last: Asked) => void) => {
+      const count = asked.length
+      const ended = run(['ask', 'Which?'], { env: socket.env })
+      await until(() => asked.length > count)
+      end(asked.at(-1)!)
+      return (await ended).exitCode
+    }
+    expect(await codeOf(({ answer }) => answer({ action: 'decline' }))).toBe(7)
+    expect(await codeOf(({ fail }) => fail(Object.assign(new Error('no'), { code: 'X' })))).toBe(2)
+    expect(await codeOf(() => socket.close())).toBe(3)
+    expect((await run(['ask', 'Which?'], { env: socket.env })).exitCode).toBe(3)
+    expect(token).not.toBe('')
+    const alone = await run(['ask', 'Which?'])
+    expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringContaining('AGENT_TASK_SOCKET')])
+  })
+
+  it('F6: withdraws its question when its time is up', async () => {
+    const { socket, asked } = await setUp()
+    const { exitCode, stderr } = await run(['ask', 'Which?', '--timeout-seconds', '1'], { env: socket.env })
+    expect([exitCode, stderr]).toEqual([8, 'No answer within 1 s: the question was withdrawn.\n'])
+    await until(() => asked[0]?.signal?.aborted === true)
+  })
+
+  it.each([
+    [['--timeout-seconds', '0'], '--timeout-seconds'],
+    [['--choices', 'a,,b'], '--choices'],
+    [['--choices', 'a', '--schema', 'x.json'], '--choices'],
+    [['--schema', '/nowhere.json'], '--schema'],
+  ])('refuses %j', async (args, named) => {
+    const { exitCode, stderr } = await run(['ask', 'Which?', ...args], { env: { AGENT_TASK_SOCKET: '/nowhere' } })
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(named)])
+  })
+})
