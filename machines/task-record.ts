@@ -82,13 +82,17 @@ export function changedRecord(
 ): AsyncTaskInfo {
   return frozenWithCause(
     record,
-    'progress' in change || 'isRepeat' in change || 'messagesSent' in change ? { ...change, ...record, ...change } : { ...record, ...change },
+    'progress' in change || 'isRepeat' in change || 'messagesSent' in change
+      ? { ...change, ...record, ...change }
+      : { ...record, ...change },
   )
 }
 
 /** The record of an ended task whose end was delivered. */
 export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): AsyncTaskInfo {
-  return frozenWithCause(record, { notifiedAt, ...record, ...(record.isRepeat && { notifiedAt }), delivery: 'delivered' })
+  // A repeat has the time of its first delivery.
+  const again = record.isRepeat === true ? { notifiedAt } : undefined
+  return frozenWithCause<AsyncTaskInfo>(record, { notifiedAt, ...record, ...again, delivery: 'delivered' })
 }
 
 /** A copy with the open questions; without any, the field is absent. */

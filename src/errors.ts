@@ -113,7 +113,10 @@ export class QuestionWithdrawnError extends AgentTasksError {
   readonly taskId: string
 
   constructor(taskId: string) {
-    super('QUESTION_WITHDRAWN', `Task ${preview(taskId)} has ended or is overdue, or withdrew its question: that will not be answered.`)
+    super(
+      'QUESTION_WITHDRAWN',
+      `Task ${preview(taskId)} has ended or is overdue, or withdrew its question: that will not be answered.`,
+    )
     this.taskId = taskId
   }
 }

@@ -39,7 +39,10 @@ export function addAskCommand(program: Command, io: ProgramIO): void {
     .argument('<question>', 'the question, in words')
     .option('--schema <file>', 'the JSON Schema of the answer: an object of strings, numbers, booleans or enums')
     .option('--choices <list>', 'the possible answers, with commas between them')
-    .option('--timeout-seconds <n>', 'withdraw the question after this time (default: wait as long as the task may run)')
+    .option(
+      '--timeout-seconds <n>',
+      'withdraw the question after this time (default: wait as long as the task may run)',
+    )
     .option('--json', 'print the answer as JSON: { action, content }')
     .addHelpText(
       'after',
@@ -94,7 +97,7 @@ async function schemaOf({ schema, choices }: AskOptions): Promise<unknown> {
   }
   if (choices !== undefined) {
     const list = choices.split(',').map((choice) => choice.trim())
-    if (list.some((choice) => choice === '')) throw new InvalidInputError('--choices', choices, 'words with commas between them')
+    if (list.includes('')) throw new InvalidInputError('--choices', choices, 'words with commas between them')
     return { type: 'object', properties: { answer: { type: 'string', enum: list } }, required: ['answer'] }
   }
   if (schema === undefined) return undefined
@@ -130,7 +133,11 @@ function exchange(path: string, line: string, timeoutMs: number | undefined): Pr
       })
     })
     const lost = (error?: Error): void =>
-      end(() => reject(new ConnectionError('CONNECTION_LOST', 'The host of the task is gone: nobody will answer.', { cause: error })))
+      end(() =>
+        reject(
+          new ConnectionError('CONNECTION_LOST', 'The host of the task is gone: nobody will answer.', { cause: error }),
+        ),
+      )
     socket.once('error', lost)
     socket.once('close', () => lost())
   })

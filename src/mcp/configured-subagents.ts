@@ -23,7 +23,21 @@ export function configuredSubagents(
 }
 
 function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
-  const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, survivesHost, retry, asks, stdin } = subagent
+  const {
+    name,
+    description,
+    command,
+    args,
+    cwd,
+    env,
+    output,
+    maxOutputBytes,
+    graceMs,
+    survivesHost,
+    retry,
+    asks,
+    stdin,
+  } = subagent
   const runIn = (directory: string) =>
     processRunner({
       ...{ command, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
@@ -38,7 +52,11 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context)
   return {
     ...{ name, description, retry },
-    run: Object.assign(run, { survivesHost, ...(canResume !== undefined && { canResume }), ...(takesMessages !== undefined && { takesMessages }) }),
+    run: Object.assign(run, {
+      survivesHost,
+      ...(canResume !== undefined && { canResume }),
+      ...(takesMessages !== undefined && { takesMessages }),
+    }),
   }
 }
 

@@ -37,7 +37,9 @@ export function markResult(result: McpResult, carried: CarriedResults, backend: 
   const shown = [...carried.taskIds, ...shownIn(structured, backend, owner)]
   const earlier = unique(shown.filter((id) => session.earlierTasks.has(id)))
   const fields = Object.entries({
-    delivery_ids: unique(entries.flatMap(({ lease, record }) => (record.delivery === 'leased' ? (lease?.id ?? []) : []))),
+    delivery_ids: unique(
+      entries.flatMap(({ lease, record }) => (record.delivery === 'leased' ? (lease?.id ?? []) : [])),
+    ),
     possible_repeats: entries.filter(({ record }) => record.isRepeat === true).map(({ record }) => record.id),
     earlier_session: earlier,
   }).filter(([, values]) => values.length > 0)

@@ -20,7 +20,10 @@ export interface GuardedProgram {
  * the watchdog when this process dies, and by the next host when the watchdog has died too.
  * @throws StoreError when its identity cannot be stored; the program has not run then
  */
-export function startGuarded({ command, args, cwd, env, stdin }: GuardedProgram, durability: RunDurability): StartedProgram {
+export function startGuarded(
+  { command, args, cwd, env, stdin }: GuardedProgram,
+  durability: RunDurability,
+): StartedProgram {
   const { spawn } = nodeBuiltin('node:child_process')
   const token = globalThis.crypto.randomUUID()
   const child = spawn('/bin/sh', ['-c', GATE_SCRIPT, 'agent-tasks', command, ...args], {

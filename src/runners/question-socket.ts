@@ -25,7 +25,9 @@ export const SOCKET_VARIABLE = 'AGENT_TASK_SOCKET'
 /** The token that each question must have. */
 export const TOKEN_VARIABLE = 'AGENT_TASK_SOCKET_TOKEN'
 
-const requestSchema = lazily(() => z.object({ token: z.string(), message: z.unknown(), schema: z.unknown().optional() }))
+const requestSchema = lazily(() =>
+  z.object({ token: z.string(), message: z.unknown(), schema: z.unknown().optional() }),
+)
 
 /** An open socket. */
 export interface QuestionSocket {

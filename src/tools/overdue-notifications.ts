@@ -18,7 +18,10 @@ export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T
   const execute = (input: never, context: ToolContext = {}): Promise<ToolResult> =>
     tool.execute(input, context).then((result) => addOverdue(result, context, options))
   // Its description and its schema are getters.
-  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(tool), execute: { value: execute, enumerable: true } }) as T
+  return Object.defineProperties(
+    {},
+    { ...Object.getOwnPropertyDescriptors(tool), execute: { value: execute, enumerable: true } },
+  ) as T
 }
 
 function addOverdue(result: ToolResult, { signal, detach, hold }: ToolContext, options: OverdueOptions): ToolResult {

@@ -40,7 +40,8 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
   const shared = readToolOptions(options)
   return defineTool({
     name: NAME,
-    description: 'Send a follow-up message to a running async task. It is refused, with the reason, when the task takes none.',
+    description:
+      'Send a follow-up message to a running async task. It is refused, with the reason, when the task takes none.',
     inputSchema: sendToTaskSchema(),
     describe: ({ task_id }) => `Send a message to async task '${task_id}'`,
     run: ({ task_id, message }) => {

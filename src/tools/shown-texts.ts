@@ -53,7 +53,10 @@ export function markShown({ manager, hold }: TaskView, task: AsyncTaskInfo, isWh
 }
 
 /** A call returns the open questions of these tasks: no message asks them, unless the result is lost. */
-export function markAsked({ manager, hold }: Pick<TaskView, 'manager' | 'hold'>, tasks: readonly AsyncTaskInfo[]): void {
+export function markAsked(
+  { manager, hold }: Pick<TaskView, 'manager' | 'hold'>,
+  tasks: readonly AsyncTaskInfo[],
+): void {
   const questions = tasks.flatMap(({ id: taskId, questions: asked = [] }) =>
     asked.map(({ id }) => ({ taskId, questionId: id })),
   )

@@ -24,10 +24,7 @@ export function howToAnswer(task: AsyncTaskInfo, followUps?: FollowUps): string 
 }
 
 /** The same, one text for each question. */
-export function answerHints(
-  { id, questions = [] }: AsyncTaskInfo,
-  { answer }: FollowUps = CHECK_FOLLOW_UPS,
-): string[] {
+export function answerHints({ id, questions = [] }: AsyncTaskInfo, { answer }: FollowUps = CHECK_FOLLOW_UPS): string[] {
   return questions.map(
     (question) =>
       `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} ${answerHint(id, question, answer)}`,

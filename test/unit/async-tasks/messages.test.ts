@@ -56,8 +56,16 @@ describe('a message to a task', () => {
   })
 
   it.each([
-    ['unknown', (host: ReturnType<typeof setUp>) => host.manager.sendToTask('nobody', 'm'), 'There is no task "nobody".'],
-    ['too long', (host: ReturnType<typeof setUp>) => host.send('x'.repeat(65_537)), 'A message has at most 65536 bytes.'],
+    [
+      'unknown',
+      (host: ReturnType<typeof setUp>) => host.manager.sendToTask('nobody', 'm'),
+      'There is no task "nobody".',
+    ],
+    [
+      'too long',
+      (host: ReturnType<typeof setUp>) => host.send('x'.repeat(65_537)),
+      'A message has at most 65536 bytes.',
+    ],
     [
       'cancelled',
       (host: ReturnType<typeof setUp>) => {
@@ -83,7 +91,10 @@ describe('a message to a task', () => {
 
   it('F7: is refused by a run that does not read messages, or reads them no more', async () => {
     const deaf = setUp({ takesMessages: false })
-    expect(deaf.send('m')).toMatchObject({ sent: false, reason: expect.stringContaining('takes no messages') as string })
+    expect(deaf.send('m')).toMatchObject({
+      sent: false,
+      reason: expect.stringContaining('takes no messages') as string,
+    })
     deaf.go()
     const host = setUp()
     host.send('stop reading')

@@ -1,7 +1,11 @@
 /** The texts that the model reads about its background tasks (seed 003), and the effects of leasing one. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService, NOTIFICATION_NOTICE, type ReminderServiceOptions } from '../../../src/async-tasks/reminder-service.js'
+import {
+  AsyncTaskReminderService,
+  NOTIFICATION_NOTICE,
+  type ReminderServiceOptions,
+} from '../../../src/async-tasks/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 

@@ -21,7 +21,8 @@ function setUp(options: AgentTasksOptions = {}) {
     manager.registerTask({ id, subagentName: 's', goalPrompt: 'g', ...(owner !== undefined && { owner }) })
     manager.completeTask(id, { final_message: `result of ${id}` })
   }
-  const call = async (context = {}) => (await tasks.tools.check_async_tasks.execute({ action: 'list' }, context)).llmContent
+  const call = async (context = {}) =>
+    (await tasks.tools.check_async_tasks.execute({ action: 'list' }, context)).llmContent
   const deliveryOf = (id: string) => manager.getTask(id)?.delivery
   return { clock, turns, tasks, manager, end, call, deliveryOf }
 }
@@ -43,8 +44,8 @@ describe('an agent that is never idle', () => {
 
   it('F11: gets a question, too', async () => {
     const { clock, manager, call } = setUp({ maxDelayMs: 1_000 })
-    manager.launch({ id: 'asker', subagentName: 's', goalPrompt: 'g' }, async (_input, { ask }) => {
-      await ask('Which branch?')
+    manager.launch({ id: 'asker', subagentName: 's', goalPrompt: 'g' }, async (_input, context) => {
+      await context.ask('Which branch?')
       return {}
     })
     await Promise.resolve()
@@ -188,8 +189,8 @@ describe('a message that was removed from the context', () => {
 
   it('F11: asks its open questions again', async () => {
     const { tasks, manager } = setUp()
-    manager.launch({ id: 'asker', subagentName: 's', goalPrompt: 'g' }, async (_input, { ask }) => {
-      await ask('Which branch?')
+    manager.launch({ id: 'asker', subagentName: 's', goalPrompt: 'g' }, async (_input, context) => {
+      await context.ask('Which branch?')
       return {}
     })
     await Promise.resolve()

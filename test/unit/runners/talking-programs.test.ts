@@ -40,7 +40,10 @@ describe('a program that is sent messages', () => {
     await until(() => !closing.send('m').sent)
     closing.manager.cancelTask(closing.id)
     const deaf = setUp(processRunner(shell('sleep 60')))
-    expect(deaf.send('m')).toMatchObject({ sent: false, reason: expect.stringContaining('takes no messages') as string })
+    expect(deaf.send('m')).toMatchObject({
+      sent: false,
+      reason: expect.stringContaining('takes no messages') as string,
+    })
     deaf.manager.cancelTask(deaf.id)
     await Promise.all([closing.ended, deaf.ended])
   })
@@ -61,14 +64,15 @@ const asking = (script: string) => ({
 
 describe('a program that asks', () => {
   it('F6: gets the answer over its socket, as text or as an exit code', { timeout: 60_000 }, async () => {
-    const script = 'branch=$(ask "Which branch?" --choices main,dev) && ask "Sure?"; echo "$branch $? $AGENT_TASK_SOCKET"'
+    const script =
+      'branch=$(ask "Which branch?" --choices main,dev) && ask "Sure?"; echo "$branch $? $AGENT_TASK_SOCKET"'
     const { manager, id, ended } = setUp(processRunner({ ...asking(script), questions: true }))
     const question = () => manager.getTask(id)?.questions?.[0]
-    await until(() => question()?.message === 'Which branch?', 30_000)
+    await until(() => question()?.message === 'Which branch?')
     expect(question()?.schema).toMatchObject({ properties: { answer: { enum: ['main', 'dev'] } } })
     expect(() => manager.answerTask(id, 'question-1', { action: 'accept', content: { answer: 'other' } })).toThrow()
     expect(manager.answerTask(id, 'question-1', { action: 'accept', content: { answer: 'dev' } })).toBe(true)
-    await until(() => question()?.message === 'Sure?', 30_000)
+    await until(() => question()?.message === 'Sure?')
     manager.answerTask(id, 'question-2', { action: 'decline' })
     const task = await ended
     const [branch, code, socket] = task?.output?.final_message?.split(' ') ?? []
@@ -77,7 +81,9 @@ describe('a program that asks', () => {
   })
 
   it('F6: has no socket unless it may ask, and never asks by its stdout', async () => {
-    const { manager, id, ended } = setUp(processRunner(shell('echo "{\\"message\\":\\"Which?\\"}"; echo "[$AGENT_TASK_SOCKET]"')))
+    const { manager, id, ended } = setUp(
+      processRunner(shell('echo "{\\"message\\":\\"Which?\\"}"; echo "[$AGENT_TASK_SOCKET]"')),
+    )
     const task = await ended
     expect(task?.output?.final_message).toContain('[]')
     expect(manager.getTask(id)?.questions).toBeUndefined()

@@ -1,6 +1,7 @@
 /** The tool send_to_task, and the slash commands that answer and send. */
 import { describe, expect, it } from 'vitest'
 import { createTaskCommands, functionRunner, runCommandLine } from '../../../src/index.js'
+import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
 import { createSendToTaskTool } from '../../../src/tools/index.js'
 import { setUpHost, settle } from './tool-host.js'
 
@@ -16,13 +17,15 @@ function setUp() {
     },
     { takesMessages: true },
   )
-  const asker = functionRunner(async (_input, { ask }) => {
+  const asker = functionRunner(async (_input, context) => {
+    const ask = (question: TaskQuestionInput) => context.ask(question)
     answers.push(await ask('Which branch?'))
     const schema = { type: 'object', properties: { sure: { type: 'boolean' } }, required: ['sure'] }
     answers.push(...(await Promise.all([ask({ message: 'Sure?', schema }), ask('Why?')])))
     return 'done'
   })
-  const launch = (id: string, runner: typeof reader) => manager.launch({ id, subagentName: 's', goalPrompt: 'g' }, runner)
+  const launch = (id: string, runner: typeof reader) =>
+    manager.launch({ id, subagentName: 's', goalPrompt: 'g' }, runner)
   const commands = createTaskCommands({ getAsyncTaskManager })
   const tool = createSendToTaskTool({ getAsyncTaskManager })
   return { ...host, taken, answers, reader, asker, launch, tool, run: (line: string) => runCommandLine(commands, line) }

@@ -1,0 +1,110 @@
+/** Faults of questions, messages and repeats (F6, F7, F11): the races of `talk.property.ts` must find each. */
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { Inbox } from '../../src/async-tasks/inbox.js'
+import type { TalkSabotage } from './talk.property.js'
+
+export interface TalkFault extends TalkSabotage {
+  /** What is wrong, in kebab case. */
+  readonly name: string
+  readonly invariant: 'F6' | 'F7' | 'F11'
+  readonly description: string
+}
+
+/** Changes how each task's messages are accepted. */
+function withInbox(accept: (message: string, inbox: Inbox['accept']) => ReturnType<Inbox['accept']>) {
+  return ({ registry }: AsyncTaskManager): void => {
+    const peek = registry.peekAttachment.bind(registry)
+    const changed = new WeakSet<Inbox>()
+    registry.peekAttachment = (entry) => {
+      const attachment = peek(entry)
+      const inbox = attachment?.inbox
+      if (inbox !== undefined && !changed.has(inbox)) {
+        changed.add(inbox)
+        const original = inbox.accept.bind(inbox)
+        inbox.accept = (message) => accept(message, original)
+      }
+      return attachment
+    }
+  }
+}
+
+export const talkFaults: readonly TalkFault[] = [
+  {
+    name: 'question-told-twice',
+    invariant: 'F6',
+    description: 'a question of an accepted message is owed again',
+    breakManager: ({ registry: { ledger } }) => {
+      ledger.questions.deliver = (questions) => ledger.questions.return(questions)
+    },
+  },
+  {
+    name: 'refused-question-forgotten',
+    invariant: 'F6',
+    description: 'a question of a message that was not accepted is not told again',
+    breakManager: ({ registry: { ledger } }) => {
+      ledger.questions.return = (questions) => ledger.questions.deliver(questions)
+    },
+  },
+  {
+    name: 'question-told-after-its-answer',
+    invariant: 'F6',
+    description: 'a question that was answered stays owed, and is handed out',
+    breakManager: (manager) => {
+      const lease = manager.lease.bind(manager)
+      const answered: { readonly taskId: string; readonly questionId: string }[] = []
+      const answer = manager.answerTask.bind(manager)
+      manager.answerTask = (taskId, questionId, given) => {
+        answered.push({ taskId, questionId })
+        return answer(taskId, questionId, given)
+      }
+      manager.lease = (request) => {
+        const taken = lease(request)
+        return taken && answered.length > 0 ? { ...taken, questions: [...(taken.questions ?? []), ...answered] } : taken
+      }
+    },
+  },
+  {
+    name: 'message-taken-twice',
+    invariant: 'F7',
+    description: 'a message is handed to the run twice',
+    breakManager: withInbox((message, accept) => accept(message) ?? accept(message)),
+  },
+  {
+    name: 'messages-out-of-order',
+    invariant: 'F7',
+    description: 'a message overtakes the one before it',
+    breakManager: (manager) => {
+      let held: string | undefined
+      withInbox((message, accept) => {
+        if (held === undefined) {
+          held = message
+          return undefined
+        }
+        const earlier = held
+        held = undefined
+        accept(message)
+        return accept(earlier)
+      })(manager)
+    },
+  },
+  {
+    name: 'redeliver-of-what-is-gone',
+    invariant: 'F11',
+    description: 'redeliver says true when nothing of the message is left',
+    breakManager: (manager) => {
+      manager.registry.repeat = () => true
+    },
+  },
+  {
+    name: 'rider-never-acknowledged',
+    invariant: 'F11',
+    description: 'what rode on the result of a tool is never delivered',
+    breakManager: (manager) => {
+      const lease = manager.lease.bind(manager)
+      manager.lease = (request) => {
+        const taken = lease(request)
+        return taken && request?.exclusive !== true ? { ...taken, acknowledge: () => undefined } : taken
+      }
+    },
+  },
+]
