@@ -26,7 +26,21 @@ export function answerHint(taskId: string, question: TaskQuestion, { tool, param
 /** A question in a message: what the run asks is fenced. */
 export function questionText({ id, subagentName }: AsyncTaskInfo, question: TaskQuestion, call: AnswerCall): string {
   const title = `Task ${id} (${previewText(subagentName, 100)}) waits for an answer to ${question.id}:`
-  return `${fenced(title, previewText(question.message, QUESTION_CHARS))}\n${answerHint(id, question, call)}`
+  return `${fenced(title, questionWords(question))}\n${answerHint(id, question, call)}`
+}
+
+/** A question in words, with its choices if it has some. */
+export function questionWords(question: TaskQuestion): string {
+  const choices = choicesOf(question)
+  const text = choices === undefined ? question.message : `${question.message} (${choices.join(', ')})`
+  return previewText(text, QUESTION_CHARS)
+}
+
+/** The possible answers to a question with one field. */
+function choicesOf({ schema }: TaskQuestion): readonly unknown[] | undefined {
+  const fields = Object.values((schema['properties'] ?? {}) as Record<string, { readonly enum?: unknown } | undefined>)
+  const choices = fields.length === 1 ? fields[0]?.enum : undefined
+  return Array.isArray(choices) ? choices : undefined
 }
 
 /** What a person wrote, as an answer: JSON where the question takes no text, and the only field otherwise. */

@@ -3,7 +3,7 @@ import type { AsyncTaskInfo, RunningTaskInfo } from '../../machines/records.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { writtenAnswer } from '../async-tasks/question-texts.js'
+import { questionWords, writtenAnswer } from '../async-tasks/question-texts.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
@@ -26,9 +26,6 @@ const LIST_CHARS = 18_000
 const END_USAGE = 'Usage: /task end <task_id>'
 const ANSWER_USAGE = 'Usage: /task answer <task_id> [question_id] <text>'
 const SEND_USAGE = 'Usage: /task send <task_id> <text>'
-
-/** The maximum length of a question in a list, in characters. */
-const QUESTION_CHARS = 500
 
 /**
  * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id>`, `/task answer <task_id> <text>` and `/task send <task_id> <text>`.
@@ -88,7 +85,7 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
     // Names and goals come from a model, and this is for a person's terminal.
     return [
       `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`,
-      ...(task.questions ?? []).map(({ id, message }) => `  asks (${id}): ${previewText(message, QUESTION_CHARS)}`),
+      ...(task.questions ?? []).map((question) => `  asks (${question.id}): ${questionWords(question)}`),
     ].map(toOneLine)
   })
   return { type: 'info', text: boundLines(lines, LIST_CHARS) }

@@ -15,6 +15,8 @@ import { crashesProperty } from '../race/crashes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
+import { talkFaults } from '../race/talk-faults.js'
+import { talkProperty } from '../race/talk.property.js'
 import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
 import { sessionFaults } from '../model/session-faults.js'
@@ -44,6 +46,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
   ['restarts', restartsProperty],
+  ['talk', talkProperty],
   ['sessions', sessionsProperty],
 ])
 
@@ -84,7 +87,9 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => sessionsProperty(alter),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions]
+const talk = talkFaults.map((fault): Planting => ({ ...fault, property: 'talk', broken: () => talkProperty(fault) }))
+
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...talk]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -93,7 +98,7 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12']) {
+for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', 'F6', 'F7', 'F11']) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
 const names = [
@@ -104,6 +109,7 @@ const names = [
   ...crashFaults,
   ...restartFaults,
   ...sessionFaults,
+  ...talkFaults,
 ].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)

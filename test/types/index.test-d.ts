@@ -27,13 +27,16 @@ import {
   type RunContext,
   type RunFunction,
   type Runner,
+  type QuestionRef,
   type QueuedTaskInfo,
   type RunningTaskInfo,
   type SettledTaskInfo,
+  type SendResult,
   type TaskCommandsOptions,
   type TaskTransition,
   type TerminalStatus,
   type ToolResult,
+  type TurnDelivery,
 } from 'agent-tasks'
 
 declare const task: AsyncTaskInfo
@@ -229,4 +232,34 @@ export function aHostIsEndedBySignals(): void {
   expectTypeOf(disposeOnSignals(() => manager.dispose())).toEqualTypeOf<() => void>()
   // @ts-expect-error it has nothing that could be called
   disposeOnSignals({ close: () => undefined })
+}
+
+export function questionsMessagesAndRepeats(manager: AsyncTaskManager, runner: Runner): void {
+  expectTypeOf(manager.sendToTask('id', 'text')).toEqualTypeOf<SendResult>()
+  const result = manager.sendToTask('id', 'text')
+  // @ts-expect-error a message that was sent has no reason
+  expectTypeOf(result.reason)
+  if (!result.sent) expectTypeOf(result.reason).toEqualTypeOf<string>()
+  expectTypeOf(manager.redeliver('delivery')).toEqualTypeOf<boolean>()
+  expectTypeOf(manager.lease({ questions: [{ taskId: 'a', questionId: 'q' }] })?.questions).toEqualTypeOf<
+    readonly QuestionRef[] | undefined
+  >()
+  expectTypeOf<TurnDelivery['questions']>().toEqualTypeOf<readonly QuestionRef[] | undefined>()
+  expectTypeOf<RunContext['messages']>().toEqualTypeOf<AsyncIterable<string>>()
+  expectTypeOf(runner.takesMessages).toEqualTypeOf<boolean | undefined>()
+  functionRunner(
+    async (_input, { messages }) => {
+      for await (const message of messages) expectTypeOf(message).toEqualTypeOf<string>()
+      return undefined
+    },
+    { takesMessages: true },
+  )
+  processRunner({ command: 'cat', stdin: 'messages', questions: true })
+  // @ts-expect-error there is no such stdin
+  processRunner({ command: 'cat', stdin: 'pipe' })
+  const tasks = createAgentTasks({ maxDelayMs: Infinity })
+  expectTypeOf(tasks.redeliver).toEqualTypeOf<(deliveryId: string) => boolean>()
+  void tasks.tools.send_to_task.execute({ task_id: 'a', message: 'm' })
+  // @ts-expect-error a message is needed
+  void tasks.tools.send_to_task.execute({ task_id: 'a' })
 }
