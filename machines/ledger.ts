@@ -3,9 +3,17 @@
  * lease, and an owner has at most one exclusive lease (R4).
  */
 import type { Journal } from './journal.js'
-import { OwedQuestions, type OwedQuestion, type QuestionRef } from './owed-questions.js'
+import { OwedQuestions, type QuestionRef } from './owed-questions.js'
 import type { DeliveryStatus, Settlement } from './records.js'
-import { byEnd, byRegistration, endedLease, isTerminal, type Lease, type TaskEntry } from './task-entry.js'
+import {
+  byEnd,
+  byRegistration,
+  endedLease,
+  isTerminal,
+  type Lease,
+  type OwedQuestion,
+  type TaskEntry,
+} from './task-entry.js'
 import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
 
 /** Asks for a lease. */

@@ -2,7 +2,7 @@
  * The open questions of all tasks, and which of them their owners have still to be told of: `owed -> leased -> delivered`, as results are
  * (F6). A question is here until it is answered or withdrawn; it keeps no record, and holds back no end.
  */
-import type { TaskEntry } from './task-entry.js'
+import type { OwedQuestion, TaskEntry } from './task-entry.js'
 
 /** Names a question. */
 export interface QuestionRef {
@@ -10,19 +10,6 @@ export interface QuestionRef {
   readonly taskId: string
   /** The id of the question within its task. */
   readonly questionId: string
-}
-
-/** An open question. */
-export interface OwedQuestion {
-  readonly entry: TaskEntry
-  readonly id: string
-  /** To whom it is delivered. */
-  owner: string
-  delivery: 'none' | 'owed' | 'leased' | 'delivered'
-  /** The last message that carried it. */
-  deliveryId: string | undefined
-  /** A message that carried it was accepted after its lease had been released. */
-  isAccepted: boolean
 }
 
 /** What the open questions need of the ledger. */

@@ -1,6 +1,5 @@
 /** A retained task as the registry keeps it. Only the registry and its parts change an entry. */
 import type { AsyncTaskRef } from './async-task.js'
-import type { OwedQuestion } from './owed-questions.js'
 import type { AsyncTaskInfo, AsyncTaskStatus, SettledTaskInfo, TerminalStatus } from './records.js'
 
 /** One retained task. */
@@ -23,6 +22,19 @@ export interface TaskEntry {
   isAccepted: boolean
   /** Whether the handlers of its end have run, and whether it is queued for pruning. */
   pruning: 'unhandled' | 'handled' | 'queued'
+}
+
+/** An open question, and whether its owner was told of it. */
+export interface OwedQuestion {
+  readonly entry: TaskEntry
+  readonly id: string
+  /** To whom it is delivered. */
+  owner: string
+  delivery: 'none' | 'owed' | 'leased' | 'delivered'
+  /** The last message that carried it. */
+  deliveryId: string | undefined
+  /** A message that carried it was accepted after its lease had been released. */
+  isAccepted: boolean
 }
 
 /** Entries that one message carries. */

@@ -40,14 +40,15 @@ export function endedRecord(
   }: { readonly delivery: DeliveryStatus; readonly seq: number; readonly completedAt: number },
 ): SettledTaskInfo {
   const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, attempt, progress, abortController } = running
-  const ended = endOf(settlement)
+  const { messagesSent } = running
+  const end = endOf(settlement)
+  const ended = messagesSent === undefined ? end : Object.assign(end, { messagesSent })
   return frozenWithCause(
     settlement,
     Object.assign(
       attempt === undefined ? ended : Object.assign(ended, { attempt }),
       timeoutMs !== undefined && { timeoutMs },
       progress !== undefined && { progress },
-      running.messagesSent !== undefined && { messagesSent: running.messagesSent },
       abortController !== undefined && { abortController },
     ),
   )

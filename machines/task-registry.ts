@@ -20,11 +20,10 @@ import { DueTimes } from './due-times.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
-import type { OwedQuestion } from './owed-questions.js'
 import type { AsyncTaskInfo, RunningTaskInfo, Settlement, SlotPool, TaskAdmission, TaskFailure } from './records.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import type { SlotPools, Slots } from './slots.js'
-import { endedLease, isTerminal, type Lease, type TaskEntry } from './task-entry.js'
+import { endedLease, isTerminal, type Lease, type OwedQuestion, type TaskEntry } from './task-entry.js'
 import { runningRecord } from './task-record.js'
 
 /** Why a task was not admitted. */

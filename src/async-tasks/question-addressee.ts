@@ -1,6 +1,7 @@
 /** To whom the questions of a task are delivered. */
+import type { History } from '../../machines/history.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { TaskRegistry } from './registry.js'
+import type { PushSubscribers } from './push-subscribers.js'
 
 /** The owner of the tasks that a run launches is `run:` and the id of its task. */
 const RUN_OWNER = 'run:'
@@ -10,7 +11,7 @@ const MAX_STEPS = 100
 
 /** The owner of the task. When that is a run to which nothing delivers, it is the owner of that run's task, and so on. */
 export function addresseeOf(
-  { history, pushSubscribers }: Pick<TaskRegistry, 'history' | 'pushSubscribers'>,
+  { history, pushSubscribers }: { readonly history: History; readonly pushSubscribers: PushSubscribers },
   task: AsyncTaskInfo,
 ): string {
   let { owner } = task

@@ -7,7 +7,9 @@ import { fenced } from './fenced.js'
 
 /** The tool that takes answers, and the parameters that select its answer mode. */
 export interface AnswerCall {
+  /** The name of the tool. */
   readonly tool: string
+  /** Its parameters besides those of the answer. */
   readonly params: Readonly<Record<string, unknown>>
 }
 

@@ -1,6 +1,7 @@
 /** The texts that the model reads about its background tasks: status summary and reminders. */
-import { refOf, type OwedQuestion, type QuestionRef } from '../../machines/owed-questions.js'
+import { refOf, type QuestionRef } from '../../machines/owed-questions.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import type { OwedQuestion } from '../../machines/task-entry.js'
 import { boundLines, checkMaxMessageChars, maxWholeChars, messageLength } from './bounded-text.js'
 import { anObject, checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'

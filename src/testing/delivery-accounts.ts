@@ -103,6 +103,11 @@ export class DeliveryAccounts {
           account.since = entry.at
         }
         return
+      case 'repeated':
+        for (const account of this.#find(entry.taskIds, 'was repeated')) {
+          Object.assign(account, { accepted: 0, since: entry.at })
+        }
+        return
       case 'moved':
         for (const account of this.#find([entry.taskId], 'was moved', false)) account.owner = entry.owner
         return

@@ -32,6 +32,8 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('acknowledged'), ...base, deliveryId: id.optional(), taskIds: ids }),
   /** The message was not accepted: its results are owed again. */
   z.object({ type: z.literal('returned'), ...base, deliveryId: id, taskIds: ids }),
+  /** The host asked for a delivered message once more: its results are owed again. */
+  z.object({ type: z.literal('repeated'), ...base, deliveryId: id, taskIds: ids }),
   /** The result is owed to another owner from now on. */
   z.object({ type: z.literal('moved'), ...base, taskId: id, owner: id }),
   /** The owner was released without an heir: these results are no longer owed. */

@@ -138,6 +138,7 @@ function entriesOfDelivery(
     case 'delivered':
       return [{ type: 'acknowledged', at, taskIds, ...(deliveryId !== undefined && { deliveryId }) }]
     case 'owed':
+      if (from === 'delivered') return [{ type: 'repeated', at, deliveryId: known, taskIds }]
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }] : []
     case 'none':
       return [{ type: 'dropped', at, taskIds }]

@@ -22,6 +22,14 @@ interface Listed {
 const hanging: SubagentRunner = (_request, { signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
 
+const reads: SubagentRunner = Object.assign(
+  (async (_request, { messages }) => {
+    for await (const message of messages) return { final_message: `read ${message}` }
+    return {}
+  }) satisfies SubagentRunner,
+  { takesMessages: true },
+)
+
 async function setUp(config = {}) {
   const host = setUpApp(
     {
@@ -32,6 +40,7 @@ async function setUp(config = {}) {
       wordy: () => ({ final_message: 'x'.repeat(50_000) }),
       asks: async (_request, context) => ({ final_message: JSON.stringify(await context.ask('Sure?')) }),
       hangs: hanging,
+      reads,
     },
     config,
   )
@@ -151,6 +160,37 @@ describe('the tools', () => {
     expect(isError).toBe(true)
     expect(text).toContain('expected one of "list", "peek", "output"')
     expect(manager.getTask(id)?.status).toBe('running')
+  })
+
+  it('F6: carry the question of a task once, and name the tool that answers it', async () => {
+    const { call, launch } = await setUp()
+    const id = await launch('asks')
+    const textOf = async (name: string, args: object = {}) => JSON.stringify((await call(name, args, {})).result)
+    const first = await textOf('list_instances')
+    expect(first).toContain('waits for an answer to question-1:')
+    expect(first).toContain('Answer with answer_async_task')
+    expect(await textOf('list_instances')).not.toContain('question-1')
+    await call('answer_async_task', { task_id: id, answer: 'yes' }, {})
+  })
+
+  it('F6: that show a question are not followed by a message that asks it', async () => {
+    const { call, launch, use } = await setUp()
+    const id = await launch('asks')
+    expect(JSON.stringify((await call('check_async_tasks', { task_id: id }, {})).result)).not.toContain(
+      'waits for an answer to',
+    )
+    expect(JSON.stringify((await call('list_instances', {}, {})).result)).not.toContain('question-1')
+    const asked = await call('task', { subagent_name: 'asks', goal_prompt: 'g' }, {})
+    expect(JSON.stringify(asked.result)).not.toContain('waits for an answer to')
+    await use('cancel_async_task', { task_id: id })
+  })
+
+  it('F7: send a message to a task, or say why not', async () => {
+    const { use, launch } = await setUp()
+    const id = await launch('reads')
+    expect((await use('send_to_task', { task_id: id, message: 'more' })).structured).toMatchObject({ sent: true })
+    expect((await use('wait_for_async_tasks', { task_ids: [id] })).text).toContain('read more')
+    expect(await use('send_to_task', { task_id: id, message: 'more' })).toMatchObject({ isError: true })
   })
 
   it('answer the question of a task, as check_async_tasks says', async () => {

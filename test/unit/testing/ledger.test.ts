@@ -47,6 +47,11 @@ describe('the verdict on a log', () => {
       ],
       [],
     ],
+    [
+      'F11: of a result that the host asked for once more',
+      [...a, of('acknowledged', ['a'], 'd1'), of('repeated', ['a'], 'd1'), of('acknowledged', ['a'], 'd2')],
+      [],
+    ],
     ['of a task that owes nothing', [registered('a'), settled('a', 1, false), pruned('a')], []],
     ['of a result whose owner was released', [...a, of('dropped', ['a'])], []],
     [
