@@ -1,10 +1,11 @@
 /** The slash commands /tasks and /task, which list background tasks, end them, answer them and send to them. */
-import type { AsyncTaskInfo, RunningTaskInfo } from '../../machines/records.js'
+import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { questionWords, writtenAnswer } from '../async-tasks/question-texts.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
+import { queuePlaces } from '../async-tasks/queue-places.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { toOneLine } from '../control-characters.js'
@@ -79,12 +80,14 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
   const shortOf = shortTaskIds(manager)
   const now = manager.registry.clock.now()
+  const places = queuePlaces(manager.registry)
   const lines = tasks.flatMap((task) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
+    const place = places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
     // Names and goals come from a model, and this is for a person's terminal.
     return [
-      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`,
+      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}${place}) - ${goal}`,
       ...(task.questions ?? []).map((question) => `  asks (${question.id}): ${questionWords(question)}`),
     ].map(toOneLine)
   })
@@ -161,12 +164,11 @@ function firstWord(args: string): [word: string, rest: string] {
 function runningIds(
   { getAsyncTaskManager, owner }: TaskCommandsOptions,
   partial: string,
-  isShown: (task: RunningTaskInfo) => boolean = () => true,
+  isShown: (task: ActiveTaskInfo) => boolean = () => true,
 ): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)
-  return manager
-    .getRunningTasks(owner)
+  return [...manager.getQueuedTasks(owner), ...manager.getRunningTasks(owner)]
     .filter((task) => task.id.startsWith(partial) && isShown(task))
     .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

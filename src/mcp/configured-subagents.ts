@@ -38,6 +38,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     asks,
     stdin,
   } = subagent
+  const { maxRunSeconds } = subagent
   const runIn = (directory: string) =>
     processRunner({
       ...{ command, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
@@ -52,6 +53,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context)
   return {
     ...{ name, description, retry },
+    ...(maxRunSeconds !== undefined && { budget: { seconds: maxRunSeconds } }),
     run: Object.assign(run, {
       survivesHost,
       ...(canResume !== undefined && { canResume }),

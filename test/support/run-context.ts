@@ -39,6 +39,8 @@ export function createRunContext(): RecordedContext {
     },
     ask: () => Promise.reject(new Error('no one answers')),
     messages: NO_MESSAGES,
+    spend: () => undefined,
+    wrapUp: new AbortController().signal,
     printed: (text) =>
       new Promise((resolve) => {
         if (output.includes(text)) resolve()

@@ -14,6 +14,8 @@ void run(
     ask: () => Promise.reject(new Error('nobody answers')),
     messages: NO_MESSAGES,
     report: () => undefined,
+    spend: () => undefined,
+    wrapUp: new AbortController().signal,
   },
 )
 process.stdin.on('end', () => process.exit(0)).resume()
