@@ -49,7 +49,7 @@ export function sendMessage(registry: TaskRegistry, taskId: string, text: string
 function refusalOf({ record, ref }: TaskEntry, name: string): string | undefined {
   if (isTerminal(record)) return `${name} has ended: it is ${record.status}.`
   if (record.status === 'queued') return `${name} has not started.`
-  return ref?.getSnapshot().matches('stopping') === true
-    ? `${name} is being stopped: its deadline has passed.`
-    : undefined
+  const state = ref?.getSnapshot()
+  if (state?.matches('stopping') === true) return `${name} is being stopped: its time has passed.`
+  return state?.matches('wrapping') === true ? `${name} is concluding: its budget is used up.` : undefined
 }

@@ -1,6 +1,6 @@
 /** Messages to running tasks: taken at most once, in order, or refused with the reason. */
 import { describe, expect, it } from 'vitest'
-import { functionRunner, type Runner } from '../../../src/index.js'
+import { functionRunner, type RunContext, type Runner } from '../../../src/index.js'
 import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../../../src/async-tasks/inbox.js'
 import { deferred, setUpHost, settle } from '../tools/tool-host.js'
 
@@ -10,8 +10,11 @@ function setUp({ takesMessages = true, timeoutMs }: { takesMessages?: boolean; t
   const taken: string[] = []
   const go = deferred<undefined>()
   const end = deferred<undefined>()
+  const contexts: RunContext[] = []
   const runner = functionRunner(
-    async (_input, { messages }) => {
+    async (_input, context) => {
+      contexts.push(context)
+      const { messages } = context
       await go.promise
       for await (const message of messages) {
         taken.push(message)
@@ -23,11 +26,18 @@ function setUp({ takesMessages = true, timeoutMs }: { takesMessages?: boolean; t
     { takesMessages },
   )
   const { id } = host.manager.launch(
-    { subagentName: 's', goalPrompt: 'g', graceMs: 1_000, ...(timeoutMs !== undefined && { timeoutMs }) },
+    {
+      subagentName: 's',
+      goalPrompt: 'g',
+      graceMs: 1_000,
+      budget: { tokens: 1 },
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    },
     runner,
   )
   const send = (message: string) => host.manager.sendToTask(id, message)
-  return { ...host, id, taken, send, go: () => go.resolve(undefined), end: () => end.resolve(undefined) }
+  const spend = () => contexts[0]?.spend({ tokens: 2 })
+  return { ...host, id, taken, send, spend, go: () => go.resolve(undefined), end: () => end.resolve(undefined) }
 }
 
 describe('a message to a task', () => {
@@ -80,10 +90,19 @@ describe('a message to a task', () => {
         host.clock.advance(1_000)
         return host.send('m')
       },
-      'is being stopped: its deadline has passed',
+      'is being stopped: its time has passed',
     ],
-  ])('F7: is refused with the reason when its task is %s', (_how, act, reason) => {
+    [
+      'over its budget',
+      (host: ReturnType<typeof setUp>) => {
+        host.spend()
+        return host.send('m')
+      },
+      'is concluding: its budget is used up',
+    ],
+  ])('F7: is refused with the reason when its task is %s', async (_how, act, reason) => {
     const host = setUp({ timeoutMs: 1_000 })
+    await settle()
     const result = act(host)
     expect(result.sent).toBe(false)
     expect(result).toHaveProperty('reason', expect.stringContaining(reason))
