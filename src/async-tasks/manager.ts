@@ -318,9 +318,10 @@ export class AsyncTaskManager {
   /** Whether there is a free slot now; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
-    return this.registry.slots.hasRoom()
-      ? { allowed: true }
-      : { allowed: false, reason: limitReason(this.getMaxAsyncTasks()) }
+    const { slots } = this.registry
+    if (slots.hasRoom()) return { allowed: true }
+    const isFull = this.#whenFull === 'queue' && !this.canQueue()
+    return { allowed: false, reason: limitReason(slots.max, isFull ? slots.queue.size : undefined) }
   }
 
   /**
