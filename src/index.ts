@@ -52,7 +52,7 @@ export type { RunContext, RunDurability, RunInput, Runner } from './engine/runne
 export type { FindRunner, RunnerDefinition } from './engine/definition.js'
 export type { SpentAmount } from './protocol/budget.js'
 export type { RetryBackoff, RetryPolicy, RetryReason } from './protocol/retry-policy.js'
-export type { ProgramIdentity } from './engine/program-identity.js'
+export type { ProgramIdentity } from './process-identity.js'
 export type { StartedProgram } from './engine/reap.js'
 export type {
   Store,

@@ -1,17 +1,20 @@
 /** What is checked of a file before it is opened for writing, and how a new one is created. */
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
   openSync,
   readSync,
+  realpathSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from '../store-errors.js'
 import { openDatabase } from './driver.js'
 import { APPLICATION_ID, createTables, LAYOUT_VERSION } from './schema.js'
@@ -23,8 +26,34 @@ const HEADER = { bytes: 100, magic: 'SQLite format 3\0', version: 60, applicatio
 export function prepareFolder(file: string): void {
   const folder = dirname(file)
   if (existsSync(folder)) return
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    // Of a parent that cannot be written, Node says that it does not exist.
+    accessSync(existingParentOf(folder), constants.W_OK)
+    throw error
+  }
   writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 })
+}
+
+function existingParentOf(folder: string): string {
+  const parent = dirname(folder)
+  return existsSync(parent) ? parent : existingParentOf(parent)
+}
+
+/**
+ * Each name of a file has a lock of its own. Call it with the lock held: a new file has two names for a moment.
+ * @throws StoreError for a file with several names
+ */
+export function refuseHardLinks(file: string): void {
+  // What a process left that was killed while it created the file.
+  rmSync(unfinished(file), { force: true })
+  const names = lstatSync(file, { throwIfNoEntry: false })?.nlink ?? 1
+  if (names === 1) return
+  throw new StoreError(
+    'STORE_INVALID',
+    `${file}: it has ${names} hard links, so that two processes could open it. Keep one of them; copy a store to back it up.`,
+  )
 }
 
 /** @throws StoreError for a symbolic link */
@@ -79,10 +108,10 @@ function readHeader(file: string): Buffer {
 
 /** Creates an empty store. It gets its name when it is complete, so that a crash leaves no half of one. */
 export function createFile(file: string): void {
-  const unfinished = `${file}-new`
-  for (const rest of ['', '-journal', '-wal', '-shm']) rmSync(`${unfinished}${rest}`, { force: true })
-  closeSync(openSync(unfinished, 'wx', 0o600))
-  const database = openDatabase(unfinished)
+  const draft = unfinished(file)
+  for (const rest of ['', '-journal', '-wal', '-shm']) rmSync(`${draft}${rest}`, { force: true })
+  closeSync(openSync(draft, 'wx', 0o600))
+  const database = openDatabase(draft)
   try {
     // Before the log is switched on: afterwards it would have no effect.
     database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ${APPLICATION_ID}`)
@@ -93,14 +122,27 @@ export function createFile(file: string): void {
     database.close()
   }
   try {
-    linkSync(unfinished, file)
+    linkSync(draft, file)
   } finally {
-    rmSync(unfinished)
+    rmSync(draft)
   }
 }
+
+/** The name of a store that is being created. */
+const unfinished = (file: string): string => `${file}-new`
 
 /** Identifies a file whatever its name is. */
 export function identityOf(file: string): string | undefined {
   const stats = statSync(file, { throwIfNoEntry: false, bigint: true })
   return stats && `${stats.dev}:${stats.ino}`
+}
+
+/** The path of a file, without links in the names of its folders. */
+export function realPath(file: string): string {
+  const absolute = resolve(file)
+  try {
+    return join(realpathSync(dirname(absolute)), basename(absolute))
+  } catch {
+    return absolute
+  }
 }
