@@ -92,8 +92,7 @@ export function endedRecord(
   return frozenWithCause(
     settlement,
     Object.assign(
-      ended,
-      historyOf(running),
+      Object.assign(ended, historyOf(running)),
       timeoutMs !== undefined && { timeoutMs },
       progress !== undefined && { progress },
       abortController !== undefined && { abortController },

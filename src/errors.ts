@@ -34,16 +34,15 @@ export class TaskLimitError extends AgentTasksError {
 
   /** @param queued how many tasks wait for a slot, if the queue is full as well */
   constructor(maxAsyncTasks: number, queued?: number) {
-    super('TASK_LIMIT', limitReason(maxAsyncTasks) + (queued === undefined ? '' : queueReason(queued)))
+    super('TASK_LIMIT', limitReason(maxAsyncTasks, queued))
     this.maxAsyncTasks = maxAsyncTasks
   }
 }
 
-const queueReason = (queued: number): string => `, and the queue is full (${queued} waiting)`
-
 /** The reason that there is no free slot. Models and hosts know this text. */
-export function limitReason(maxAsyncTasks: number): string {
-  return `Max async tasks (${maxAsyncTasks}) reached`
+export function limitReason(maxAsyncTasks: number, queued?: number): string {
+  const reason = `Max async tasks (${maxAsyncTasks}) reached`
+  return queued === undefined ? reason : `${reason}, and the queue is full (${queued} waiting)`
 }
 
 /** The reservation does not exist: it was used or cancelled, or has expired. Nothing has changed. */

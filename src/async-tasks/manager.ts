@@ -318,9 +318,10 @@ export class AsyncTaskManager {
   /** Whether there is a free slot now; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
-    return this.registry.slots.hasRoom()
-      ? { allowed: true }
-      : { allowed: false, reason: limitReason(this.getMaxAsyncTasks()) }
+    const { slots } = this.registry
+    if (slots.hasRoom()) return { allowed: true }
+    const isFull = this.#whenFull === 'queue' && !this.canQueue()
+    return { allowed: false, reason: limitReason(slots.max, isFull ? slots.queue.size : undefined) }
   }
 
   /**
@@ -452,6 +453,11 @@ export class AsyncTaskManager {
   /** The tasks that run, in the order of registration. */
   getRunningTasks(owner?: string): RunningTaskInfo[] {
     return this.registry.ledger.running(owner).map((entry) => entry.record as RunningTaskInfo)
+  }
+
+  /** The tasks that have not ended, queued and running, in the order of registration. */
+  getActiveTasks(owner?: string): ActiveTaskInfo[] {
+    return this.registry.ledger.active(owner).map((entry) => entry.record as ActiveTaskInfo)
   }
 
   /** The tasks that wait for a slot, in the order of registration. */
@@ -614,7 +620,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of [...registry.ledger.queued(), ...registry.ledger.running()]) registry.cancel(entry)
+      for (const entry of registry.ledger.active()) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal

@@ -97,7 +97,8 @@ function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix
 function runningIds({ getAsyncTaskManager, owner }: TaskCommandsOptions, partial: string): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)
-  return [...manager.getQueuedTasks(owner), ...manager.getRunningTasks(owner)]
+  return manager
+    .getActiveTasks(owner)
     .filter((task) => task.id.startsWith(partial))
     .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

@@ -167,7 +167,7 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
 
 /** The running tasks, and those that have ended and are owed: a call may wait for a task that has just ended. */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
-  return [...manager.getPendingNotifications(owner), ...manager.getRunningTasks(owner)].map((task) => task.id)
+  return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)].map((task) => task.id)
 }
 
 /** The tool `wait_for_async_tasks` as a class. */
