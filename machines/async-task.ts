@@ -38,7 +38,7 @@ export interface AsyncTaskInput {
 export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | ({ readonly type: 'task.fail' } & TaskFailure)
-  | { readonly type: 'task.cancel' }
+  | { readonly type: 'task.cancel'; readonly reason?: string }
   | { readonly type: 'task.ask'; readonly question: AskedQuestion }
   | { readonly type: 'task.answer'; readonly questionId: string }
   | { readonly type: 'deadline.passed' }
@@ -104,7 +104,12 @@ export const asyncTaskMachine = setup({
         return { status: 'failed', ...failure }
       },
     }),
-    keepCancellation: assign({ settlement: CANCELLED }),
+    keepCancellation: assign({
+      settlement: ({ event }): Settlement =>
+        event.type === 'task.cancel' && event.reason !== undefined
+          ? { status: 'cancelled', cancelReason: event.reason }
+          : CANCELLED,
+    }),
     keepTimeout: assign({
       settlement: ({ context, event }) => timeoutOf(context.timeoutMs ?? 0, event),
     }),

@@ -102,14 +102,15 @@ export class Ledger {
     else this.#options.onCleared(entry)
   }
 
-  /** A task has ended: writes its record, and what is owed for it. */
-  end(entry: TaskEntry, settlement: Settlement): void {
+  /** A task has ended: writes its record, and what is owed for it. `children` are the tasks of its run that go on. */
+  end(entry: TaskEntry, settlement: Settlement, children: readonly TaskEntry[] = []): void {
     const { journal, notifyCancelled } = this.#options
     const seq = journal.next()
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
-    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now() })
+    const runningChildren = children.length === 0 ? undefined : Object.freeze(children.map(({ record }) => record.id))
+    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now(), runningChildren })
     this.#remove(entry, 'running')
     journal.status(entry, 'running')
     if (claim !== undefined) this.#putInLease(entry, claim)

@@ -81,6 +81,10 @@ interface TaskFields {
   readonly timeoutMs?: number
   /** Which run of the task this is, from the second one on: the earlier ones died with their processes. */
   readonly attempt?: number
+  /** The task whose run launched it; it may have ended. */
+  readonly parentId?: string
+  /** How many tasks are above it: 1 for a task that the run of another one launched. Absent for the others. */
+  readonly depth?: number
   /** The last progress that its run reported. */
   readonly progress?: TaskProgress
   /** The controller that was registered with it: aborting it cancels the task. */
@@ -99,6 +103,8 @@ export interface RunningTaskInfo extends TaskFields {
   readonly output?: never
   /** Set only when the task has ended. */
   readonly error?: never
+  /** Set only when the task was cancelled. */
+  readonly cancelReason?: never
 }
 
 /** A task that ended with an output. */
@@ -111,8 +117,12 @@ export interface CompletedTaskInfo extends TaskFields {
   readonly completedAt: number
   /** The output of its run. */
   readonly output: OutputObject
+  /** The ids of the tasks that its run had launched and that had not ended when it did: they passed to its owner. */
+  readonly runningChildren?: readonly string[]
   /** None: it succeeded. */
   readonly error?: never
+  /** None: it was not cancelled. */
+  readonly cancelReason?: never
 }
 
 /** A task that ended with an error. */
@@ -136,8 +146,12 @@ export interface FailedTaskInfo extends TaskFields {
    * records, do not have it.
    */
   readonly cause?: unknown
+  /** The ids of the tasks that its run had launched and that had not ended when it did: they passed to its owner. */
+  readonly runningChildren?: readonly string[]
   /** What its run returned after the deadline, within the grace period; absent when that was nothing. */
   readonly lateOutput?: OutputObject
+  /** None: it was not cancelled. */
+  readonly cancelReason?: never
 }
 
 /** A task that was cancelled. */
@@ -152,6 +166,8 @@ export interface CancelledTaskInfo extends TaskFields {
   readonly output?: never
   /** None: it was cancelled. */
   readonly error?: never
+  /** Why it was cancelled, in words; absent when nobody said. At most 1000 characters. */
+  readonly cancelReason?: string
 }
 
 /** A task that has ended. */
@@ -167,7 +183,7 @@ export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCod
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
   | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
-  | { readonly status: 'cancelled' }
+  | { readonly status: 'cancelled'; readonly cancelReason?: string }
 
 /** The data of a task that is to be registered. */
 export interface TaskAdmission {
@@ -187,6 +203,11 @@ export interface TaskAdmission {
   readonly graceMs: number
   /** The caller waits for the task in place: it takes no slot. */
   readonly isForeground?: boolean
+  /** TEMP */
+  readonly pool?: 'task' | 'child' | 'command'
+  /** The task whose run launches it, and its depth. */
+  readonly parentId?: string
+  readonly depth?: number
   /** What a store keeps of its run; absent when the caller runs it. */
   readonly run?: Readonly<Record<string, unknown>>
 }

@@ -11,7 +11,7 @@ import type {
 
 /** The record of a task that has just been registered. */
 export function runningRecord(admission: TaskAdmission, seq: number, launchedAt: number): RunningTaskInfo {
-  const { id, subagentName, goalPrompt, owner, timeoutMs, abortController } = admission
+  const { id, subagentName, goalPrompt, owner, timeoutMs, parentId, depth, abortController } = admission
   return Object.freeze({
     id,
     subagentName,
@@ -22,6 +22,7 @@ export function runningRecord(admission: TaskAdmission, seq: number, launchedAt:
     launchedAt,
     seq,
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(parentId !== undefined && { parentId, depth }),
     ...(abortController !== undefined && { abortController }),
   })
 }
@@ -37,15 +38,24 @@ export function endedRecord(
     delivery,
     seq,
     completedAt,
-  }: { readonly delivery: DeliveryStatus; readonly seq: number; readonly completedAt: number },
+    runningChildren,
+  }: {
+    readonly delivery: DeliveryStatus
+    readonly seq: number
+    readonly completedAt: number
+    readonly runningChildren?: readonly string[] | undefined
+  },
 ): SettledTaskInfo {
-  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, attempt, progress, abortController } = running
+  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, attempt, parentId, depth, progress } = running
+  const { abortController } = running
   const ended = endOf(settlement)
   return frozenWithCause(
     settlement,
     Object.assign(
       attempt === undefined ? ended : Object.assign(ended, { attempt }),
       timeoutMs !== undefined && { timeoutMs },
+      parentId !== undefined && { parentId, depth },
+      runningChildren !== undefined && { runningChildren },
       progress !== undefined && { progress },
       abortController !== undefined && { abortController },
     ),
@@ -67,8 +77,11 @@ export function endedRecord(
         }
       }
       case 'cancelled': {
-        const { status } = end
-        return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt }
+        const { status, cancelReason } = end
+        return {
+          ...{ id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt },
+          ...(cancelReason !== undefined && { cancelReason }),
+        }
       }
     }
   }

@@ -17,6 +17,7 @@
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
 import { DueTimes } from './due-times.js'
+import type { Families, FamilyRefusal } from './families.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
@@ -27,7 +28,7 @@ import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
 import { runningRecord } from './task-record.js'
 
 /** Why a task was not admitted. */
-export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room'
+export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room' | FamilyRefusal
 
 /** The answer to `task.register`. */
 export type Admission =
@@ -51,6 +52,8 @@ export type RegistryEvent =
         /** Bound by the maximum; its slot is held until `slot.release`. */
         readonly isLaunched: boolean
         readonly reservationId: string | undefined
+        /** The task whose run launches it. */
+        readonly parent: TaskEntry | undefined
       },
       Admission
     >
@@ -94,6 +97,7 @@ export interface RegistryParts {
   readonly slots: Slots
   readonly ledger: Ledger
   readonly history: History
+  readonly families: Families
   readonly journal: Journal
   /** The machine that each task runs. */
   readonly task: AsyncTaskMachine
@@ -116,7 +120,7 @@ const TASK_ACTOR_PREFIX = 'task.'
 
 /** Makes the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
-  const { slots, ledger, history, journal, task, host, elapsed } = parts
+  const { slots, ledger, history, families, journal, task, host, elapsed } = parts
   const deadlines = new DueTimes<TaskEntry>()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
@@ -149,11 +153,19 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
   }
 
   const admit = (
-    { admission, isLaunched, reservationId, reply }: Extract<RegistryEvent, { type: 'task.register' }>,
+    {
+      admission,
+      isLaunched,
+      reservationId,
+      parent: launching,
+      reply,
+    }: Extract<RegistryEvent, { type: 'task.register' }>,
     parent: AnyActorRef,
   ): AnyActorRef | undefined => {
     const { id, subagentName, timeoutMs, graceMs, isForeground = false } = admission
-    const refusal = refusalOf(id, reservationId, isLaunched && !isForeground)
+    const refusal =
+      refusalOf(id, reservationId, isLaunched && !isForeground && admission.pool !== 'child') ??
+      (launching && families.refusalOf(launching))
     if (refusal !== undefined) {
       reply({ refusal })
       return undefined
@@ -170,9 +182,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     }
     if (reservationId !== undefined) slots.cancelReservation(reservationId)
     history.add(entry)
-    if (!isForeground) slots.take(entry, isLaunched)
+    if (!isForeground && admission.pool !== 'child') slots.take(entry, isLaunched)
     if (timeoutMs !== undefined) deadlines.set(entry, elapsed() + timeoutMs)
     ledger.add(entry)
+    families.add(entry)
     journal.status(entry, null)
     reply({ entry })
     return ref
@@ -184,7 +197,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     deadlines.delete(entry)
     slots.end(entry)
     history.end()
-    ledger.end(entry, settlement)
+    ledger.end(entry, settlement, settlement.status === 'cancelled' ? undefined : families.liveChildren(entry))
+    families.release(entry)
   }
 
   const restore = (record: AsyncTaskInfo): void => {
@@ -193,6 +207,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     journal.continueAfter(record.seq)
     history.add(entry)
     ledger.add(entry)
+    families.add(entry)
   }
 
   /** A task of an earlier process whose run goes on. */
@@ -209,6 +224,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     slots.take(entry, true)
     if (remainingMs !== undefined) deadlines.set(entry, elapsed() + remainingMs)
     ledger.add(entry)
+    families.add(entry)
     reply(entry)
     return ref
   }

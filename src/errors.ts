@@ -85,6 +85,18 @@ export class InvalidInputError extends AgentTasksError {
   }
 }
 
+/** A run may not launch this task: its family has its full size (`FAMILY_LIMIT`), or its own task has ended (`PARENT_ENDED`). */
+export class FamilyError extends AgentTasksError {
+  override readonly name = 'FamilyError'
+  /** The task whose run was to launch another one. */
+  readonly parentId: string
+
+  constructor(code: 'FAMILY_LIMIT' | 'PARENT_ENDED', parentId: string, message: string) {
+    super(code, message)
+    this.parentId = parentId
+  }
+}
+
 /** The manager was disposed: it can be read, but takes no new tasks. */
 export class DisposedError extends AgentTasksError {
   override readonly name = 'DisposedError'

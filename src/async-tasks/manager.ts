@@ -36,6 +36,8 @@ import {
   TaskLimitError,
 } from '../errors.js'
 import {
+  cancelAllOptionsSchema,
+  cancelOptionsSchema,
   launchInputSchema,
   leaseRequestSchema,
   ownerReleaseSchema,
@@ -43,6 +45,7 @@ import {
   readOutputOptionsSchema,
   registerTaskInputSchema,
   reserveOptionsSchema,
+  type CancelOptions,
   type LaunchTaskInput,
   type RegisterTaskInput,
   type RestorableRecord,
@@ -55,6 +58,7 @@ import {
   anEngine,
   anInspector,
   checkOptions,
+  integerFrom,
   numberFrom,
   optionsOf,
   type OptionTypes,
@@ -62,8 +66,10 @@ import {
 } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import { toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
+import { childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
@@ -75,6 +81,7 @@ import { recover, type Recovery } from './recovery.js'
 import type { WasDelivered } from './unknown-deliveries.js'
 import { toRestoredRecords } from './restoring.js'
 import type { Inspect } from '../callbacks/inspection.js'
+import type { ChildTaskInput, WaitOptions, WaitResult } from '../engine/children.js'
 import type { Runner } from '../engine/runner.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
 import type { Store } from '../store/store.js'
@@ -83,7 +90,7 @@ import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
-import { waitForTasks, type WaitOptions, type WaitResult } from './waiting.js'
+import { waitForTasks } from './waiting.js'
 
 /** The default owner of a task. */
 export const DEFAULT_OWNER = 'main'
@@ -102,6 +109,12 @@ export interface AsyncTaskManagerOptions {
   readonly notifyCancelled?: boolean
   /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
   readonly graceMs?: number
+  /** How many tasks that runs have launched may run at once; they take no slot of `maxAsyncTasks`. -1 for no limit. Default 20. */
+  readonly maxChildTasks?: number
+  /** How deep tasks may launch tasks: 0 for not at all, 1 for children that launch nothing. Default 3. */
+  readonly maxFamilyDepth?: number
+  /** How many tasks that one run has launched may run, or be owed to it. Default 20. */
+  readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
   /** The source of every timer and timestamp. Default: the platform's. */
@@ -137,6 +150,9 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   maxAsyncTasks: taskLimit,
   notifyCancelled: aBoolean,
   graceMs: numberFrom(0),
+  maxChildTasks: taskLimit,
+  maxFamilyDepth: integerFrom(0),
+  maxChildrenPerTask: integerFrom(0),
   outputBytes: numberFrom(1),
   clock: aClock,
   createId: aFunction,
@@ -180,6 +196,8 @@ export class AsyncTaskManager {
   readonly #events: TaskEvents
   readonly #engine: Engine
   readonly #createId: (prefix: string) => string
+  readonly #findRunner: FindRunner | undefined
+  readonly #runHost: RunHost
   readonly #graceMs: number
   readonly #outputBytes: number
   #disposal: Promise<void> | undefined
@@ -195,6 +213,7 @@ export class AsyncTaskManager {
     const clock = options.clock ?? systemClock
     const report = isolateReport(options.onError ?? reportToConsole)
     this.#createId = options.createId ?? randomId
+    this.#findRunner = options.findRunner
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
     this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
     this.#engine =
@@ -205,6 +224,7 @@ export class AsyncTaskManager {
       })
     this.registry = new TaskRegistry({
       max: options.maxAsyncTasks ?? 5,
+      families: { maxDepth: options.maxFamilyDepth ?? 3, maxChildren: options.maxChildrenPerTask ?? 20 },
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
       report,
@@ -222,6 +242,14 @@ export class AsyncTaskManager {
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
+    this.#runHost = {
+      registry: this.registry,
+      engine: this.#engine,
+      report: this.#report.bind(this),
+      append: this.#append.bind(this),
+      launchChild: this.#launchChild.bind(this),
+      childrenOf: (parent, signal) => childrenOf(this, parent, signal),
+    }
     const { persistence } = this.registry
     this.recovered =
       persistence === undefined
@@ -231,7 +259,7 @@ export class AsyncTaskManager {
             findRunner: options.findRunner,
             startRun: (entry, start) => {
               this.#link(entry)
-              startRun(this.#runHost(), entry, start)
+              startRun(this.#runHost, entry, start)
             },
             newController: (taskId) => this.#newController(taskId),
           })
@@ -245,7 +273,7 @@ export class AsyncTaskManager {
   static restore(records: readonly RestorableRecord[], options?: number | AsyncTaskManagerOptions): AsyncTaskManager {
     const manager = new AsyncTaskManager(options)
     const { registry } = manager
-    const restored = toRestoredRecords(records, registry.clock.now())
+    const restored = inheritFromLost(toRestoredRecords(records, registry.clock.now()))
     registry.batch(() => {
       for (const record of restored) registry.send({ type: 'task.restore', record })
     })
@@ -308,12 +336,22 @@ export class AsyncTaskManager {
 
   /**
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
-   * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit.
+   * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit. With `parentId` it belongs to the run of
+   * that task, as if its `context.launch` had launched it.
    * @returns the record of the running task; its id is made from the subagent's name unless the input has one
-   * @throws TaskLimitError at the limit, and what `registerTask` throws
+   * @throws TaskLimitError at the limit, FamilyError, and what `registerTask` throws
    */
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): RunningTaskInfo {
-    const { params: given, ...fields } = parseInput(launchInputSchema(), input, 'input')
+    const fields = parseInput(launchInputSchema(), input, 'input')
+    return this.#launch(fields, runner, reservationId, parentOf(this.registry, fields))
+  }
+
+  #launch(
+    { params: given, parentId: _, ...fields }: z.output<ReturnType<typeof launchInputSchema>>,
+    runner: Runner,
+    reservationId: string | undefined,
+    parent: TaskEntry | undefined,
+  ): RunningTaskInfo {
     const params = given && toWholePlainData(given)
     if (given !== undefined && params === undefined) {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
@@ -324,9 +362,10 @@ export class AsyncTaskManager {
       const admission = {
         ...this.#toAdmission({ ...fields, abortController: fields.abortController ?? this.#newController(id) }, id),
         run: storedRun(runner, params),
+        ...(parent && childFields(parent)),
       }
-      const { entry, registered } = this.#admit(admission, true, reservationId)
-      startRun(this.#runHost(), entry, { runner, graceMs: admission.graceMs, params })
+      const { entry, registered } = this.#admit(admission, true, reservationId, parent)
+      startRun(this.#runHost, entry, { runner, graceMs: admission.graceMs, params })
       return registered
     })
   }
@@ -347,10 +386,30 @@ export class AsyncTaskManager {
     return this.#end(id, 'failed', () => ({ type: 'task.fail', ...failureOf(error) }))
   }
 
-  /** Cancels a task: its status first, then the abort of its run, then the event. False when it had ended. */
-  cancelTask(id: string): boolean {
+  /**
+   * Cancels a task, and what its run has launched: the status first, then the abort of the run, then the event. False when it had ended.
+   * @param options `reason`: why, in words: `cancelReason` of the record and the message of the abort's reason. Of more than 1000 characters the
+   * rest is cut.
+   * @throws InvalidInputError for a reason that is no text; nothing has changed then
+   */
+  cancelTask(id: string, options: CancelOptions = {}): boolean {
+    const { reason } = parseInput(cancelOptionsSchema(), options, 'options')
     const entry = this.registry.history.get(id)
-    return entry !== undefined && this.registry.cancel(entry)
+    return entry !== undefined && this.registry.cancel(entry, toCancelReason(reason))
+  }
+
+  /**
+   * Cancels every task that runs, or every one of an owner with what these have launched, as `cancelTask` does.
+   * @returns the ids of the tasks that this call cancelled
+   * @throws InvalidInputError; nothing has changed then
+   */
+  cancelAll(options: CancelOptions & { readonly owner?: string } = {}): string[] {
+    const { owner, reason: given } = parseInput(cancelAllOptionsSchema(), options, 'options')
+    const reason = toCancelReason(given)
+    return this.registry.batch(() => {
+      const { ledger } = this.registry
+      return this.registry.cancelAll(ledger.running(owner), reason).map(({ record }) => record.id)
+    })
   }
 
   /** A frozen snapshot of a retained task; undefined for an unknown id. */
@@ -540,11 +599,12 @@ export class AsyncTaskManager {
     admission: TaskAdmission,
     isLaunched: boolean,
     reservationId: string | undefined,
+    parent?: TaskEntry,
   ): { entry: TaskEntry; registered: RunningTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
     const { abortController } = admission
     const abort = abortController && this.registry.listen(abortController)
-    const answer = this.registry.register(admission, isLaunched, reservationId)
+    const answer = this.registry.register(admission, isLaunched, reservationId, parent)
     if ('failure' in answer) {
       abort?.stop()
       throw answer.failure
@@ -553,7 +613,8 @@ export class AsyncTaskManager {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      throw new TaskLimitError(this.getMaxAsyncTasks())
+      if (answer.refusal === 'no-room') throw new TaskLimitError(this.getMaxAsyncTasks())
+      throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
     }
     const { entry } = answer
     const registered = entry.record as RunningTaskInfo
@@ -561,13 +622,21 @@ export class AsyncTaskManager {
     return { entry, registered }
   }
 
-  #runHost(): RunHost {
-    return {
-      registry: this.registry,
-      engine: this.#engine,
-      report: this.#report.bind(this),
-      append: this.#append.bind(this),
-    }
+  /** @param runner default: that of the subagent */
+  #launchChild(parent: TaskEntry, input: ChildTaskInput, runner = this.#runnerOf(input)): RunningTaskInfo {
+    const fields = parseInput(launchInputSchema(), { ...input, owner: undefined, parentId: undefined }, 'input')
+    return this.#launch(fields, runner, undefined, parent)
+  }
+
+  #runnerOf({ subagentName }: ChildTaskInput): Runner {
+    const found = this.#findRunner?.(subagentName)
+    const runner = typeof found === 'function' ? found : found?.run
+    if (runner !== undefined) return runner
+    throw new InvalidInputError(
+      'input.subagentName',
+      subagentName,
+      'a subagent that findRunner knows, or a runner beside the input',
+    )
   }
 
   #link(entry: TaskEntry): void {

@@ -1,5 +1,11 @@
 /** The text about one ended task: whole, and cut to the maximum length of a message. */
-import type { AsyncTaskInfo, FailedTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
+import type {
+  AsyncTaskInfo,
+  CompletedTaskInfo,
+  FailedTaskInfo,
+  OutputObject,
+  SettledTaskInfo,
+} from '../../machines/records.js'
 import { toJsonText } from '../protocol/json-text.js'
 import { boundText, type BoundedText } from './bounded-text.js'
 
@@ -21,24 +27,35 @@ export const POSSIBLE_REPEAT =
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
     case 'completed':
-      return { agent_id: task.id, ...shownOutput(task.output) }
+      return { agent_id: task.id, ...shownOutput(task.output), ...shownChildren(task) }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
-      return { agent_id: task.id, status: 'cancelled' }
+      return {
+        agent_id: task.id,
+        status: 'cancelled',
+        ...(task.cancelReason !== undefined && { reason: task.cancelReason }),
+      }
     case 'running':
       return undefined
   }
 }
 
 /** The name and code of the error tell a model what its message may not. */
-function failurePayload({ id, error, errorName, errorCode, lateOutput }: FailedTaskInfo): object {
+function failurePayload(task: FailedTaskInfo): object {
+  const { id, error, errorName, errorCode, lateOutput } = task
   return {
     ...{ agent_id: id, status: 'failed', error },
     ...(errorName !== undefined && { error_name: errorName }),
     ...(errorCode !== undefined && { error_code: errorCode }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
+    ...shownChildren(task),
   }
+}
+
+/** The tasks that it launched and that go on: their results come in messages of their own. */
+function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {
+  return runningChildren === undefined ? {} : { running_children: runningChildren }
 }
 
 /** The known fields first. The others have a field of their own: they cannot pass for the status or the id. */

@@ -1,7 +1,8 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import type { AsyncTaskEvent } from '../../machines/async-task.js'
-import type { TaskFailure, TaskProgress } from '../../machines/records.js'
+import type { RunningTaskInfo, TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
@@ -17,6 +18,8 @@ export interface RunHost {
   readonly engine: Engine
   report(entry: TaskEntry, progress: number | TaskProgress): void
   append(entry: TaskEntry, text: string): void
+  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): RunningTaskInfo
+  childrenOf(parent: TaskEntry, signal: AbortSignal): RunChildren
 }
 
 /** A run that is to be started. */
@@ -57,6 +60,10 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     report: (progress) => host.report(entry, progress),
     append: (text) => host.append(entry, text),
     ask: (question) => askQuestion(registry, entry, question),
+    launch: (child, childRunner) => host.launchChild(entry, child, childRunner),
+    get children() {
+      return host.childrenOf(entry, signal)
+    },
     ...(durability && { durability }),
   })
   try {

@@ -1,5 +1,7 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
 import { boundLines } from '../async-tasks/bounded-text.js'
+import { cancelNote } from '../async-tasks/cancel-reason.js'
+import { toTree } from '../async-tasks/families.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, LIST_ICONS, maxListChars, type TaskView } from './task-view.js'
@@ -24,13 +26,14 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const counts = { running: 0, completed: 0, failed: 0, cancelled: 0 }
   for (const task of tasks) counts[task.status] += 1
   const shortOf = shortTaskIds(view.manager)
-  const details = tasks.map((task) => {
+  const tree = toTree(tasks)
+  const details = tree.map(({ task, level }) => {
     const icon = LIST_ICONS[task.status]
     const asking = task.questions === undefined ? '' : ', waits for an answer'
-    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking} - ${goalOf(task)}`
+    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)} - ${goalOf(task)}`
   })
-  const display = tasks.map((task) => {
-    return `${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
+  const display = tree.map(({ task, level }) => {
+    return `${'  '.repeat(level)}${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
   })
   const summary = [
     'Async Tasks Summary:',

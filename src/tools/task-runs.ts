@@ -1,16 +1,17 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
 import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
 import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Runner } from '../engine/runner.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
-import { ReservationError, TaskLimitError } from '../errors.js'
+import { FamilyError, ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../preview.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { shownDelivery, wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
-import type { FollowUps } from './task-tool-options.js'
+import { eitherSignal, type FollowUps, type ForegroundAbort } from './task-tool-options.js'
 import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
 /** One call of a tool that runs a task. */
@@ -24,6 +25,8 @@ export interface TaskCall {
   readonly context: ToolContext
   /** See `TimeoutSettings`. */
   readonly maxBlockingSeconds: number | undefined
+  /** See `ForegroundOptions`. */
+  readonly onForegroundAbort: ForegroundAbort | undefined
 }
 
 /** How long a slot is reserved while a subagent is looked up, in ms. The reservation ends with the lookup. */
@@ -38,6 +41,7 @@ export async function runInBackground(
   findRunner: () => Promise<Runner | ToolResult>,
 ): Promise<ToolResult> {
   const { manager } = call
+  if (call.input.parentId !== undefined) return runChild(call, findRunner)
   const reservationId = manager.tryReserveAsyncSlot({ ttlMs: Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity) })
   if (reservationId === null) return limitRefusal(manager, call.followUps)
   try {
@@ -50,6 +54,20 @@ export async function runInBackground(
     throw error
   } finally {
     manager.cancelReservation(reservationId)
+  }
+}
+
+/** A child takes a slot of its own kind, which is not reserved: what is refused was only looked up. */
+async function runChild(call: TaskCall, findRunner: () => Promise<Runner | ToolResult>): Promise<ToolResult> {
+  const runner = await findRunner()
+  if (typeof runner !== 'function') return runner
+  try {
+    const task = call.manager.launch(call.input, runner)
+    return launchedResult(task, call.timeout, `subagent '${task.subagentName}' (ID: ${task.id}).`)
+  } catch (error) {
+    if (error instanceof TaskLimitError || error instanceof FamilyError)
+      return errorResult('limit_reached', error.message)
+    throw error
   }
 }
 
@@ -104,8 +122,9 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): 
  * long as it may, and when nobody can receive its result any more.
  */
 export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolResult> {
-  const { manager } = call
+  const { manager, onForegroundAbort = 'cancel' } = call
   const { signal, detach, hold } = call.context
+  const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length
   const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
@@ -117,7 +136,7 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
     },
     endsOnQuestion: true,
     hold,
-    ...(detach && { signal: detach }),
+    ...(leaving && { signal: leaving }),
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
@@ -125,11 +144,12 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
     const task = manager.launch({ ...call.input, isForeground: true }, runner)
     return { id: task.id, end: manager.waitFor([task.id], waiting) }
   })
+  const cancelOnAbort = onForegroundAbort === 'cancel' ? signal : undefined
   const onAbort = (): void => {
-    manager.cancelTask(id)
+    manager.cancelTask(id, { reason: cancelOnAbort && reasonOfAbort(cancelOnAbort) })
   }
-  signal?.addEventListener('abort', onAbort, { once: true })
-  if (signal?.aborted === true) onAbort()
+  cancelOnAbort?.addEventListener('abort', onAbort, { once: true })
+  if (cancelOnAbort?.aborted === true) onAbort()
   try {
     const { settled, pending, deliveryId } = await end
     const [task] = settled
@@ -141,10 +161,11 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
       : continuedInBackground(call, running)
   } catch (error) {
-    if (detach?.aborted !== true) throw error
+    if (leaving?.aborted !== true) throw error
+    if (detach?.aborted !== true) return keptInBackground(call, id)
     return errorResult('aborted', `Task ${id} continues in the background: nobody can receive the result of this call.`)
   } finally {
-    signal?.removeEventListener('abort', onAbort)
+    cancelOnAbort?.removeEventListener('abort', onAbort)
   }
 }
 
@@ -155,6 +176,12 @@ function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
     returnDisplay: `Task waits for an answer: **${task.subagentName}** (\`${task.id}\`)`,
     metadata: taskMetadata(task, call.timeout, true),
   }
+}
+
+function keptInBackground({ manager, timeout }: TaskCall, id: string): ToolResult {
+  const task = manager.getTask(id)
+  const text = `The call was aborted. Task ${id} continues in the background with what it has launched, and its result will be delivered.`
+  return errorResult('aborted', text, { ...(task && { metadata: taskMetadata(task, timeout, true) }) })
 }
 
 function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
@@ -174,20 +201,25 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${more}` : ''}`
   const result = {
     // Nobody has asked for this cancellation.
-    llmContent: withNote(call.manager.registry.isDisposed ? `${text}\n${cancellation(call, id)}` : text, call.timeout),
+    llmContent: withNote(
+      call.manager.registry.isDisposed ? `${text}\n${cancellation(call, task)}` : text,
+      call.timeout,
+    ),
     returnDisplay: cutText(display, call.maxChars),
     metadata: { ...taskMetadata(task, call.timeout, false), ...shownDelivery([task], deliveryId) },
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'
-    ? { ...result, error: { message: cancellation(call, id), type: 'cancelled' } }
+    ? { ...result, error: { message: cancellation(call, task), type: 'cancelled' } }
     : result
 }
 
-function cancellation({ manager }: TaskCall, id: string): string {
-  return manager.registry.isDisposed
-    ? `Task ${id} was cancelled, because the task manager was disposed.`
-    : `Task ${id} was cancelled.`
+function cancellation({ manager, context }: TaskCall, { id, cancelReason }: SettledTaskInfo): string {
+  if (manager.registry.isDisposed) return `Task ${id} was cancelled, because the task manager was disposed.`
+  const isAborted = context.signal?.aborted === true && cancelReason === undefined
+  return isAborted
+    ? `Task ${id} was cancelled, because its call was aborted.${cancelledWith(manager, id)}`
+    : cancellationText(`Task ${id}`, { cancelReason })
 }
 
 function taskMetadata(
@@ -200,4 +232,10 @@ function taskMetadata(
 
 function withNote(text: string, { note }: EffectiveTimeout): string {
   return note === undefined ? text : `${text}\n\n${note}`
+}
+
+/** The tasks that were cancelled because their parent was; `''` when there are none. */
+function cancelledWith(manager: AsyncTaskManager, id: string): string {
+  const children = manager.getAllTasks().filter(({ parentId, status }) => parentId === id && status === 'cancelled')
+  return children.length === 0 ? '' : ` ${children.length} task(s) that it had launched were cancelled, too.`
 }

@@ -13,6 +13,8 @@ import { laneModelProperty } from '../model/lanes.property.js'
 import { crashFaults } from '../race/crash-faults.js'
 import { crashesProperty } from '../race/crashes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
+import { familiesProperty } from '../race/families.property.js'
+import { familyFaults } from '../race/family-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { restartFaults } from '../race/restart-faults.js'
@@ -43,6 +45,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
+  ['families', familiesProperty],
   ['restarts', restartsProperty],
   ['sessions', sessionsProperty],
 ])
@@ -72,6 +75,12 @@ const crashes = crashFaults.map((fault): Planting => ({
   maxRuns: 5000,
 }))
 
+const families = familyFaults.map(({ sabotage, ...fault }): Planting => ({
+  ...fault,
+  property: 'families',
+  broken: () => familiesProperty(sabotage),
+}))
+
 const restarts = restartFaults.map(({ wiring, ...fault }): Planting => ({
   ...fault,
   property: 'restarts',
@@ -84,7 +93,7 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => sessionsProperty(alter),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions]
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...families, ...restarts, ...sessions]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -93,7 +102,7 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12']) {
+for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', 'F4', 'F5']) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
 const names = [
@@ -102,6 +111,7 @@ const names = [
   ...laneFaults,
   ...agentFaults,
   ...crashFaults,
+  ...familyFaults,
   ...restartFaults,
   ...sessionFaults,
 ].map(({ name }) => name)
