@@ -4,7 +4,7 @@
  */
 import type { Ledger } from './ledger.js'
 import type { AsyncTaskInfo } from './records.js'
-import type { TaskEntry } from './task-entry.js'
+import { byRegistration, type TaskEntry } from './task-entry.js'
 
 const RUN_OWNER_PREFIX = 'run:'
 
@@ -47,7 +47,7 @@ export class Families {
     if (parent.ref === undefined || parent.graceMs === undefined) return 'parent-ended'
     if (depth >= this.limits.maxDepth) return 'too-deep'
     const owner = ownerOfRun(id)
-    const count = (['running', 'owed', 'leased'] as const).reduce(
+    const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
       (sum, part) => sum + this.#ledger.countOf(part, owner),
       0,
     )
@@ -61,7 +61,9 @@ export class Families {
 
   /** The tasks of a run that have not ended, in the order of registration. */
   liveChildren({ record: { id } }: TaskEntry): TaskEntry[] {
-    return this.#parents.has(id) ? this.#ledger.running(ownerOfRun(id)) : NONE
+    if (!this.#parents.has(id)) return NONE
+    const owner = ownerOfRun(id)
+    return [...this.#ledger.running(owner), ...this.#ledger.queued(owner)].sort(byRegistration)
   }
 
   /** A task has ended: what it owned passes to its owner, or to no one when that is gone. */

@@ -32,15 +32,20 @@ export class TaskLimitError extends AgentTasksError {
   /** The limit that was reached. */
   readonly maxAsyncTasks: number
 
-  constructor(maxAsyncTasks: number) {
-    super('TASK_LIMIT', limitReason(maxAsyncTasks))
+  constructor(maxAsyncTasks: number, pool: LimitedPool = 'task') {
+    super('TASK_LIMIT', limitReason(maxAsyncTasks, pool))
     this.maxAsyncTasks = maxAsyncTasks
   }
 }
 
+const LIMITED = { task: 'async tasks', child: 'child tasks', command: 'command tasks' } as const
+
+/** What a limit counts. */
+type LimitedPool = keyof typeof LIMITED
+
 /** The reason that there is no free slot. Models and hosts know this text. */
-export function limitReason(maxAsyncTasks: number): string {
-  return `Max async tasks (${maxAsyncTasks}) reached`
+export function limitReason(max: number, pool: LimitedPool = 'task'): string {
+  return `Max ${LIMITED[pool]} (${max}) reached`
 }
 
 /** The reservation does not exist: it was used or cancelled, or has expired. Nothing has changed. */

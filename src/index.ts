@@ -15,6 +15,7 @@ export type { CancelOptions, LaunchTaskInput, RegisterTaskInput, RestorableRecor
 export type { TaskQuestionInput } from './protocol/task-questions.js'
 export type {
   AsyncTaskInfo,
+  ActiveTaskInfo,
   AsyncTaskStatus,
   CancelledTaskInfo,
   CompletedTaskInfo,
@@ -24,6 +25,7 @@ export type {
   HistoryTransition,
   OutputObject,
   OwnerTransition,
+  QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   StatusTransition,

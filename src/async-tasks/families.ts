@@ -75,7 +75,8 @@ export function familyError(
 export function childrenOf(manager: FamilyHost, entry: TaskEntry, signal: AbortSignal): RunChildren {
   const owner = ownerOfRun(entry.record.id)
   const { ledger, history } = manager.registry
-  const ids = (): string[] => [...ledger.owed(owner), ...ledger.running(owner)].map(({ record }) => record.id)
+  const ids = (): string[] =>
+    [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
   return {
     ids,
     waitFor: (named = ids(), options = {}) => {

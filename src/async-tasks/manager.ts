@@ -13,6 +13,7 @@ import type {
   CompletedTaskInfo,
   FailedTaskInfo,
   OutputObject,
+  QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   TaskAdmission,
@@ -224,6 +225,7 @@ export class AsyncTaskManager {
       })
     this.registry = new TaskRegistry({
       max: options.maxAsyncTasks ?? 5,
+      maxChildTasks: options.maxChildTasks ?? 20,
       families: { maxDepth: options.maxFamilyDepth ?? 3, maxChildren: options.maxChildrenPerTask ?? 20 },
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
@@ -399,7 +401,7 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Cancels every task that runs, or every one of an owner with what these have launched, as `cancelTask` does.
+   * Cancels every task that has not ended, or every one of an owner with what these have launched, as `cancelTask` does.
    * @returns the ids of the tasks that this call cancelled
    * @throws InvalidInputError; nothing has changed then
    */
@@ -408,7 +410,8 @@ export class AsyncTaskManager {
     const reason = toCancelReason(given)
     return this.registry.batch(() => {
       const { ledger } = this.registry
-      return this.registry.cancelAll(ledger.running(owner), reason).map(({ record }) => record.id)
+      const active = [...ledger.running(owner), ...ledger.queued(owner)]
+      return this.registry.cancelAll(active, reason).map(({ record }) => record.id)
     })
   }
 
@@ -435,6 +438,11 @@ export class AsyncTaskManager {
   /** The tasks that run, in the order of registration. */
   getRunningTasks(owner?: string): RunningTaskInfo[] {
     return this.registry.ledger.running(owner).map((entry) => entry.record as RunningTaskInfo)
+  }
+
+  /** The tasks that wait for a slot, in the order of registration. */
+  getQueuedTasks(owner?: string): QueuedTaskInfo[] {
+    return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
   }
 
   /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
@@ -479,14 +487,17 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Hands the running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
+   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
    * @returns the number of those tasks
    * @throws InvalidInputError; nothing has changed then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     const { ledger } = this.registry
-    const count = ledger.countOf('running', owner) + ledger.countOf('owed', owner) + ledger.countOf('leased', owner)
+    const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
+      (sum, part) => sum + ledger.countOf(part, owner),
+      0,
+    )
     this.registry.pushSubscribers.remove(owner)
     this.registry.persistence?.confirmOwner(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
@@ -503,7 +514,7 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Resolves when no task of the owner (of any owner) runs, is owed or is leased. When that may never be, because a result is owed to an
+   * Resolves when no task of the owner (of any owner) is queued, runs, is owed or is leased. When that may never be, because a result is owed to an
    * owner to whom nothing delivers it, `onError` is called, once.
    */
   onIdle(owner?: string): Promise<void> {
@@ -573,7 +584,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of registry.ledger.running()) registry.cancel(entry)
+      for (const entry of [...registry.ledger.queued(), ...registry.ledger.running()]) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal
@@ -613,7 +624,10 @@ export class AsyncTaskManager {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      if (answer.refusal === 'no-room') throw new TaskLimitError(this.getMaxAsyncTasks())
+      if (answer.refusal === 'no-room') {
+        const { pool = 'task' } = admission
+        throw new TaskLimitError(this.registry.pools[pool].max, pool)
+      }
       throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
     }
     const { entry } = answer

@@ -1,10 +1,10 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
-import type { AsyncTaskInfo, RunningTaskInfo } from '../../machines/records.js'
-import type { TaskEntry } from '../../machines/task-entry.js'
+import type { AsyncTaskInfo, RunningTaskInfo, SlotPool } from '../../machines/records.js'
+import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import type { FindRunner } from '../engine/definition.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
-import type { StoredTask } from '../store/store.js'
+import type { StoredJson, StoredTask } from '../store/store.js'
 import { livingOwner } from './families.js'
 import { fateOf, type Fate } from './interrupted-runs.js'
 import type { Persistence } from './persistence.js'
@@ -73,7 +73,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
 function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
   const folders = persistence.folders()
   for (const task of tasks) {
-    const folder = task.status === 'running' ? undefined : persistence.folderOf(task)
+    const folder = hasEnded(task.status) ? persistence.folderOf(task) : undefined
     if (folder === undefined || !folders.has(folder)) continue
     try {
       endSurvivor(folder)
@@ -89,7 +89,7 @@ function findFate(
   { findRunner }: RecoveryHost,
   task: StoredTask,
 ): Fate | undefined {
-  if (task.status !== 'running') return undefined
+  if (hasEnded(task.status)) return undefined
   return fateOf(task, { findRunner, folder: persistence.folderOf(task), clock, report })
 }
 
@@ -134,7 +134,7 @@ function storeAttempts(
 }
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
-  const { deadlineAt: _, run: { graceMs, params } = {}, ...fields } = task
+  const { deadlineAt: _, run: { graceMs, pool, params } = {}, ...fields } = task
   const { questions: _questions, progress: _progress, ...record } = task.record
   const attempt = task.attempt + 1
   const { timeoutMs } = record
@@ -143,7 +143,7 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
     attempt,
     ...(typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
     record: { ...record, attempt },
-    run: { graceMs, params },
+    run: { graceMs, ...(pool !== undefined && { pool }), params },
   }
 }
 
@@ -192,8 +192,12 @@ function goOn(
     deadlineAt === undefined || record.timeoutMs === undefined
       ? undefined
       : Math.min(Math.max(deadlineAt - registry.clock.now(), 0), record.timeoutMs)
-  const entry = registry.resume(record, graceMs, remainingMs)
+  const entry = registry.resume(record, graceMs, remainingMs, poolOf(run))
   persistence.restore(entry, task, hasNewOwner)
   const params = fate.type === 'repeated' ? fate.params : undefined
   host.startRun(entry, { runner: fate.runner, graceMs, params, isResumed: fate.type === 'followed' })
+}
+
+function poolOf({ pool }: StoredJson): SlotPool {
+  return pool === 'child' || pool === 'command' ? pool : 'task'
 }

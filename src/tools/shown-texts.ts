@@ -1,6 +1,7 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications } from '../async-tasks/notifications.js'
 import type { TaskView } from './task-view.js'
@@ -27,7 +28,7 @@ export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: strin
  */
 export function markShown({ manager, owner, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): ShownDelivery {
   // The result of a child goes to the run that waits for it.
-  if (task.status === 'running' || isOfOtherRun(task, owner)) return {}
+  if (!isTerminal(task) || isOfOtherRun(task, owner)) return {}
   const { registry } = manager
   return registry.batch(() => {
     if (!isWhole) {

@@ -219,7 +219,6 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     id: string,
     how: { isLaunched: boolean; isForeground: boolean; reservation?: number },
   ) {
-    if (fields.parent && !parentOf(fields.parent)) throw new Refusal('InvalidInputError')
     if (disposal) throw new Refusal('DisposedError')
     if (model.find(ledger, id)) throw new Refusal('TaskIdInUseError')
     const reservationId = reservationOf(how.reservation)
@@ -276,6 +275,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function launch(action: Action & { do: 'launch' }): ModelRecord {
     const { fields, isForeground = false, isRefused = false } = action
+    if (fields.parent && !parentOf(fields.parent)) throw new Refusal('InvalidInputError')
     return batch(() => {
       const id = fields.id ?? freshId('agent', (taken) => model.find(ledger, taken) !== undefined)
       const { task, registered } = admit(fields, id, { ...action, isLaunched: true, isForeground })

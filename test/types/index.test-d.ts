@@ -11,9 +11,11 @@ import {
   parseSetting,
   processRunner,
   createTaskCommands,
+  ownerOfRun,
   InstanceError,
   type ProcessError,
   type AsyncTaskInfo,
+  type ActiveTaskInfo,
   type AsyncTaskStatus,
   type CancelledTaskInfo,
   type CompletedTaskInfo,
@@ -26,12 +28,14 @@ import {
   type RunContext,
   type RunFunction,
   type Runner,
+  type QueuedTaskInfo,
   type RunningTaskInfo,
   type SettledTaskInfo,
   type TaskCommandsOptions,
   type TaskTransition,
   type TerminalStatus,
   type ToolResult,
+  type WaitResult,
 } from 'agent-tasks'
 
 declare const task: AsyncTaskInfo
@@ -52,7 +56,11 @@ export function aRecordHasNoOutputUntilItsStatusSaysSo(): void {
 export function aRecordIsNarrowedByItsStatus(): void {
   expectTypeOf(task.status).toEqualTypeOf<AsyncTaskStatus>()
   expectTypeOf<TerminalStatus>().toEqualTypeOf<'completed' | 'failed' | 'cancelled'>()
+  expectTypeOf<ActiveTaskInfo>().toEqualTypeOf<QueuedTaskInfo | RunningTaskInfo>()
   switch (task.status) {
+    case 'queued':
+      expectTypeOf(task).toEqualTypeOf<QueuedTaskInfo>()
+      break
     case 'running':
       expectTypeOf(task).toEqualTypeOf<RunningTaskInfo>()
       expectTypeOf(task.completedAt).toEqualTypeOf<undefined>()
@@ -223,4 +231,25 @@ export function aHostIsEndedBySignals(): void {
   expectTypeOf(disposeOnSignals(() => manager.dispose())).toEqualTypeOf<() => void>()
   // @ts-expect-error it has nothing that could be called
   disposeOnSignals({ close: () => undefined })
+}
+
+export function aRunLaunchesTasks({ launch, children }: RunContext): void {
+  expectTypeOf(launch({ subagentName: 'a', goalPrompt: 'g' })).toEqualTypeOf<RunningTaskInfo>()
+  // @ts-expect-error its owner is the run
+  launch({ subagentName: 'a', goalPrompt: 'g', owner: 'main' })
+  expectTypeOf(children.ids()).toEqualTypeOf<string[]>()
+  expectTypeOf(children.waitFor()).toEqualTypeOf<Promise<WaitResult>>()
+  expectTypeOf(children.cancel('a', { reason: 'why' })).toEqualTypeOf<boolean>()
+  expectTypeOf(ownerOfRun('a')).toEqualTypeOf<string>()
+  manager.launch({ subagentName: 'a', goalPrompt: 'g', parentId: 'p' }, runner)
+}
+
+export function aCancellationSaysWhy(): void {
+  expectTypeOf(manager.cancelTask('a', { reason: 'why' })).toEqualTypeOf<boolean>()
+  expectTypeOf(manager.cancelAll({ owner: 'main', reason: 'why' })).toEqualTypeOf<string[]>()
+  // @ts-expect-error a reason is text
+  manager.cancelTask('a', { reason: new Error('why') })
+  expectTypeOf(task.cancelReason).toEqualTypeOf<string | undefined>()
+  // @ts-expect-error 'keep' or 'cancel'
+  createAgentTasks({ onForegroundAbort: 'leave' })
 }
