@@ -49,7 +49,7 @@ export type { WasDelivered } from './async-tasks/unknown-deliveries.js'
 export type { RunContext, RunDurability, RunInput, Runner } from './engine/runner.js'
 export type { FindRunner, RunnerDefinition } from './engine/definition.js'
 export type { RetryPolicy, RetryReason } from './protocol/retry-policy.js'
-export type { ProgramIdentity } from './engine/program-identity.js'
+export type { ProgramIdentity } from './process-identity.js'
 export type { StartedProgram } from './engine/reap.js'
 export type {
   Store,

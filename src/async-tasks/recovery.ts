@@ -72,6 +72,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
 /** A program whose task had ended, such as one that was being stopped when its host died, does not go on. */
 function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
   const folders = persistence.folders()
+  if (folders.size === 0) return
   for (const task of tasks) {
     const folder = hasEnded(task.status) ? persistence.folderOf(task) : undefined
     if (folder === undefined || !folders.has(folder)) continue
