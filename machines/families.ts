@@ -11,9 +11,9 @@ const RUN_OWNER_PREFIX = 'run:'
 /** The owner of the tasks that the run of a task launches, while it lasts. */
 export const ownerOfRun = (taskId: string): string => RUN_OWNER_PREFIX + taskId
 
-/** Whether the run that launched a task owns it. */
-export const isOwnedByParent = ({ owner, parentId }: Pick<AsyncTaskInfo, 'owner' | 'parentId'>): boolean =>
-  parentId !== undefined && owner === ownerOfRun(parentId)
+/** The id of the task whose run owns a task: that of its parent or, when that has ended, of one above. Undefined when no run does. */
+export const owningRun = ({ owner, parentId }: Pick<AsyncTaskInfo, 'owner' | 'parentId'>): string | undefined =>
+  parentId !== undefined && owner.startsWith(RUN_OWNER_PREFIX) ? owner.slice(RUN_OWNER_PREFIX.length) : undefined
 
 /** How large a family may be. */
 export interface FamilyLimits {
@@ -56,7 +56,8 @@ export class Families {
 
   /** A task was admitted, resumed or restored. */
   add({ record }: TaskEntry): void {
-    if (record.parentId !== undefined && isOwnedByParent(record)) this.#parents.add(record.parentId)
+    const runId = owningRun(record)
+    if (runId !== undefined) this.#parents.add(runId)
   }
 
   /** The tasks of a run that have not ended, in the order of registration. */

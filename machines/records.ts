@@ -227,8 +227,9 @@ export interface TaskAdmission {
   readonly isForeground?: boolean
   /** Whose slot it takes. Default: `task`. */
   readonly pool?: SlotPool
-  /** The task whose run launches it, and its depth. */
+  /** The task whose run launches it. */
   readonly parentId?: string
+  /** How many tasks are above it. */
   readonly depth?: number
   /** What a store keeps of its run; absent when the caller runs it. */
   readonly run?: Readonly<Record<string, unknown>>

@@ -49,13 +49,14 @@ export function endedRecord(
   const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, attempt, parentId, depth, progress } = running
   const { abortController } = running
   const ended = endOf(settlement)
+  if (attempt !== undefined) Object.assign(ended, { attempt })
+  if (parentId !== undefined) Object.assign(ended, { parentId, depth })
+  if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
   return frozenWithCause(
     settlement,
     Object.assign(
-      attempt === undefined ? ended : Object.assign(ended, { attempt }),
+      ended,
       timeoutMs !== undefined && { timeoutMs },
-      parentId !== undefined && { parentId, depth },
-      runningChildren !== undefined && { runningChildren },
       progress !== undefined && { progress },
       abortController !== undefined && { abortController },
     ),

@@ -1,6 +1,6 @@
 /** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
 import type { FamilyLimits, FamilyRefusal } from '../../machines/families.js'
-import { isOwnedByParent, ownerOfRun } from '../../machines/families.js'
+import { ownerOfRun, owningRun } from '../../machines/families.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../engine/children.js'
@@ -107,15 +107,15 @@ export function rootOwner(manager: TaskSource, task: AsyncTaskInfo): string {
 }
 
 /** The task whose run owns another one. Records of elsewhere may name each other: only a smaller depth is above. */
-function owningTask(manager: TaskSource, { owner, parentId, depth = 0 }: AsyncTaskInfo): AsyncTaskInfo | undefined {
-  if (parentId === undefined || !isOwnedByParent({ owner, parentId })) return undefined
-  const parent = manager.getTask(parentId)
-  return parent !== undefined && (parent.depth ?? 0) < depth ? parent : undefined
+function owningTask(manager: TaskSource, task: AsyncTaskInfo): AsyncTaskInfo | undefined {
+  const runId = owningRun(task)
+  const owner = runId === undefined ? undefined : manager.getTask(runId)
+  return owner !== undefined && (owner.depth ?? 0) < (task.depth ?? 0) ? owner : undefined
 }
 
-/** Whether the result of a task goes to the run that launched it, and this is another reader. */
+/** Whether the result of a task goes to a run, and this is another reader. */
 export function isOfOtherRun(task: AsyncTaskInfo, reader: string | undefined): boolean {
-  return isOwnedByParent(task) && task.owner !== reader
+  return owningRun(task) !== undefined && task.owner !== reader
 }
 
 /** A task in a list, and how far it is indented. */
@@ -145,22 +145,22 @@ export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
   return placed
 }
 
-/** The owners of tasks after their process has died: a run that died owns nothing, and what it owned passes to the owner of its task. */
+/** What says who owns a task. */
+type Ownership = Pick<AsyncTaskInfo, 'owner' | 'parentId' | 'depth'>
+
+/** The owner of a task after its process has died: a run that died owns nothing, and what it owned passes to the owner of its task. */
 export function livingOwner(
-  task: Pick<AsyncTaskInfo, 'owner' | 'parentId' | 'depth'>,
-  findTask: (id: string) => Pick<AsyncTaskInfo, 'owner' | 'parentId' | 'depth'> | undefined,
+  task: Ownership,
+  findTask: (id: string) => Ownership | undefined,
   isAlive: (id: string) => boolean,
 ): string {
-  let { owner, parentId, depth = 0 } = task
-  while (parentId !== undefined && owner === ownerOfRun(parentId) && !isAlive(parentId)) {
-    const parent = findTask(parentId)
-    const above: number = parent?.depth ?? 0
-    if (parent === undefined || above >= depth) return FALLBACK_OWNER
-    owner = parent.owner
-    parentId = parent.parentId
-    depth = above
+  let at = task
+  for (let runId = owningRun(at); runId !== undefined && !isAlive(runId); runId = owningRun(at)) {
+    const above = findTask(runId)
+    if (above === undefined || (above.depth ?? 0) >= (at.depth ?? 0)) return FALLBACK_OWNER
+    at = above
   }
-  return owner
+  return at.owner
 }
 
 /** The owner of what a run owned whose task is not known. */

@@ -32,7 +32,7 @@ export interface RunContext {
    * @param runner default: what `findRunner` of the manager returns for the name of the subagent
    * @throws FamilyError, TaskLimitError, TaskIdInUseError, InvalidInputError, DisposedError; nothing has changed then
    */
-  launch(input: ChildTaskInput, runner?: Runner): RunningTaskInfo
+  readonly launch: (input: ChildTaskInput, runner?: Runner) => RunningTaskInfo
   /** The tasks that this run has launched. */
   readonly children: RunChildren
   /** What of the run outlives this process; only where the task is in a store. */

@@ -176,8 +176,9 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
  */
 export function taskOf(manager: AsyncTaskManager, owner: string, uri: string): AsyncTaskInfo {
   const task = manager.getTask(taskIdOf(uri))
-  if (task === undefined || !isSeenBy(manager, task, owner))
+  if (task === undefined || !isSeenBy(manager, task, owner)) {
     throw new ResourceNotFoundError(previewText(uri, MAX_URI_CHARS))
+  }
   return task
 }
 

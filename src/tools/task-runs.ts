@@ -65,8 +65,9 @@ async function runChild(call: TaskCall, findRunner: () => Promise<Runner | ToolR
     const task = call.manager.launch(call.input, runner)
     return launchedResult(task, call.timeout, `subagent '${task.subagentName}' (ID: ${task.id}).`)
   } catch (error) {
-    if (error instanceof TaskLimitError || error instanceof FamilyError)
+    if (error instanceof TaskLimitError || error instanceof FamilyError) {
       return errorResult('limit_reached', error.message)
+    }
     throw error
   }
 }

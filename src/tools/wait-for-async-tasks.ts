@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { owningRun } from '../../machines/families.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { lookUpTask } from '../async-tasks/task-lookup.js'
@@ -165,8 +166,9 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
 }
 
 /** A wait takes the results that it returns. */
-function ofOtherRunText({ id, parentId = '' }: AsyncTaskInfo): string {
-  return `The result of task ${id} goes to task ${parentId}, which launched it. Wait for ${parentId}.`
+function ofOtherRunText(task: AsyncTaskInfo): string {
+  const runId = owningRun(task) ?? ''
+  return `The result of task ${task.id} goes to task ${runId}, which owns it. Wait for ${runId}.`
 }
 
 /** The running tasks, and those that have ended and are owed: a call may wait for a task that has just ended. */

@@ -36,8 +36,9 @@ function notification(record: ModelRecord): object {
       ...children,
     }
   }
-  if (status === 'cancelled')
+  if (status === 'cancelled') {
     return { agent_id: id, status, ...(cancelReason !== undefined && { reason: cancelReason }) }
+  }
   return { agent_id: id, ...outputFields(output), ...children }
 }
 

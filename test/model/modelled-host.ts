@@ -109,7 +109,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   const leases: Lease[] = []
   const reservations: (string | null)[] = []
   const idCounters = new Map<string, number>()
-  const aborts: { readonly task: ModelTask; readonly reason: string }[] = []
+  const aborts: { readonly task: ModelTask; readonly reason: string; readonly why: string | undefined }[] = []
   let timers: Timer[] = []
   let deadlines: Deadline[] = []
   const jobs: (() => void)[] = []
@@ -126,7 +126,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     try {
       return change()
     } finally {
-      for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next.task, next.reason)
+      for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next)
       depth -= 1
       if (depth === 0 && !isEmitting) emptyOutbox()
     }
@@ -323,7 +323,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (task.record.status !== 'running') return []
     const children = model.childrenOf(ledger, task)
     end(task, { status: 'cancelled', ...(reason !== undefined && { cancelReason: reason }) })
-    aborts.push({ task, reason: 'AbortError' })
+    aborts.push({ task, reason: 'AbortError', why: reason })
     const inherited = `its parent ${task.record.id} was cancelled`
     return [task, ...children.flatMap((child) => cancelFamily(child, inherited))]
   }
@@ -336,7 +336,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function expire(task: ModelTask): void {
     of(task).isOverdue = true
     setDeadline(task, of(task).graceMs, () => end(task, { status: 'failed', error: timeoutText(task) }))
-    aborts.push({ task, reason: 'TimeoutError' })
+    aborts.push({ task, reason: 'TimeoutError', why: timeoutText(task) })
   }
 
   // Abort controllers (A8)
@@ -348,8 +348,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function link(task: ModelTask, controller: ModelledSignal): void {
-    controller.listeners.push({ of: task, call: () => cancel(task) })
-    if (controller.isAborted) cancel(task)
+    controller.listeners.push({ of: task, call: () => cancel(task, controller.why) })
+    if (controller.isAborted) cancel(task, controller.why)
   }
 
   function of(task: ModelTask): Attached {
@@ -361,13 +361,13 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (controller) stopListening(controller, task)
   }
 
-  function runAbort(task: ModelTask, reason: string): void {
+  function runAbort({ task, reason, why }: (typeof aborts)[number]): void {
     const timedOut = `its parent ${task.record.id} timed out`
     const children = model.childrenOf(ledger, task)
     if (children.length > 0) batch(() => children.forEach((child) => cancelFamily(child, timedOut)))
     const { controller, run } = of(task)
     unlink(task)
-    if (controller) abortSignal(controller, reason)
+    if (controller) abortSignal(controller, reason, why)
     if (run) abortRun(run, reason)
   }
 

@@ -156,8 +156,7 @@ export class Judge {
     if (status === undefined || status === 'running') return
     const owes = status !== 'cancelled' || this.#terms.notifyCancelled
     // Its parent still runs, and nobody has asked it.
-    const isOfRun = record?.owner.startsWith('run:') === true && left.get(record.parentId ?? '')?.status === 'running'
-    if (isOfRun) return
+    if (record?.owner.startsWith('run:') === true && left.get(record.owner.slice(4))?.status === 'running') return
     this.#check(told.length > 0 || !owes, `A5: the end of ${id} was never told`)
     this.#check(told.length === 0 || owes, `A5: the end of ${id} was told, and it is cancelled`)
     const { delivery } = record ?? { delivery: undefined }

@@ -45,7 +45,8 @@ export class CrashWorld {
     const { notifyCancelled, maxAsyncTasks, answers, failing, attempts } = script
     this.#race = race
     this.#script = script
-    const isExact = answers === 'at once' || answers === 'later'
+    // An answer that comes later may come too late: the clock races, too.
+    const isExact = answers === 'at once'
     this.judge = new Judge(race.disk.notes, { notifyCancelled, isExact, attempts, isDiskSound: failing.length === 0 })
     this.look()
     const disk = this.#failing(race.store)

@@ -96,8 +96,11 @@ export class FamilyWorld {
       const parent = this.manager.getTask(parentId)?.status
       if (parent === 'cancelled') throw new Error(`${id} runs, and its parent ${parentId} was cancelled`)
       const isOwned = owner === ownerOfRun(parentId)
-      if (isOwned !== (parent === 'running'))
+      const above = owner.startsWith('run:') ? this.manager.getTask(owner.slice(4))?.status : 'running'
+      if (above !== 'running') throw new Error(`${owner} owns ${id}, and has ended`)
+      if (isOwned !== (parent === 'running')) {
         throw new Error(`${owner} owns ${id}, and its parent is ${parent ?? 'gone'}`)
+      }
     }
   }
 

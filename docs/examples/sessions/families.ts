@@ -42,7 +42,8 @@ say('the agent reads', list.llmContent)
 assert.match(list.llmContent, /\] release - completed .*\n {2}.*\] build - running/)
 
 const [build] = tasks.getAsyncTaskManager().getRunningTasks('main')
-assert.equal(build?.parentId, launched.metadata?.['agentId'])
+assert.ok(build)
+assert.equal(build.parentId, launched.metadata?.['agentId'])
 const details = await check.execute({ task_id: build.id })
 say('the agent reads', details.llmContent)
 

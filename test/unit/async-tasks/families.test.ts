@@ -243,6 +243,22 @@ describe('the end of a parent', () => {
     expect(task('c')).toMatchObject({ owner: 'run:p', delivery: 'owed' })
   })
 
+  it('F5: shows and cancels them with the family that has them now', async () => {
+    const { launch, getAsyncTaskManager, manager, statuses } = setUp()
+    await launch('p')
+    const child = await launch('c', 'p')
+    await launch('g', 'c')
+    child.end()
+    await settle()
+    const check = createCheckAsyncTasksTool({ getAsyncTaskManager, owner: 'main' })
+    expect((await check.execute({})).metadata).toMatchObject({ count: 3 })
+    const wait = createWaitForAsyncTasksTool({ getAsyncTaskManager, owner: 'main' })
+    expect((await wait.execute({ task_ids: ['g'] })).llmContent).toContain('goes to task p, which owns it')
+    manager.cancelTask('p')
+    expect(statuses('p', 'c', 'g')).toEqual(['cancelled', 'completed', 'cancelled'])
+    expect(manager.getPendingNotifications('main').map(({ id }) => id)).toEqual(['c'])
+  })
+
   it('F5: owes nobody what they end with when its own owner is gone', async () => {
     const { launch, task, manager } = setUp()
     const parent = await launch('p', undefined, { owner: 'session' })
@@ -346,7 +362,7 @@ describe('a cancellation', () => {
     const store: Store = {
       ...memory,
       write: (changes) => {
-        writes.push(changes.flatMap((change) => ('put' in change ? [String(change.put.id)] : [])))
+        writes.push(changes.flatMap((change) => ('put' in change ? [change.put.id] : [])))
         memory.write(changes)
       },
     }
@@ -390,6 +406,25 @@ describe('a family after a crash', () => {
     ).toEqual(['c', 'ended', 'g', 'p'])
     await settle()
     expect(store.contents().tasks).toBeDefined()
+  })
+
+  it('F5, K4: nor is what a dead run had from one that ended before it', async () => {
+    const store = memoryStore()
+    const { launch, run } = onStore(store)
+    await launch('p')
+    const child = await launch('c', 'p')
+    await launch('g', 'c')
+    child.end()
+    await settle()
+    const survivor: Runner = Object.assign((...args: Parameters<Runner>) => run(...args), { survivesHost: true })
+    const next = onStore(store.copy(), { findRunner: () => survivor })
+    await next.manager.recovered
+    expect(next.task('g').owner).toBe('run:p')
+    next.manager.completeTask('p', {})
+    expect(['g', 'c'].map((id) => next.task(id).owner)).toEqual(['main', 'main'])
+    const last = onStore(store.copy(), { findRunner: () => undefined })
+    await last.manager.recovered
+    expect(['p', 'c', 'g'].map((id) => last.task(id).owner)).toEqual(['main', 'main', 'main'])
   })
 
   it('F5, K7: a parent that is run again does not adopt them', async () => {
@@ -516,9 +551,7 @@ describe('a family is shown', () => {
       const options = { getAsyncTaskManager, ...(owner !== undefined && { owner }) }
       await createCheckAsyncTasksTool(options).execute({ task_id: 'grandchild' })
       const waited = await createWaitForAsyncTasksTool(options).execute({ task_ids: ['grandchild'] })
-      expect(waited.llmContent).toBe(
-        'The result of task grandchild goes to task child, which launched it. Wait for child.',
-      )
+      expect(waited.llmContent).toBe('The result of task grandchild goes to task child, which owns it. Wait for child.')
       expect(task('grandchild').delivery).toBe('owed')
     }
   })
@@ -564,7 +597,7 @@ describe('an agent in a run', () => {
   it('F5: is refused in words at the limit', async () => {
     const { launch, getAsyncTaskManager, run } = setUp({ maxChildrenPerTask: 0 })
     await launch('p')
-    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run as SubagentRunner, parentId: 'p' })
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run, parentId: 'p' })
     const call = (async: boolean) => tool.execute({ subagent_name: 'agent', goal_prompt: 'g', async })
     expect((await call(true)).error).toMatchObject({ type: 'limit_reached' })
     expect((await call(true)).llmContent).toContain('Task p has 0 tasks that run')
