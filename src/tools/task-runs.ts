@@ -1,6 +1,7 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
 import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Runner } from '../engine/runner.js'
@@ -181,7 +182,9 @@ function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
 
 function keptInBackground({ manager, timeout }: TaskCall, id: string): ToolResult {
   const task = manager.getTask(id)
-  const text = `The call was aborted. Task ${id} continues in the background with what it has launched, and its result will be delivered.`
+  const live = manager.getAllTasks().filter((each) => each.parentId === id && !isTerminal(each)).length
+  const family = live === 0 ? '' : ` with the ${live} task(s) that it has launched`
+  const text = `The call was aborted. Task ${id} continues in the background${family}, and its result will be delivered.`
   return errorResult('aborted', text, { ...(task && { metadata: taskMetadata(task, timeout, true) }) })
 }
 

@@ -189,8 +189,7 @@ describe('a call of the task tool that is aborted', () => {
     expect(await result).toMatchObject({
       error: {
         type: 'aborted',
-        message:
-          'The call was aborted. Task agent-1 continues in the background with what it has launched, and its result will be delivered.',
+        message: 'The call was aborted. Task agent-1 continues in the background, and its result will be delivered.',
       },
       metadata: { agentId: 'agent-1', status: 'running' },
     })

@@ -410,7 +410,7 @@ describe('a family after a crash', () => {
 
   it('F5, K4: nor is what a dead run had from one that ended before it', async () => {
     const store = memoryStore()
-    const { launch, run } = onStore(store)
+    const { launch, run, open } = onStore(store)
     await launch('p')
     const child = await launch('c', 'p')
     await launch('g', 'c')
@@ -420,7 +420,8 @@ describe('a family after a crash', () => {
     const next = onStore(store.copy(), { findRunner: () => survivor })
     await next.manager.recovered
     expect(next.task('g').owner).toBe('run:p')
-    next.manager.completeTask('p', {})
+    open('p').end()
+    await settle()
     expect(['g', 'c'].map((id) => next.task(id).owner)).toEqual(['main', 'main'])
     const last = onStore(store.copy(), { findRunner: () => undefined })
     await last.manager.recovered
@@ -561,6 +562,39 @@ describe('a family is shown', () => {
     const check = createCheckAsyncTasksTool({ getAsyncTaskManager, owner: 'main' })
     await check.execute({ task_id: 'child', action: 'cancel' })
     expect(statuses('parent', 'child', 'other')).toEqual(['running', 'cancelled', 'running'])
+  })
+})
+
+describe('an aborted call of the task tool', () => {
+  it.each([
+    [
+      'cancel',
+      {
+        type: 'cancelled',
+        message:
+          'Task agent-1 was cancelled, because its call was aborted. 1 task(s) that it had launched were cancelled, too.',
+      },
+      ['cancelled', 'cancelled'],
+    ],
+    [
+      'keep',
+      {
+        type: 'aborted',
+        message:
+          'The call was aborted. Task agent-1 continues in the background with the 1 task(s) that it has launched, and its result will be delivered.',
+      },
+      ['running', 'running'],
+    ],
+  ] as const)('F4, F5: says what becomes of its children (%s)', async (onForegroundAbort, error, ends) => {
+    const { getAsyncTaskManager, open, run, statuses } = setUp()
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run, onForegroundAbort })
+    const controller = new AbortController()
+    const result = tool.execute({ subagent_name: 'agent', goal_prompt: 'g' }, { signal: controller.signal })
+    await settle()
+    open('agent-1').context.launch({ id: 'c', subagentName: 'agent', goalPrompt: 'g' })
+    controller.abort()
+    expect((await result).error).toEqual(error)
+    expect(statuses('agent-1', 'c')).toEqual(ends)
   })
 })
 
