@@ -44,7 +44,8 @@ export class Families {
   /** Why this task may not launch another one; undefined when it may. */
   refusalOf(parent: TaskEntry): FamilyRefusal | undefined {
     const { id, depth = 0 } = parent.record
-    if (parent.ref === undefined || parent.graceMs === undefined) return 'parent-ended'
+    const isRunning = parent.ref !== undefined && parent.record.status === 'running'
+    if (!isRunning || parent.graceMs === undefined) return 'parent-ended'
     if (depth >= this.limits.maxDepth) return 'too-deep'
     const owner = ownerOfRun(id)
     const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
@@ -67,7 +68,7 @@ export class Families {
     return [...this.#ledger.running(owner), ...this.#ledger.queued(owner)].sort(byRegistration)
   }
 
-  /** A task has ended: what it owned passes to its owner, or to no one when that is gone. */
+  /** A run has ended: what it owned passes to the owner of its task, or to no one when that is gone. */
   release({ record: { id, owner }, isDisowned }: TaskEntry): void {
     if (!this.#parents.delete(id)) return
     this.#ledger.releaseOwner(ownerOfRun(id), isDisowned ? undefined : owner)

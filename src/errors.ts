@@ -32,8 +32,9 @@ export class TaskLimitError extends AgentTasksError {
   /** The limit that was reached. */
   readonly maxAsyncTasks: number
 
-  constructor(maxAsyncTasks: number, pool: LimitedPool = 'task') {
-    super('TASK_LIMIT', limitReason(maxAsyncTasks, pool))
+  /** @param queued how many tasks wait for a slot, if the queue is full as well */
+  constructor(maxAsyncTasks: number, queued?: number, pool: LimitedPool = 'task') {
+    super('TASK_LIMIT', limitReason(maxAsyncTasks, queued, pool))
     this.maxAsyncTasks = maxAsyncTasks
   }
 }
@@ -44,8 +45,9 @@ const LIMITED = { task: 'async tasks', child: 'child tasks', command: 'command t
 type LimitedPool = keyof typeof LIMITED
 
 /** The reason that there is no free slot. Models and hosts know this text. */
-export function limitReason(max: number, pool: LimitedPool = 'task'): string {
-  return `Max ${LIMITED[pool]} (${max}) reached`
+export function limitReason(max: number, queued?: number, pool: LimitedPool = 'task'): string {
+  const reason = `Max ${LIMITED[pool]} (${max}) reached`
+  return queued === undefined ? reason : `${reason}, and the queue is full (${queued} waiting)`
 }
 
 /** The reservation does not exist: it was used or cancelled, or has expired. Nothing has changed. */

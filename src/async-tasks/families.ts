@@ -43,6 +43,14 @@ export function parentOf(
   return parent
 }
 
+/** The error of a launch by a run that is over, or is to stop. */
+export const endedError = (parentId: string): FamilyError =>
+  new FamilyError(
+    'PARENT_ENDED',
+    parentId,
+    `Task ${parentId} has ended or is being stopped: its run launches no more tasks.`,
+  )
+
 /** The error of a launch that a run may not make. */
 export function familyError(
   refusal: FamilyRefusal,
@@ -51,11 +59,7 @@ export function familyError(
 ): FamilyError {
   switch (refusal) {
     case 'parent-ended':
-      return new FamilyError(
-        'PARENT_ENDED',
-        parentId,
-        `Task ${parentId} has ended or is being stopped: its run launches no more tasks.`,
-      )
+      return endedError(parentId)
     case 'too-deep':
       return new FamilyError(
         'FAMILY_LIMIT',
@@ -71,19 +75,27 @@ export function familyError(
   }
 }
 
+/** A run, which may have been followed by another one of its task. */
+export interface CurrentRun {
+  readonly signal: AbortSignal
+  readonly isCurrent: () => boolean
+}
+
 /** What a run does with its tasks. */
-export function childrenOf(manager: FamilyHost, entry: TaskEntry, signal: AbortSignal): RunChildren {
+export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
   const owner = ownerOfRun(entry.record.id)
   const { ledger, history } = manager.registry
   const ids = (): string[] =>
-    [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
+    !isCurrent()
+      ? []
+      : [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
   return {
     ids,
     waitFor: (named = ids(), options = {}) => {
       const ended = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
       return manager.waitFor(named, { ...options, signal: ended })
     },
-    cancel: (id, options) => history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
+    cancel: (id, options) => isCurrent() && history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
   }
 }
 

@@ -8,6 +8,7 @@ import type { Observable } from 'rxjs'
 import type { z } from 'zod'
 import type { AsyncTaskEvent, AsyncTaskMachine } from '../../machines/async-task.js'
 import type {
+  ActiveTaskInfo,
   AsyncTaskInfo,
   CancelledTaskInfo,
   CompletedTaskInfo,
@@ -16,6 +17,7 @@ import type {
   QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
+  SpentTotals,
   TaskAdmission,
   TaskAnswer,
   TaskProgress,
@@ -24,7 +26,7 @@ import type {
 } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock, type Clock } from '../clock.js'
-import type { FindRunner } from '../engine/definition.js'
+import { aRunnable, type FindRunner, type RunnerDefinition } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import {
@@ -45,11 +47,13 @@ import {
   progressSchema,
   readOutputOptionsSchema,
   registerTaskInputSchema,
+  WHEN_FULL,
   reserveOptionsSchema,
   type CancelOptions,
   type LaunchTaskInput,
   type RegisterTaskInput,
   type RestorableRecord,
+  type WhenFull,
 } from '../protocol/async-tasks.js'
 import {
   aBoolean,
@@ -65,13 +69,17 @@ import {
   type OptionTypes,
   objectWith,
 } from '../protocol/option-checks.js'
+import { smallerBudget } from '../protocol/budget.js'
+import { jsonBytes } from '../protocol/json-size.js'
 import { parseInput } from '../protocol/parse.js'
+import { aRetryPolicy } from '../protocol/retry-policy.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
 import { childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
+import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
@@ -99,6 +107,9 @@ export const DEFAULT_OWNER = 'main'
 /** How long an aborted run may take to stop, in ms, before its slot is free. */
 const DEFAULT_GRACE_MS = 5000
 
+/** How much may be held for the tasks that wait, in bytes. */
+const DEFAULT_QUEUE_BYTES = 16 * 1024 * 1024
+
 /** How long a reservation holds its slot, in ms. */
 const DEFAULT_RESERVATION_MS = 5000
 
@@ -118,6 +129,10 @@ export interface AsyncTaskManagerOptions {
   readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
+  /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or waits. Default `refuse`. */
+  readonly whenFull?: WhenFull
+  /** How many launches may wait for a slot, and for how long. */
+  readonly queue?: QueueOptions
   /** The source of every timer and timestamp. Default: the platform's. */
   readonly clock?: Clock
   /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait` or `reservation`. It must not return an id twice. */
@@ -147,6 +162,22 @@ export interface AsyncTaskManagerOptions {
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
 
+/** Limits of the tasks that wait for a slot. */
+export interface QueueOptions {
+  /** The most tasks. Default 100. */
+  readonly max?: number
+  /** The most that is held for them, in bytes of JSON: their goals and parameters. Default 16 MiB. */
+  readonly maxBytes?: number
+  /** How long one may wait for a slot, in ms; then it fails with the code `QUEUE_TIMEOUT`. Default: no limit. */
+  readonly maxWaitMs?: number
+}
+
+const queueOptionTypes: OptionTypes<QueueOptions> = {
+  max: integerFrom(0),
+  maxBytes: integerFrom(0),
+  maxWaitMs: numberFrom(0),
+}
+
 export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   maxAsyncTasks: taskLimit,
   notifyCancelled: aBoolean,
@@ -155,6 +186,11 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   maxFamilyDepth: integerFrom(0),
   maxChildrenPerTask: integerFrom(0),
   outputBytes: numberFrom(1),
+  whenFull: {
+    expected: "'refuse' or 'queue'",
+    accepts: (value) => WHEN_FULL.some((each) => each === value),
+  },
+  queue: optionsOf(queueOptionTypes),
   clock: aClock,
   createId: aFunction,
   engine: anEngine,
@@ -201,6 +237,7 @@ export class AsyncTaskManager {
   readonly #runHost: RunHost
   readonly #graceMs: number
   readonly #outputBytes: number
+  readonly #whenFull: WhenFull
   #disposal: Promise<void> | undefined
 
   /**
@@ -217,6 +254,8 @@ export class AsyncTaskManager {
     this.#findRunner = options.findRunner
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
     this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
+    this.#whenFull = options.whenFull ?? 'refuse'
+    const { max: maxQueued = 100, maxBytes = DEFAULT_QUEUE_BYTES, maxWaitMs } = options.queue ?? {}
     this.#engine =
       options.engine ??
       createInProcessEngine({
@@ -227,6 +266,8 @@ export class AsyncTaskManager {
       max: options.maxAsyncTasks ?? 5,
       maxChildTasks: options.maxChildTasks ?? 20,
       families: { maxDepth: options.maxFamilyDepth ?? 3, maxChildren: options.maxChildrenPerTask ?? 20 },
+      queue: { max: maxQueued, maxBytes, maxWaitMs },
+      onStart: (entry, start) => startRun(this.#runHost, entry, start),
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
       report,
@@ -250,12 +291,13 @@ export class AsyncTaskManager {
       report: this.#report.bind(this),
       append: this.#append.bind(this),
       launchChild: this.#launchChild.bind(this),
-      childrenOf: (parent, signal) => childrenOf(this, parent, signal),
+      newController: this.#newController.bind(this),
+      childrenOf: (parent, run) => childrenOf(this, parent, run),
     }
     const { persistence } = this.registry
     this.recovered =
       persistence === undefined
-        ? Promise.resolve({ adopted: [], retried: [], interrupted: [], uncertain: [] })
+        ? Promise.resolve({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
         : recover(this.registry, persistence, {
             wasDelivered: options.wasDelivered,
             findRunner: options.findRunner,
@@ -263,6 +305,7 @@ export class AsyncTaskManager {
               this.#link(entry)
               startRun(this.#runHost, entry, start)
             },
+            link: (entry) => this.#link(entry),
             newController: (taskId) => this.#newController(taskId),
           })
   }
@@ -277,7 +320,10 @@ export class AsyncTaskManager {
     const { registry } = manager
     const restored = inheritFromLost(toRestoredRecords(records, registry.clock.now()))
     registry.batch(() => {
-      for (const record of restored) registry.send({ type: 'task.restore', record })
+      for (const record of restored) {
+        registry.send({ type: 'task.restore', record })
+        registry.restoreSpent(record)
+      }
     })
     return manager
   }
@@ -301,9 +347,10 @@ export class AsyncTaskManager {
   /** Whether there is a free slot now; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
-    return this.registry.slots.hasRoom()
-      ? { allowed: true }
-      : { allowed: false, reason: limitReason(this.getMaxAsyncTasks()) }
+    const { slots } = this.registry
+    if (slots.hasRoom()) return { allowed: true }
+    const isFull = this.#whenFull === 'queue' && !this.canQueue()
+    return { allowed: false, reason: limitReason(slots.max, isFull ? slots.queue.size : undefined) }
   }
 
   /**
@@ -333,41 +380,63 @@ export class AsyncTaskManager {
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
     // The record as registered: running, even if its controller was aborted before.
-    return this.registry.batch(() => this.#admit(this.#toAdmission(fields, fields.id), false, reservationId).registered)
+    return this.registry.batch(
+      () => this.#admit(this.#toAdmission(fields, fields.id), false, reservationId).registered as RunningTaskInfo,
+    )
   }
 
   /**
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
-   * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit. With `parentId` it belongs to the run of
-   * that task, as if its `context.launch` had launched it.
-   * @returns the record of the running task; its id is made from the subagent's name unless the input has one
+   * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit. With `whenFull: 'queue'` a task for
+   * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
+   * @param runner runs the task; or that with what is done when it fails, and what it may use
+   * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
    * @throws TaskLimitError at the limit, FamilyError, and what `registerTask` throws
    */
-  launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): RunningTaskInfo {
+  launch(input: LaunchTaskInput, runner: Runner | RunnerDefinition, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
     return this.#launch(fields, runner, reservationId, parentOf(this.registry, fields))
   }
 
   #launch(
-    { params: given, parentId: _, ...fields }: z.output<ReturnType<typeof launchInputSchema>>,
-    runner: Runner,
+    input: z.output<ReturnType<typeof launchInputSchema>>,
+    runner: Runner | RunnerDefinition,
     reservationId: string | undefined,
     parent: TaskEntry | undefined,
-  ): RunningTaskInfo {
+  ): ActiveTaskInfo {
+    const { params: given, parentId: _, whenFull, priority, retry, budget, ...fields } = input
     const params = given && toWholePlainData(given)
     if (given !== undefined && params === undefined) {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
     }
-    if (typeof runner !== 'function') throw new InvalidInputError('runner', runner, 'a function')
+    if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
+    if (!aRunnable.accepts(runner)) throw new InvalidInputError('runner', runner, aRunnable.expected)
+    aRunnable.checkContent?.(runner, ['runner'])
+    const definition = typeof runner === 'function' ? { run: runner } : runner
+    const waits = (whenFull ?? this.#whenFull) === 'queue'
+    const policy = retry ?? definition.retry
+    const ticket =
+      waits || policy !== undefined
+        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: fields.goalPrompt, params }, Infinity) }
+        : undefined
+    const allowed = smallerBudget(definition.budget, budget)
     return this.registry.batch(() => {
       const id = fields.id ?? this.createTaskId(fields.subagentName)
       const admission = {
         ...this.#toAdmission({ ...fields, abortController: fields.abortController ?? this.#newController(id) }, id),
-        run: storedRun(runner, params),
+        run: {
+          ...storedRun(definition.run, params),
+          ...(retry !== undefined && { retry }),
+          ...(priority !== undefined && { priority }),
+        },
+        ...(waits && ticket && { ticket }),
+        ...(allowed !== undefined && { budget: Object.freeze(allowed) }),
         ...(parent && childFields(parent)),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
-      startRun(this.#runHost, entry, { runner, graceMs: admission.graceMs, params })
+      const start = { runner: definition.run, graceMs: admission.graceMs, params }
+      if (ticket !== undefined) this.registry.attachment(entry).plan = { start, ticket, retry: policy }
+      if (registered.status === 'running') startRun(this.#runHost, entry, start)
       return registered
     })
   }
@@ -443,6 +512,22 @@ export class AsyncTaskManager {
   /** The tasks that wait for a slot, in the order of registration. */
   getQueuedTasks(owner?: string): QueuedTaskInfo[] {
     return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
+  }
+
+  /** Whether a launch for which no slot is free may wait for one. */
+  canQueue(): boolean {
+    const { queue } = this.registry.slots
+    return this.#disposal === undefined && this.#whenFull === 'queue' && queue.size < queue.limits.max
+  }
+
+  /** The place of a task among those that wait for a slot, from 1; undefined for one that does not wait. */
+  queuePosition(id: string): number | undefined {
+    return this.getTask(id)?.status === 'queued' ? queuePlaces(this.registry).get(id) : undefined
+  }
+
+  /** What the tasks of an owner, or of all, have used since this manager was created, and those that it restored. */
+  spent(owner?: string): SpentTotals {
+    return this.registry.spent.of(owner)
   }
 
   /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
@@ -611,7 +696,7 @@ export class AsyncTaskManager {
     isLaunched: boolean,
     reservationId: string | undefined,
     parent?: TaskEntry,
-  ): { entry: TaskEntry; registered: RunningTaskInfo } {
+  ): { entry: TaskEntry; registered: ActiveTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
     const { abortController } = admission
     const abort = abortController && this.registry.listen(abortController)
@@ -624,28 +709,30 @@ export class AsyncTaskManager {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      if (answer.refusal === 'no-room') {
-        const { pool = 'task' } = admission
-        throw new TaskLimitError(this.registry.pools[pool].max, pool)
-      }
+      const { max, queue } = this.registry.pools[admission.pool ?? 'task']
+      if (answer.refusal === 'no-room') throw new TaskLimitError(max, undefined, admission.pool)
+      if (answer.refusal === 'queue-full') throw new TaskLimitError(max, queue.size, admission.pool)
       throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
     }
     const { entry } = answer
-    const registered = entry.record as RunningTaskInfo
+    const registered = entry.record as ActiveTaskInfo
     abort?.link(entry)
     return { entry, registered }
   }
 
   /** @param runner default: that of the subagent */
-  #launchChild(parent: TaskEntry, input: ChildTaskInput, runner = this.#runnerOf(input)): RunningTaskInfo {
+  #launchChild(
+    parent: TaskEntry,
+    input: ChildTaskInput,
+    runner: Runner | RunnerDefinition = this.#runnerOf(input),
+  ): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), { ...input, owner: undefined, parentId: undefined }, 'input')
     return this.#launch(fields, runner, undefined, parent)
   }
 
-  #runnerOf({ subagentName }: ChildTaskInput): Runner {
+  #runnerOf({ subagentName }: ChildTaskInput): Runner | RunnerDefinition {
     const found = this.#findRunner?.(subagentName)
-    const runner = typeof found === 'function' ? found : found?.run
-    if (runner !== undefined) return runner
+    if (found !== undefined) return found
     throw new InvalidInputError(
       'input.subagentName',
       subagentName,
@@ -667,7 +754,9 @@ export class AsyncTaskManager {
   }
 
   #toAdmission(
-    fields: Omit<z.output<ReturnType<typeof launchInputSchema>>, 'id' | 'params'>,
+    fields: Omit<z.output<ReturnType<typeof registerTaskInputSchema>>, 'id'> & {
+      readonly isForeground?: boolean | undefined
+    },
     id: string,
   ): TaskAdmission {
     const { subagentName, goalPrompt, abortController, timeoutMs } = fields

@@ -27,7 +27,7 @@ export const POSSIBLE_REPEAT =
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
     case 'completed':
-      return { agent_id: task.id, ...shownOutput(task.output), ...shownChildren(task) }
+      return { agent_id: task.id, ...shownOutput(task.output), ...shownChildren(task), ...spentOf(task) }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
@@ -35,6 +35,7 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
         agent_id: task.id,
         status: 'cancelled',
         ...(task.cancelReason !== undefined && { reason: task.cancelReason }),
+        ...spentOf(task),
       }
     case 'queued':
     case 'running':
@@ -44,15 +45,19 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
 
 /** The name and code of the error tell a model what its message may not. */
 function failurePayload(task: FailedTaskInfo): object {
-  const { id, error, errorName, errorCode, lateOutput } = task
+  const { id, error, errorName, errorCode, lateOutput, attempt } = task
   return {
     ...{ agent_id: id, status: 'failed', error },
     ...(errorName !== undefined && { error_name: errorName }),
     ...(errorCode !== undefined && { error_code: errorCode }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
+    ...(attempt !== undefined && { attempt }),
     ...shownChildren(task),
+    ...spentOf(task),
   }
 }
+
+const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
 
 /** The tasks that it launched and that go on: their results come in messages of their own. */
 function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {

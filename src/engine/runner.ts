@@ -1,7 +1,9 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
-import type { OutputObject, RunningTaskInfo, TaskAnswer, TaskProgress } from '../../machines/records.js'
+import type { ActiveTaskInfo, OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
+import type { RunnerDefinition } from './definition.js'
 import type { ChildTaskInput, RunChildren } from './children.js'
+import type { SpentAmount } from '../protocol/budget.js'
 import type { StartedProgram } from './reap.js'
 
 /** What a run receives besides its input. */
@@ -12,7 +14,7 @@ export interface RunContext {
   readonly taskId: string
   /** The owner that receives the result; it may change while the task runs. */
   readonly owner: string
-  /** Which run of the task this is: 1, or more when earlier ones died with their processes and the task is run again. */
+  /** Which run of the task this is: 1, or more when earlier ones have failed, or died with their processes, and the task is run again. */
   readonly attempt: number
   /** Reports progress: a number, or MCP's `{ progress, total?, message? }`. Ignored after the task has ended. */
   report(progress: number | TaskProgress): void
@@ -32,9 +34,16 @@ export interface RunContext {
    * @param runner default: what `findRunner` of the manager returns for the name of the subagent
    * @throws FamilyError, TaskLimitError, TaskIdInUseError, InvalidInputError, DisposedError; nothing has changed then
    */
-  readonly launch: (input: ChildTaskInput, runner?: Runner) => RunningTaskInfo
+  readonly launch: (input: ChildTaskInput, runner?: Runner | RunnerDefinition) => ActiveTaskInfo
   /** The tasks that this run has launched. */
   readonly children: RunChildren
+  /**
+   * Adds to what the task has used, for its budget and for the sums of its owner. Ignored after the task has ended.
+   * @throws InvalidInputError for an amount that is not a finite number >= 0
+   */
+  spend(amount: SpentAmount): void
+  /** Aborts when the task has used more than its budget: conclude, and return what there is, before `signal` aborts as well. */
+  readonly wrapUp: AbortSignal
   /** What of the run outlives this process; only where the task is in a store. */
   readonly durability?: RunDurability
 }

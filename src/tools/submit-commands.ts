@@ -1,6 +1,6 @@
 /** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (S10). */
 import { z } from 'zod'
-import type { RunningTaskInfo } from '../../machines/records.js'
+import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -131,7 +131,7 @@ export function createSubmitCommandsTool(
       try {
         const input = launchInput(run)
         const call = { manager, input, timeout, context, maxBlockingSeconds, onForegroundAbort, ...shared }
-        return await runInPlace(call, run.runner)
+        return await runInPlace(call, { run: run.runner })
       } catch (error) {
         run.abandon()
         throw error
@@ -175,7 +175,7 @@ function launchCommands({ manager, taskManager, timeout, followUps, prepare }: L
 
 function launched(
   { task, queuePosition }: CommandRun,
-  asyncTask: RunningTaskInfo,
+  asyncTask: ActiveTaskInfo,
   timeout: EffectiveTimeout,
 ): ToolResult {
   const { id: commandTaskId, instanceId } = task

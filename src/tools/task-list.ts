@@ -1,7 +1,10 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
 import { toTree } from '../async-tasks/families.js'
+import { queuePlaces } from '../async-tasks/queue-places.js'
+import { describeSpent } from '../async-tasks/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, LIST_ICONS, maxListChars, type TaskView } from './task-view.js'
@@ -28,10 +31,12 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const { queued, ...counts } = all
   const shortOf = shortTaskIds(view.manager)
   const tree = toTree(tasks)
+  const places = queuePlaces(view.manager.registry)
+  const placeOf = ({ id }: AsyncTaskInfo): string => (places.has(id) ? `, number ${places.get(id)} in the queue` : '')
   const details = tree.map(({ task, level }) => {
     const icon = LIST_ICONS[task.status]
-    const asking = task.questions === undefined ? '' : ', waits for an answer'
-    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)} - ${goalOf(task)}`
+    const asking = task.questions === undefined ? placeOf(task) : ', waits for an answer'
+    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)}${spentOf(task)} - ${goalOf(task)}`
   })
   const display = tree.map(({ task, level }) => {
     return `${'  '.repeat(level)}${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
@@ -56,4 +61,9 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
     returnDisplay: boundLines(display, maxListChars(view)),
     metadata: { count: tasks.length, ...(queued > 0 && { queued }), ...counts },
   }
+}
+
+function spentOf({ spent }: AsyncTaskInfo): string {
+  const text = describeSpent(spent)
+  return text === '' ? '' : `, spent ${text}`
 }

@@ -362,7 +362,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function runAbort({ task, reason, why }: (typeof aborts)[number]): void {
-    const timedOut = `its parent ${task.record.id} timed out`
+    const timedOut = `its parent ${task.record.id} has reached its limit`
     const children = model.childrenOf(ledger, task)
     if (children.length > 0) batch(() => children.forEach((child) => cancelFamily(child, timedOut)))
     const { controller, run } = of(task)

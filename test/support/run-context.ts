@@ -50,6 +50,8 @@ export function createRunContext(): RecordedContext {
     },
     ask: () => Promise.reject(new Error('no one answers')),
     ...noFamily,
+    spend: () => undefined,
+    wrapUp: new AbortController().signal,
     printed: (text) =>
       new Promise((resolve) => {
         if (output.includes(text)) resolve()

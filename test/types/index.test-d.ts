@@ -30,6 +30,7 @@ import {
   type Runner,
   type QueuedTaskInfo,
   type RunningTaskInfo,
+  type SpentTotals,
   type SettledTaskInfo,
   type TaskCommandsOptions,
   type TaskTransition,
@@ -112,7 +113,9 @@ export function anOutcomeIsNarrowedByItsType(): void {
 
 export async function theManagerSaysWhatItAnswers(): Promise<void> {
   expectTypeOf(manager.registerTask({ id: 'a', subagentName: 'x', goalPrompt: 'y' })).toEqualTypeOf<RunningTaskInfo>()
-  expectTypeOf(manager.launch({ subagentName: 'x', goalPrompt: 'y' }, runner)).toEqualTypeOf<RunningTaskInfo>()
+  expectTypeOf(manager.launch({ subagentName: 'x', goalPrompt: 'y' }, runner)).toEqualTypeOf<ActiveTaskInfo>()
+  expectTypeOf(manager.queuePosition('a')).toEqualTypeOf<number | undefined>()
+  expectTypeOf(manager.spent('main')).toEqualTypeOf<SpentTotals>()
   expectTypeOf(manager.getTask('a')).toEqualTypeOf<AsyncTaskInfo | undefined>()
   expectTypeOf(manager.completeTask('a', {})).toEqualTypeOf<boolean>()
   expectTypeOf(manager.tryReserveAsyncSlot({ ttlMs: 1 })).toEqualTypeOf<string | null>()
@@ -234,7 +237,7 @@ export function aHostIsEndedBySignals(): void {
 }
 
 export function aRunLaunchesTasks({ launch, children }: RunContext): void {
-  expectTypeOf(launch({ subagentName: 'a', goalPrompt: 'g' })).toEqualTypeOf<RunningTaskInfo>()
+  expectTypeOf(launch({ subagentName: 'a', goalPrompt: 'g' })).toEqualTypeOf<ActiveTaskInfo>()
   // @ts-expect-error its owner is the run
   launch({ subagentName: 'a', goalPrompt: 'g', owner: 'main' })
   expectTypeOf(children.ids()).toEqualTypeOf<string[]>()

@@ -279,6 +279,74 @@ describe('the end of a parent', () => {
   })
 })
 
+describe('a parent that is run again', () => {
+  it('F5, F9: hands over what the failed run had, and that run launches no more', async () => {
+    const { clock, manager, open, task } = setUp()
+    const contexts: RunContext[] = []
+    const failing: Runner = (_input, context) => {
+      contexts.push(context)
+      return new Promise((_resolve, reject) => {
+        context.signal.addEventListener('abort', () => reject(new Error('aborted')))
+        fail = () => reject(Object.assign(new Error('busy'), { code: 'RATE_LIMITED' }))
+      })
+    }
+    let fail = (): void => undefined
+    const retry = { attempts: 2, on: ['rate-limited' as const], backoff: { initialMs: 100 } }
+    manager.launch({ id: 'p', subagentName: 'p', goalPrompt: 'g' }, { run: failing, retry })
+    await settle()
+    contexts[0]?.launch({ id: 'c', subagentName: 'agent', goalPrompt: 'g' })
+    await settle()
+    fail()
+    await settle()
+    expect(task('p').status).toBe('queued')
+    expect(task('c')).toMatchObject({ status: 'running', owner: 'main', parentId: 'p' })
+    const late = () => contexts[0]?.launch({ subagentName: 'agent', goalPrompt: 'late' })
+    expect(late).toThrow(FamilyError)
+    await clock.advance(100_000)
+    expect(task('p')).toMatchObject({ status: 'running', attempt: 2 })
+    expect(late).toThrow(FamilyError)
+    contexts[1]?.launch({ id: 'd', subagentName: 'agent', goalPrompt: 'g' })
+    expect(contexts[0]?.children.ids()).toEqual([])
+    expect(contexts[0]?.children.cancel('d')).toBe(false)
+    expect(contexts[1]?.children.ids()).toEqual(['d'])
+    expect(open('c').context.owner).toBe('main')
+  })
+})
+
+describe('a child that waits for a slot', () => {
+  it('F5, F8: is a part of its family', async () => {
+    const { launch, manager, open, statuses, task } = setUp({ maxChildTasks: 1, maxChildrenPerTask: 2 })
+    const { context } = await launch('p')
+    await launch('a', 'p')
+    const input = { subagentName: 'agent', goalPrompt: 'g', whenFull: 'queue' as const }
+    expect(context.launch({ ...input, id: 'b' })).toMatchObject({ status: 'queued', owner: 'run:p', parentId: 'p' })
+    expect(context.children.ids()).toEqual(['a', 'b'])
+    expect(() => context.launch({ ...input, id: 'c' })).toThrow(FamilyError)
+    open('a').end()
+    await settle()
+    expect(statuses('a', 'b')).toEqual(['completed', 'running'])
+    await context.children.waitFor(['a'])
+    context.launch({ ...input, id: 'c' })
+    open('p').end()
+    await settle()
+    expect(task('p')).toMatchObject({ runningChildren: ['b', 'c'] })
+    expect(task('c')).toMatchObject({ status: 'queued', owner: 'main' })
+    manager.cancelAll()
+    expect(statuses('b', 'c')).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it('F5, F8: is cancelled with its parent', async () => {
+    const { launch, manager, statuses } = setUp({ maxChildTasks: 1 })
+    const { context } = await launch('p')
+    await launch('a', 'p')
+    context.launch({ id: 'b', subagentName: 'agent', goalPrompt: 'g', whenFull: 'queue' })
+    manager.cancelTask('p')
+    expect(statuses('a', 'b')).toEqual(['cancelled', 'cancelled'])
+    await settle()
+    expect(manager.getRunningTasks()).toEqual([])
+  })
+})
+
 describe('a cancellation', () => {
   it('F5: goes down, with its reason', async () => {
     const { launch, task, manager, statuses } = setUp()
@@ -341,7 +409,7 @@ describe('a cancellation', () => {
     })
     clock.advance(1000)
     expect(statuses('p', 'c')).toEqual(['running', 'cancelled'])
-    expect(task('c').cancelReason).toBe('its parent p timed out')
+    expect(task('c').cancelReason).toBe('its parent p has reached its limit')
     expect(late).toMatchObject([{ code: 'PARENT_ENDED' }])
     await settle()
     expect(task('p')).toMatchObject({ status: 'failed' })
@@ -394,8 +462,13 @@ describe('a family after a crash', () => {
     ;(await launch('ended', 'p')).end('found')
     await launch('g', 'c')
     await settle()
-    const { manager, task } = onStore(store.copy(), { findRunner: () => undefined })
+    const copy = store.copy()
+    const { manager, task } = onStore(copy, { findRunner: () => undefined })
     await manager.recovered
+    await settle()
+    expect(new Set(copy.contents().tasks.map(({ owner, record }) => `${owner} ${String(record['owner'])}`))).toEqual(
+      new Set(['boss boss']),
+    )
     expect(['p', 'c', 'ended', 'g'].map((id) => task(id).owner)).toEqual(['boss', 'boss', 'boss', 'boss'])
     expect(task('g')).toMatchObject({ parentId: 'c', depth: 2, errorCode: 'INTERRUPTED' })
     expect(
@@ -405,7 +478,6 @@ describe('a family after a crash', () => {
         .sort(),
     ).toEqual(['c', 'ended', 'g', 'p'])
     await settle()
-    expect(store.contents().tasks).toBeDefined()
   })
 
   it('F5, K4: nor is what a dead run had from one that ended before it', async () => {

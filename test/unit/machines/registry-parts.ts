@@ -19,6 +19,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   let now = 0
   const notifications: RegistryNotification[] = []
   const aborted: string[] = []
+  const started: string[] = []
   const journal = new Journal(
     () => now,
     (notification) => notifications.push(notification),
@@ -32,13 +33,20 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     onCleared: (entry) => history.offer(entry),
   })
   const families = new Families({ maxDepth: 3, maxChildren: 20 }, ledger, () => undefined)
-  const host = { requestAbort: (id: string) => void aborted.push(id), setQuestions: () => undefined }
+  const host = {
+    requestAbort: (id: string) => void aborted.push(id),
+    requestWrapUp: () => undefined,
+    setQuestions: () => undefined,
+  }
   const actor = createActor(
     createRegistryLogic({
       slots: { task: slots, child: new Slots(-1, () => now), command: new Slots(-1, () => now) },
       ...{ ledger, history, families, journal, task: asyncTaskMachine, host },
       elapsed: () => now,
       describeError: (error) => ({ error: String(error) }),
+      startRun: (entry) => started.push(entry.record.id),
+      expiry: { error: 'It has waited too long.' },
+      describeOverrun: () => 'It has run too long.',
     }),
   )
   actor.start()
@@ -48,7 +56,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   }
 
   return {
-    ...{ actor, slots, ledger, history, journal, aborted },
+    ...{ actor, slots, ledger, history, journal, aborted, started },
     advance: (ms: number) => (now += ms),
     register: (
       id: string,
