@@ -1,15 +1,17 @@
 /** The slash commands /tasks and /task, which list background tasks, end them, answer them and send to them. */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { cancelNote } from '../async-tasks/cancel-reason.js'
+import { toTree } from '../async-tasks/families.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { questionWords, writtenAnswer } from '../async-tasks/question-texts.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
 import { queuePlaces } from '../async-tasks/queue-places.js'
-import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { lookUpTask, shortTaskIds, visibleTasks, type TaskLookup } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { toOneLine } from '../control-characters.js'
-import { defineCommand, groupCommands, type CommandResult, type SlashCommand } from './command.js'
+import { defineCommand, groupCommands, splitWord, type CommandResult, type SlashCommand } from './command.js'
 
 /** Options of `createTaskCommands`. */
 export interface TaskCommandsOptions {
@@ -29,7 +31,7 @@ const ANSWER_USAGE = 'Usage: /task answer <task_id> [question_id] <text>'
 const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id>`, `/task answer <task_id> <text>` and `/task send <task_id> <text>`.
+ * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>` and `/task send <task_id> <text>`.
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
@@ -81,37 +83,42 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   const shortOf = shortTaskIds(manager)
   const now = manager.registry.clock.now()
   const places = queuePlaces(manager.registry)
-  const lines = tasks.flatMap((task) => {
+  const lines = toTree(tasks).flatMap(({ task, level }) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
     const place = places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
     // Names and goals come from a model, and this is for a person's terminal.
     return [
-      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}${place}) - ${goal}`,
+      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}${place})${cancelNote(task)} - ${goal}`,
       ...(task.questions ?? []).map((question) => `  asks (${question.id}): ${questionWords(question)}`),
-    ].map(toOneLine)
+    ].map((line) => '  '.repeat(level) + (line.startsWith('  ') ? '  ' : '') + toOneLine(line.trimStart()))
   })
   return { type: 'info', text: boundLines(lines, LIST_CHARS) }
 }
 
-function endTask(options: TaskCommandsOptions, idOrPrefix: string): CommandResult {
-  if (idOrPrefix === '') return { type: 'error', text: END_USAGE }
-  const manager = options.getAsyncTaskManager()
-  const found = findNamed(options, idOrPrefix)
-  if ('refusal' in found) return found.refusal
+function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, args: string): CommandResult {
+  if (args === '') return { type: 'error', text: END_USAGE }
+  const manager = getAsyncTaskManager()
+  const { found, reason } = readEnd(args, (idOrPrefix) => lookUpTask(manager, idOrPrefix, owner))
+  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${toOneLine(args)}` }
+  if (found.type === 'ambiguous') {
+    const shortOf = shortTaskIds(manager)
+    const candidates = found.candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName})`))
+    return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}` }
+  }
   const { id, status } = found.task
-  return manager.cancelTask(id)
+  return manager.cancelTask(id, { reason })
     ? { type: 'info', text: `Cancelled task: ${toOneLine(id)}` }
     : { type: 'error', text: `Task ${toOneLine(id)} is already ${status}.` }
 }
 
 function answerQuestionOf(options: TaskCommandsOptions, args: string): CommandResult {
-  const [idOrPrefix, rest] = firstWord(args)
+  const [idOrPrefix, rest] = splitWord(args)
   if (rest === '') return { type: 'error', text: ANSWER_USAGE }
   const found = findNamed(options, idOrPrefix)
   if ('refusal' in found) return found.refusal
   const { id, questions = [] } = found.task
-  const [word, afterWord] = firstWord(rest)
+  const [word, afterWord] = splitWord(rest)
   const named = questions.find((question) => question.id === word)
   const question = named ?? questions[0]
   if (question === undefined) return { type: 'error', text: `Task ${toOneLine(id)} asks nothing.` }
@@ -127,7 +134,7 @@ function answerQuestionOf(options: TaskCommandsOptions, args: string): CommandRe
 }
 
 function sendTo(options: TaskCommandsOptions, args: string): CommandResult {
-  const [idOrPrefix, message] = firstWord(args)
+  const [idOrPrefix, message] = splitWord(args)
   if (message === '') return { type: 'error', text: SEND_USAGE }
   const found = findNamed(options, idOrPrefix)
   if ('refusal' in found) return found.refusal
@@ -155,9 +162,12 @@ function findNamed(
   return { refusal: { type: 'error', text } }
 }
 
-function firstWord(args: string): [word: string, rest: string] {
-  const [, word = '', rest = ''] = /^(\S*)\s*([^]*)$/.exec(args) ?? []
-  return [word, rest]
+/** An id may have spaces: only what follows a word that is one is the reason. */
+function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { found: TaskLookup; reason?: string } {
+  const whole = lookUp(args)
+  if (whole.type !== 'unknown') return { found: whole }
+  const [word, reason] = splitWord(args)
+  return { found: lookUp(word), reason }
 }
 
 /** Short ids; the whole id when more than its short id was typed. */
@@ -168,7 +178,8 @@ function runningIds(
 ): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)
-  return [...manager.getQueuedTasks(owner), ...manager.getRunningTasks(owner)]
+  return manager
+    .getActiveTasks(owner)
     .filter((task) => task.id.startsWith(partial) && isShown(task))
     .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

@@ -30,7 +30,7 @@ export type {
 } from './subagents.js'
 export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
-export type { AsyncTaskToolOptions, FollowUps } from './task-tool-options.js'
+export type { AsyncTaskToolOptions, FollowUps, ForegroundAbort, ForegroundOptions } from './task-tool-options.js'
 export type { AnswerCall } from '../async-tasks/question-texts.js'
 
 // Your own tools

@@ -11,6 +11,7 @@ import {
   parseSetting,
   processRunner,
   createTaskCommands,
+  ownerOfRun,
   InstanceError,
   type ProcessError,
   type AsyncTaskInfo,
@@ -38,6 +39,7 @@ import {
   type TerminalStatus,
   type ToolResult,
   type TurnDelivery,
+  type WaitResult,
 } from 'agent-tasks'
 
 declare const task: AsyncTaskInfo
@@ -265,4 +267,25 @@ export function questionsMessagesAndRepeats(manager: AsyncTaskManager, runner: R
   void tasks.tools.send_to_task.execute({ task_id: 'a', message: 'm' })
   // @ts-expect-error a message is needed
   void tasks.tools.send_to_task.execute({ task_id: 'a' })
+}
+
+export function aRunLaunchesTasks({ launch, children }: RunContext): void {
+  expectTypeOf(launch({ subagentName: 'a', goalPrompt: 'g' })).toEqualTypeOf<ActiveTaskInfo>()
+  // @ts-expect-error its owner is the run
+  launch({ subagentName: 'a', goalPrompt: 'g', owner: 'main' })
+  expectTypeOf(children.ids()).toEqualTypeOf<string[]>()
+  expectTypeOf(children.waitFor()).toEqualTypeOf<Promise<WaitResult>>()
+  expectTypeOf(children.cancel('a', { reason: 'why' })).toEqualTypeOf<boolean>()
+  expectTypeOf(ownerOfRun('a')).toEqualTypeOf<string>()
+  manager.launch({ subagentName: 'a', goalPrompt: 'g', parentId: 'p' }, runner)
+}
+
+export function aCancellationSaysWhy(): void {
+  expectTypeOf(manager.cancelTask('a', { reason: 'why' })).toEqualTypeOf<boolean>()
+  expectTypeOf(manager.cancelAll({ owner: 'main', reason: 'why' })).toEqualTypeOf<string[]>()
+  // @ts-expect-error a reason is text
+  manager.cancelTask('a', { reason: new Error('why') })
+  expectTypeOf(task.cancelReason).toEqualTypeOf<string | undefined>()
+  // @ts-expect-error 'keep' or 'cancel'
+  createAgentTasks({ onForegroundAbort: 'leave' })
 }
