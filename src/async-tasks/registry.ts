@@ -12,7 +12,6 @@ import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
 import type {
   AsyncTaskInfo,
-  QueueTicket,
   TaskAdmission,
   TaskProgress,
   TaskQuestion,
@@ -44,9 +43,8 @@ import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
 import { Persistence } from './persistence.js'
-import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { SpentAmount } from '../protocol/budget.js'
-import type { RunStart } from './runs.js'
+import type { RunPlan, RunStart } from './run-plan.js'
 import { addSpent, budgetMessage, overspent, SpentByOwner } from './spending.js'
 import { excessError, WrapUp } from './wrap-up.js'
 import { PushSubscribers } from './push-subscribers.js'
@@ -64,13 +62,6 @@ export interface Attachment {
   unlink?: () => void
   /** Removes the files of the run, once its end has been stored. */
   removeFiles?: () => void
-}
-
-/** How the runs of a task start. */
-export interface RunPlan {
-  readonly start: RunStart
-  readonly ticket: QueueTicket
-  readonly retry: RetryPolicy | undefined
 }
 
 /** Listens to a registered `AbortController`. */

@@ -3,7 +3,7 @@ import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.j
 import type { TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
-import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
+import type { RunContext, RunDurability, RunInput } from '../engine/runner.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
@@ -14,6 +14,7 @@ import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
 import { retryDelay } from './retrying.js'
+import type { RunStart } from './run-plan.js'
 
 /** What a run uses of the manager. */
 export interface RunHost {
@@ -23,17 +24,6 @@ export interface RunHost {
   append(entry: TaskEntry, text: string): void
   /** Makes the controller of a task. */
   readonly newController: (taskId: string) => AbortController
-}
-
-/** A run that is to be started. */
-export interface RunStart {
-  readonly runner: Runner
-  /** How long it may take to stop after an abort, in ms. */
-  readonly graceMs: number
-  /** Its further input. */
-  readonly params?: RunInput['params'] | undefined
-  /** An earlier process started it, and it goes on. */
-  readonly isResumed?: boolean
 }
 
 /** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */
