@@ -5,7 +5,8 @@ import { checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import { fittingNotifications, formatCompletionNotification, type FittingNotification } from './notifications.js'
-import { shortTaskIds } from './task-lookup.js'
+import { toTree } from './families.js'
+import { shortTaskIds, visibleTasks } from './task-lookup.js'
 
 /** Options of `AsyncTaskReminderService`. */
 export interface ReminderServiceOptions {
@@ -62,12 +63,11 @@ export class AsyncTaskReminderService {
 
   /** Every task with its status, for the system instruction; `''` when there is none. Without an owner: every owner's tasks. */
   generateStatusSummary(owner?: string): string {
-    const all = this.#manager.getAllTasks()
-    const tasks = owner === undefined ? all : all.filter((task) => task.owner === owner)
+    const tasks = visibleTasks(this.#manager, owner)
     if (tasks.length === 0) return ''
     const shortOf = shortTaskIds(this.#manager)
-    const lines = tasks.map((task, index) => {
-      return `[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${shortOf(task)}...)`
+    const lines = toTree(tasks).map(({ task, level }, index) => {
+      return `${'  '.repeat(level)}[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${shortOf(task)}...)`
     })
     const shown = boundLines(lines, maxWholeChars(this.#maxChars) - FRAME_CHARS, () => ': see check_async_tasks')
     return `[ASYNC TASKS: ${tasks.length} total]\n${shown}`

@@ -17,6 +17,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { AsyncTaskInfo, SettledTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
+import { cancellationText } from '../async-tasks/cancel-reason.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -261,7 +262,7 @@ export function checkDeclared(context: ServerContext): ReturnType<typeof declare
 function endOf(started: StartedTask, record: SettledTaskInfo): End {
   const at = record.completedAt
   if (record.status === 'cancelled') {
-    return { at, status: 'cancelled', statusMessage: 'The task was cancelled.', details: {} }
+    return { at, status: 'cancelled', statusMessage: cancellationText('The task', record), details: {} }
   }
   try {
     // `resultType` is on every result since protocol version 2026-07-28.

@@ -13,6 +13,8 @@ import { laneModelProperty } from '../model/lanes.property.js'
 import { crashFaults } from '../race/crash-faults.js'
 import { crashesProperty } from '../race/crashes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
+import { familiesProperty } from '../race/families.property.js'
+import { familyFaults } from '../race/family-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { restartFaults } from '../race/restart-faults.js'
@@ -45,6 +47,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
+  ['families', familiesProperty],
   ['restarts', restartsProperty],
   ['sessions', sessionsProperty],
   ['waiting tasks', waitingTasksProperty],
@@ -75,6 +78,12 @@ const crashes = crashFaults.map((fault): Planting => ({
   maxRuns: 5000,
 }))
 
+const families = familyFaults.map(({ sabotage, ...fault }): Planting => ({
+  ...fault,
+  property: 'families',
+  broken: () => familiesProperty(sabotage),
+}))
+
 const restarts = restartFaults.map(({ wiring, ...fault }): Planting => ({
   ...fault,
   property: 'restarts',
@@ -93,7 +102,7 @@ const waiting = waitingFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => waitingTasksProperty(alter),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...waiting]
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...families, ...restarts, ...sessions, ...waiting]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -102,7 +111,18 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', 'F8', 'F9', 'F10']) {
+for (const invariant of [
+  ...first(10, 'A'),
+  ...first(10, 'S'),
+  ...first(7, 'K'),
+  'K10',
+  'K12',
+  'F4',
+  'F5',
+  'F8',
+  'F9',
+  'F10',
+]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
 const names = [
@@ -111,6 +131,7 @@ const names = [
   ...laneFaults,
   ...agentFaults,
   ...crashFaults,
+  ...familyFaults,
   ...restartFaults,
   ...sessionFaults,
   ...waitingFaults,
