@@ -13,7 +13,7 @@ import { fateOf, storedParams, type Fate } from './interrupted-runs.js'
 import { DELIVERED_BY, type Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
 import { INTERRUPTION, toRestoredRecords } from './restoring.js'
-import type { RunStart } from './runs.js'
+import type { RunStart } from './run-plan.js'
 import { settleUnknown, type WasDelivered } from './unknown-deliveries.js'
 
 /** What was found in the store, as ids of tasks. */

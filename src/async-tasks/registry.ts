@@ -13,7 +13,6 @@ import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
 import type {
   AsyncTaskInfo,
-  QueueTicket,
   TaskAdmission,
   TaskProgress,
   TaskQuestion,
@@ -48,9 +47,8 @@ import type { OpenQuestions } from './open-questions.js'
 import { addresseeOf } from './question-addressee.js'
 import type { OutputLog } from './output-log.js'
 import { Persistence } from './persistence.js'
-import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { SpentAmount } from '../protocol/budget.js'
-import type { RunStart } from './runs.js'
+import type { RunPlan, RunStart } from './run-plan.js'
 import { addSpent, budgetMessage, overspent, SpentByOwner } from './spending.js'
 import { excessError, WrapUp } from './wrap-up.js'
 import { PushSubscribers } from './push-subscribers.js'
@@ -70,13 +68,6 @@ export interface Attachment {
   unlink?: () => void
   /** Removes the files of the run, once its end has been stored. */
   removeFiles?: () => void
-}
-
-/** How the runs of a task start. */
-export interface RunPlan {
-  readonly start: RunStart
-  readonly ticket: QueueTicket
-  readonly retry: RetryPolicy | undefined
 }
 
 /** Listens to a registered `AbortController`. */

@@ -18,6 +18,7 @@ import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
 import { retryDelay } from './retrying.js'
+import type { RunStart } from './run-plan.js'
 
 /** What a run uses of the manager. */
 export interface RunHost {
@@ -29,17 +30,6 @@ export interface RunHost {
   childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
   /** Makes the controller of a task. */
   readonly newController: (taskId: string) => AbortController
-}
-
-/** A run that is to be started. */
-export interface RunStart {
-  readonly runner: Runner
-  /** How long it may take to stop after an abort, in ms. */
-  readonly graceMs: number
-  /** Its further input. */
-  readonly params?: RunInput['params'] | undefined
-  /** An earlier process started it, and it goes on. */
-  readonly isResumed?: boolean
 }
 
 /** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */

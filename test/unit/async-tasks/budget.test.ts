@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager, InvalidInputError } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
-import { limitedTasks, tick } from '../../support/limited-tasks.js'
+import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
 
 describe('what a run has used', () => {
   it('F10: is added up in the record, per owner and in all', async () => {
@@ -190,6 +190,18 @@ describe('a budget in a store', () => {
     await next.recovered
     expect(next.getTask('a')).toMatchObject({ status: 'failed', budget: { tokens: 5 }, spent: { tokens: 3 } })
     expect(next.spent('main')).toEqual({ tokens: 3 })
+    await next.dispose()
+  })
+
+  it('F10: a task over its budget is not run again after a crash', async () => {
+    const store = memoryStore()
+    const { launch, runs } = limitedTasks({ store })
+    await launch('a', { budget: { tokens: 5 }, retry: { attempts: 3, on: ['interrupted'] } })
+    runs[0]?.context.spend({ tokens: 6 })
+    await tick()
+    const options = { store: store.copy(), clock: createManualClock(2_000), findRunner: () => untilAborted }
+    const next = new AsyncTaskManager(options)
+    expect(await next.recovered).toMatchObject({ interrupted: ['a'], retried: [] })
     await next.dispose()
   })
 })

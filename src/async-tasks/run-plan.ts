@@ -1,0 +1,22 @@
+/** How the runs of a task start. */
+import type { QueueTicket } from '../../machines/records.js'
+import type { RunInput, Runner } from '../engine/runner.js'
+import type { RetryPolicy } from '../protocol/retry-policy.js'
+
+/** A run that is to be started. */
+export interface RunStart {
+  readonly runner: Runner
+  /** How long it may take to stop after an abort, in ms. */
+  readonly graceMs: number
+  /** Its further input. */
+  readonly params?: RunInput['params'] | undefined
+  /** An earlier process started it, and it goes on. */
+  readonly isResumed?: boolean
+}
+
+/** How the runs of a task start. */
+export interface RunPlan {
+  readonly start: RunStart
+  readonly ticket: QueueTicket
+  readonly retry: RetryPolicy | undefined
+}
