@@ -88,6 +88,11 @@ export class Ledger {
     return this.#entries('queued', owner).sort(byRegistration)
   }
 
+  /** What has not ended, in the order of registration. */
+  active(owner?: string): TaskEntry[] {
+    return [...this.#entries('queued', owner), ...this.#entries('running', owner)].sort(byRegistration)
+  }
+
   countOf(part: AccountPart, owner?: string): number {
     return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part]?.size ?? 0)
   }

@@ -509,6 +509,11 @@ export class AsyncTaskManager {
     return this.registry.ledger.running(owner).map((entry) => entry.record as RunningTaskInfo)
   }
 
+  /** The tasks that have not ended, queued and running, in the order of registration. */
+  getActiveTasks(owner?: string): ActiveTaskInfo[] {
+    return this.registry.ledger.active(owner).map((entry) => entry.record as ActiveTaskInfo)
+  }
+
   /** The tasks that wait for a slot, in the order of registration. */
   getQueuedTasks(owner?: string): QueuedTaskInfo[] {
     return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
@@ -669,7 +674,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of [...registry.ledger.queued(), ...registry.ledger.running()]) registry.cancel(entry)
+      for (const entry of registry.ledger.active()) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal

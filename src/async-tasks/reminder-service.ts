@@ -151,12 +151,14 @@ export class AsyncTaskReminderService {
     deliveryId?: string,
   ): string {
     const left = pending - notifications.length
-    const running = this.#registry.ledger.countOf('running', owner)
+    const { ledger } = this.#registry
+    const [running, queued] = [ledger.countOf('running', owner), ledger.countOf('queued', owner)]
     const parts = [
       ...(notifications.length > 0 ? [heading(notifications.map(({ task }) => task))] : []),
       ...notifications.map(({ text }) => text),
       ...(left > 0 ? [`${left} more async task(s) ended. Their results follow in the next message.`] : []),
       ...(running > 0 ? [`${running} async task(s) still running.`] : []),
+      ...(queued > 0 ? [`${queued} async task(s) waiting for a slot.`] : []),
       // A host with a store looks for it in its transcript.
       ...(deliveryId !== undefined && this.#registry.persistence !== undefined ? [`Delivery ID: ${deliveryId}`] : []),
     ]

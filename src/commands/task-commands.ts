@@ -110,7 +110,8 @@ function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { fo
 function runningIds({ getAsyncTaskManager, owner }: TaskCommandsOptions, partial: string): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)
-  return [...manager.getQueuedTasks(owner), ...manager.getRunningTasks(owner)]
+  return manager
+    .getActiveTasks(owner)
     .filter((task) => task.id.startsWith(partial))
     .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

@@ -287,6 +287,7 @@ function toJsonRpcError(error: unknown): { code: number; message: string; data?:
 function workingMessage(record: AsyncTaskInfo | undefined): string | undefined {
   const [question] = record?.questions ?? []
   if (question !== undefined) return `Waiting for an answer: ${question.message}`
+  if (record?.status === 'queued') return 'Waiting for a slot.'
   const { progress, total, message } = record?.progress ?? {}
   if (progress === undefined) return undefined
   const done = total === undefined ? String(progress) : `${progress} of ${total}`

@@ -3,6 +3,9 @@
  * tasks that every question searches from end to end; there are no actors, no indexes, and no callbacks. The commands of
  * `manager-commands.ts` compare a manager with it.
  *
+ * Tasks that wait for a slot, repeated runs and budgets are not in it: what they do depends on time, and they have a model of their own in
+ * `test/race/waiting-tasks.property.ts`.
+ *
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
 

@@ -173,7 +173,7 @@ function ofOtherRunText(task: AsyncTaskInfo): string {
 
 /** The running tasks, and those that have ended and are owed: a call may wait for a task that has just ended. */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
-  return [...manager.getPendingNotifications(owner), ...manager.getRunningTasks(owner)]
+  return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)]
     .filter((task) => !isOfOtherRun(task, owner))
     .map((task) => task.id)
 }

@@ -86,3 +86,18 @@ it('F10: messages, lists and details show what was spent, where there is somethi
   const details = await tools.check_async_tasks.execute({ task_id: task?.id ?? '' })
   expect(details.metadata).toMatchObject({ budget: { tokens: 5 }, spent: { tokens: 3, cost: 0.5 } })
 })
+
+it('F8: a wait for all tasks waits for those that are queued, and reminders count them', async () => {
+  const { launch, tools, manager, getAsyncTaskReminderService } = agent({
+    whenFull: 'queue',
+    subagents: { quick: () => new Promise((resolve) => setTimeout(() => resolve({ final_message: 'looked' }), 5)) },
+  })
+  await launch('quick')
+  const queued = await launch('quick')
+  expect(getAsyncTaskReminderService().generateReminder()).toContain(
+    '1 async task(s) still running.\n\n1 async task(s) waiting for a slot.',
+  )
+  const waited = await tools.wait_for_async_tasks.execute({})
+  expect(waited.llmContent).toContain('2 of 2 async task(s) ended')
+  expect(manager.getTask(String(queued.metadata?.['agentId']))?.status).toBe('completed')
+})
