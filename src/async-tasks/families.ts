@@ -1,16 +1,17 @@
 /** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
 import type { FamilyLimits, FamilyRefusal } from '../../machines/families.js'
 import { ownerOfRun, owningRun } from '../../machines/families.js'
+import type { History } from '../../machines/history.js'
+import type { Ledger } from '../../machines/ledger.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../engine/children.js'
 import { FamilyError, InvalidInputError } from '../errors.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
-import type { TaskRegistry } from './registry.js'
 
 /** The part of a manager that families use. */
 interface FamilyHost {
-  readonly registry: TaskRegistry
+  readonly registry: { readonly history: History; readonly ledger: Ledger }
   waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
   cancelTask(id: string, options?: CancelOptions): boolean
 }
@@ -27,7 +28,7 @@ export function childFields({ record: { id, depth = 0 } }: TaskEntry) {
 
 /** The task that an input names as the parent. @throws InvalidInputError */
 export function parentOf(
-  { history }: TaskRegistry,
+  { history }: FamilyHost['registry'],
   { parentId, owner }: { readonly parentId?: string | undefined; readonly owner?: string | undefined },
 ): TaskEntry | undefined {
   if (parentId === undefined) return undefined

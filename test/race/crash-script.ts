@@ -40,7 +40,7 @@ const step: fc.Arbitrary<CrashStep> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('complete' as const, 'fail' as const), nth }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), nth }) },
   { weight: 2, arbitrary: turn },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('launch child' as const), nth }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('launch child' as const), nth }) },
   { weight: 1, arbitrary: fc.constant({ do: 'confirm' as const }) },
 )
 
@@ -74,6 +74,10 @@ export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
   ),
   turns: fc.array(fc.constantFrom('accept' as const, 'refuse' as const), { maxLength: 2 }),
   isSlow: fc.boolean(),
-  worker: fc.oneof(life, family, fc.array(step, { minLength: 1, maxLength: 4 })),
+  worker: fc.oneof(
+    { weight: 3, arbitrary: life },
+    { weight: 1, arbitrary: family },
+    { weight: 3, arbitrary: fc.array(step, { minLength: 1, maxLength: 4 }) },
+  ),
   user: fc.array(step, { maxLength: 3 }),
 })
