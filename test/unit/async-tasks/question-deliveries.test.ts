@@ -83,6 +83,7 @@ describe('a question', () => {
     await tick()
     manager.answerTask('a', 'question-1', { action: 'decline' })
     manager.cancelTask('b')
+    expect(manager.registry.ledger.isOwing('main')).toBe(false)
     subscribe()
     await tick(100_000)
     expect(turns).toEqual([])

@@ -155,6 +155,8 @@ describe('a message that was removed from the context', () => {
     const first = deliver('a')
     const second = deliver('b')
     expect(tasks.redeliver(first)).toBe(true)
+    end('c0')
+    expect(manager.getTask('a')?.delivery).toBe('owed')
     deliver('c') // tells a again, too
     deliver('d')
     deliver('e')
