@@ -36,6 +36,8 @@ export interface LedgerOptions {
   readonly find: (id: string) => TaskEntry | undefined
   /** An ended entry owes nothing (any more). */
   readonly onCleared: (entry: TaskEntry) => void
+  /** What the record of a task that ends keeps of its output, if anything. */
+  readonly tailOf?: (entry: TaskEntry, settlement: Settlement) => string | undefined
   /** Called with the messages that carry results, where they are stored. */
   readonly deliveries?: DeliveryObserver
 }
@@ -104,12 +106,13 @@ export class Ledger {
 
   /** A task has ended: writes its record, and what is owed for it. */
   end(entry: TaskEntry, settlement: Settlement): void {
-    const { journal, notifyCancelled } = this.#options
+    const { journal, notifyCancelled, tailOf } = this.#options
+    const outputTail = tailOf?.(entry, settlement)
     const seq = journal.next()
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
-    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now() })
+    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now(), outputTail })
     this.#remove(entry, 'running')
     journal.status(entry, 'running')
     if (claim !== undefined) this.#putInLease(entry, claim)

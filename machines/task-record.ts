@@ -1,7 +1,9 @@
 /** The frozen records of a task: each change makes a new one (A8). */
 import type {
   AsyncTaskInfo,
+  CommandFields,
   DeliveryStatus,
+  ProgramFacts,
   RunningTaskInfo,
   SettledTaskInfo,
   Settlement,
@@ -11,7 +13,7 @@ import type {
 
 /** The record of a task that has just been registered. */
 export function runningRecord(admission: TaskAdmission, seq: number, launchedAt: number): RunningTaskInfo {
-  const { id, subagentName, goalPrompt, owner, timeoutMs, abortController } = admission
+  const { id, subagentName, goalPrompt, owner, timeoutMs, abortController, kind, command = [] } = admission
   return Object.freeze({
     id,
     subagentName,
@@ -23,7 +25,22 @@ export function runningRecord(admission: TaskAdmission, seq: number, launchedAt:
     seq,
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(abortController !== undefined && { abortController }),
+    ...(kind !== undefined && { kind, command: Object.freeze([...command]) }),
   })
+}
+
+/** The record of a command whose program has started or ended. */
+export function withProgram(record: RunningTaskInfo, program: ProgramFacts): RunningTaskInfo {
+  return Object.freeze<RunningTaskInfo>({ ...record, ...program })
+}
+
+function commandFields({ kind, command = [], pid, exitCode, signal }: CommandFields): CommandFields {
+  return {
+    ...(kind !== undefined && { kind, command }),
+    ...(pid !== undefined && { pid }),
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal !== undefined && { signal }),
+  }
 }
 
 /**
@@ -37,19 +54,24 @@ export function endedRecord(
     delivery,
     seq,
     completedAt,
-  }: { readonly delivery: DeliveryStatus; readonly seq: number; readonly completedAt: number },
+    outputTail,
+  }: {
+    readonly delivery: DeliveryStatus
+    readonly seq: number
+    readonly completedAt: number
+    readonly outputTail: string | undefined
+  },
 ): SettledTaskInfo {
   const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, attempt, progress, abortController } = running
   const ended = endOf(settlement)
-  return frozenWithCause(
-    settlement,
-    Object.assign(
-      attempt === undefined ? ended : Object.assign(ended, { attempt }),
-      timeoutMs !== undefined && { timeoutMs },
-      progress !== undefined && { progress },
-      abortController !== undefined && { abortController },
-    ),
+  const record = Object.assign(
+    attempt === undefined ? ended : Object.assign(ended, { attempt }),
+    timeoutMs !== undefined && { timeoutMs },
+    progress !== undefined && { progress },
+    abortController !== undefined && { abortController },
   )
+  if (running.kind !== undefined) Object.assign(record, commandFields(running))
+  return frozenWithCause(settlement, outputTail === undefined ? record : Object.assign(record, { outputTail }))
 
   function endOf(end: Settlement): SettledTaskInfo {
     switch (end.status) {

@@ -7,6 +7,7 @@ export type { HeldLease, HoldLease, TaskLease } from './async-tasks/leases.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
 export type { OutputChunk } from './async-tasks/output-log.js'
+export type { TaskOutputEvent } from './async-tasks/output-stream.js'
 export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { WaitOptions, WaitResult } from './async-tasks/waiting.js'
 export type { ErrorSource, OnError } from './callbacks/error-report.js'
@@ -16,6 +17,7 @@ export type {
   AsyncTaskInfo,
   AsyncTaskStatus,
   CancelledTaskInfo,
+  CommandFields,
   CompletedTaskInfo,
   DeliveryStatus,
   DeliveryTransition,
@@ -102,7 +104,7 @@ export type { OutputFormat, ParseFunction, ProcessDetails } from './runners/outp
 export { TaskTool } from './tools/task-tool.js'
 export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
 export { WaitForAsyncTasksTool } from './tools/wait-for-async-tasks.js'
-export type { Tool, ToolContext, ToolError, ToolInput, ToolResult } from './tools/tool.js'
+export type { OutputUpdate, Tool, ToolContext, ToolError, ToolInput, ToolResult } from './tools/tool.js'
 export type {
   ResolveSubagent,
   Subagent,
@@ -125,5 +127,7 @@ export type {
   AgentTasksWithCommands,
   AgentTools,
   AgentToolsWithCommands,
+  CommandsOptions,
+  WithRunCommand,
 } from './host/agent-tasks.js'
 export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'

@@ -68,6 +68,7 @@ import { waitUntilIdle } from './idle-wait.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
+import { outputOf, type TaskOutputEvent } from './output-stream.js'
 import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
 import { storedRun } from './interrupted-runs.js'
@@ -88,6 +89,9 @@ import { waitForTasks, type WaitOptions, type WaitResult } from './waiting.js'
 /** The default owner of a task. */
 export const DEFAULT_OWNER = 'main'
 
+/** How many commands may run at once. */
+const DEFAULT_MAX_COMMANDS = 5
+
 /** How long an aborted run may take to stop, in ms, before its slot is free. */
 const DEFAULT_GRACE_MS = 5000
 
@@ -98,6 +102,8 @@ const DEFAULT_RESERVATION_MS = 5000
 export interface AsyncTaskManagerOptions {
   /** How many tasks may run at once: an integer >= 0, or -1 for no limit. Default 5. */
   readonly maxAsyncTasks?: number
+  /** How many commands (tasks of the kind `command`) may run at once besides those: an integer >= 0, or -1 for no limit. Default 5. */
+  readonly maxCommands?: number
   /** Whether the end of a cancelled task is delivered to its owner too. Default false. */
   readonly notifyCancelled?: boolean
   /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
@@ -135,6 +141,7 @@ export interface AsyncTaskManagerOptions {
 
 export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   maxAsyncTasks: taskLimit,
+  maxCommands: taskLimit,
   notifyCancelled: aBoolean,
   graceMs: numberFrom(0),
   outputBytes: numberFrom(1),
@@ -180,6 +187,7 @@ export class AsyncTaskManager {
   readonly #events: TaskEvents
   readonly #engine: Engine
   readonly #createId: (prefix: string) => string
+  readonly #maxCommands: number // POOLS
   readonly #graceMs: number
   readonly #outputBytes: number
   #disposal: Promise<void> | undefined
@@ -214,6 +222,7 @@ export class AsyncTaskManager {
       onEnd: (transition) => this.#events.callHandlers(transition),
       onDispose: () => this.#events.close(),
     })
+    this.#maxCommands = options.maxCommands ?? DEFAULT_MAX_COMMANDS // POOLS
     this.#events = new TaskEvents(this.registry)
     this.transitions$ = this.#events.transitions$
     this.settled$ = this.#events.settled$
@@ -266,6 +275,11 @@ export class AsyncTaskManager {
   /** How many tasks may run at once; -1 for no limit. */
   getMaxAsyncTasks(): number {
     return this.registry.slots.max
+  }
+
+  /** How many commands may run at once; -1 for no limit. */
+  getMaxCommands(): number {
+    return this.#maxCommands // POOLS
   }
 
   /** Whether there is a free slot now; if not, the reason. */
@@ -487,6 +501,17 @@ export class AsyncTaskManager {
     return log.read(cursor, maxBytes)
   }
 
+  /**
+   * The output of a task as it comes: what is kept from a byte cursor on, and then what the task appends. Completes when the task has ended, and at
+   * once for an unknown task. A subscriber that is slow loses what is no longer kept.
+   * @param options `cursor`: the byte to start at. Default: the first byte that is kept
+   * @throws InvalidInputError for a cursor that is not an integer >= 0
+   */
+  output$(id: string, options: Pick<ReadOutputOptions, 'cursor'> = {}): Observable<TaskOutputEvent> {
+    const { cursor } = parseInput(readOutputOptionsSchema(), options, 'options')
+    return outputOf(this.registry, this.registry.history.get(id), cursor)
+  }
+
   // Events
 
   /** Calls `handler` once for each task that completes, after the change. Returns an unsubscribe function. */
@@ -587,7 +612,7 @@ export class AsyncTaskManager {
     fields: Omit<z.output<ReturnType<typeof launchInputSchema>>, 'id' | 'params'>,
     id: string,
   ): TaskAdmission {
-    const { subagentName, goalPrompt, abortController, timeoutMs } = fields
+    const { subagentName, goalPrompt, abortController, timeoutMs, kind, command } = fields
     return {
       id,
       subagentName,
@@ -597,6 +622,7 @@ export class AsyncTaskManager {
       ...(abortController !== undefined && { abortController }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(fields.isForeground === true && { isForeground: true }),
+      ...(kind !== undefined && { kind, command: command ?? [] }),
     }
   }
 
@@ -621,6 +647,7 @@ export class AsyncTaskManager {
     const attachment = this.registry.attachment(entry)
     attachment.log ??= new OutputLog(this.#outputBytes)
     attachment.log.append(text)
+    for (const reader of [...(attachment.readers ?? [])]) reader.read()
     return true
   }
 

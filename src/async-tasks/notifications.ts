@@ -1,7 +1,9 @@
 /** The text about one ended task: whole, and cut to the maximum length of a message. */
 import type { AsyncTaskInfo, FailedTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
-import { toJsonText } from '../protocol/json-text.js'
-import { boundText, type BoundedText } from './bounded-text.js'
+import { estimateJsonChars, toJsonText } from '../protocol/json-text.js'
+import { boundText, maxWholeChars, previewText, type BoundedText } from './bounded-text.js'
+import { commandLine } from './command-line.js'
+import { PREVIEW_BYTES, previewJson } from './result-preview.js'
 
 /**
  * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a running task. Of more than ten million
@@ -9,36 +11,54 @@ import { boundText, type BoundedText } from './bounded-text.js'
  */
 export function formatCompletionNotification(task: AsyncTaskInfo): string {
   const payload = payloadOf(task)
-  if (payload === undefined) return ''
-  const text = toJsonText(payload, { indent: 2 })
-  return task.isRepeat === true ? `${POSSIBLE_REPEAT}\n${text}` : text
+  return payload === undefined ? '' : withRepeat(task, toJsonText(payload, { indent: 2 }))
 }
 
 /** Marks a result that may have been delivered before. */
 export const POSSIBLE_REPEAT =
   'possible repeat: this result may have been delivered before; the process ended before it could know.'
 
+const withRepeat = ({ isRepeat }: AsyncTaskInfo, text: string): string =>
+  isRepeat === true ? `${POSSIBLE_REPEAT}\n${text}` : text
+
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
     case 'completed':
-      return { agent_id: task.id, ...shownOutput(task.output) }
+      return { agent_id: task.id, ...shownCommand(task), ...shownOutput(task.output), ...shownTail(task) }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
-      return { agent_id: task.id, status: 'cancelled' }
+      return { agent_id: task.id, status: 'cancelled', ...shownCommand(task), ...shownTail(task) }
     case 'running':
       return undefined
   }
 }
 
 /** The name and code of the error tell a model what its message may not. */
-function failurePayload({ id, error, errorName, errorCode, lateOutput }: FailedTaskInfo): object {
+function failurePayload(task: FailedTaskInfo): object {
+  const { id, error, errorName, errorCode, lateOutput } = task
   return {
-    ...{ agent_id: id, status: 'failed', error },
+    ...{ agent_id: id, status: 'failed', ...shownCommand(task), error },
     ...(errorName !== undefined && { error_name: errorName }),
     ...(errorCode !== undefined && { error_code: errorCode }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
+    ...shownTail(task),
   }
+}
+
+/** A command by its line, and how it ended. */
+function shownCommand({ kind, command = [], exitCode, signal }: SettledTaskInfo): object {
+  if (kind === undefined) return {}
+  return {
+    command: previewText(commandLine(command), COMMAND_CHARS),
+    ...(exitCode !== undefined && { exit_code: exitCode }),
+    ...(signal !== undefined && { signal }),
+  }
+}
+
+/** What a program wrote is a string of JSON: nothing in it can pass for another field. */
+function shownTail({ outputTail }: SettledTaskInfo): object {
+  return outputTail === undefined ? {} : { output_tail: outputTail }
 }
 
 /** The known fields first. The others have a field of their own: they cannot pass for the status or the id. */
@@ -52,13 +72,35 @@ function shownOutput(output: OutputObject): object {
   }
 }
 
+/** The maximum length of a command line in a message, in characters. */
+const COMMAND_CHARS = 300
+
+/** How many times fewer characters than the estimate the JSON text of a value may have. */
+const ESTIMATE_FACTOR = 4
+
 /**
- * A task's notification of at most `maxChars` characters; if it is cut, it says how to read the rest.
+ * A task's notification of at most `maxChars` characters. A longer one is a preview of at most 2048 bytes, or as much of its beginning where not even
+ * that may be shown; both say how to read the rest. Only what is shown of a long text is copied.
  * @param room the maximum length with that notice; default: that of a whole message
  */
-export function boundNotification(task: AsyncTaskInfo, maxChars: number, room?: number): BoundedText {
+export function boundNotification(
+  task: AsyncTaskInfo,
+  maxChars: number,
+  room: number = maxWholeChars(maxChars),
+): BoundedText {
   const reading = { task_id: task.id, action: 'output', part: 'result' }
-  return boundText(formatCompletionNotification(task), maxChars, reading, room)
+  const limit = Math.min(maxChars, room)
+  const payload = payloadOf(task)
+  if (payload === undefined || limit < PREVIEW_BYTES) {
+    return boundText(formatCompletionNotification(task), maxChars, reading, room)
+  }
+  const size = estimateJsonChars(payload)
+  if (size <= ESTIMATE_FACTOR * limit) {
+    const text = formatCompletionNotification(task)
+    if (text.length <= limit) return { text, isCut: false }
+  }
+  const notice = `[Cut to a preview: it has about ${size} characters. Read the rest with check_async_tasks ${JSON.stringify(reading)}]`
+  return { text: previewJson(payload, (text) => `${withRepeat(task, text)}\n${notice}`), isCut: true }
 }
 
 /** One of several notifications in a message. */

@@ -11,6 +11,7 @@ import { History } from '../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
 import type {
+  ProgramFacts,
   RunningTaskInfo,
   TaskAdmission,
   TaskProgress,
@@ -20,7 +21,7 @@ import type {
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import { Slots } from '../../machines/slots.js'
 import type { Lease, TaskEntry } from '../../machines/task-entry.js'
-import { changedRecord, withQuestions } from '../../machines/task-record.js'
+import { changedRecord, withProgram, withQuestions } from '../../machines/task-record.js'
 import {
   createRegistryLogic,
   type Admission,
@@ -41,6 +42,8 @@ import { DeadlineTimer } from './deadline-timer.js'
 import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
+import type { OutputReader } from './output-stream.js'
+import { keptTail } from './output-tail.js'
 import { Persistence } from './persistence.js'
 import { PushSubscribers } from './push-subscribers.js'
 import { TaskWatchers } from './task-watchers.js'
@@ -49,6 +52,8 @@ import { TaskWatchers } from './task-watchers.js'
 export interface Attachment {
   run?: Run
   log?: OutputLog
+  /** Those who follow its output. */
+  readers?: Set<OutputReader>
   questions?: OpenQuestions
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void
@@ -168,6 +173,7 @@ export class TaskRegistry {
       notifyCancelled,
       find: (id) => this.history.get(id),
       onCleared: (entry) => this.history.offer(entry),
+      tailOf: (entry, settlement) => keptTail(entry, settlement, this.#attachments.get(entry)?.log),
       ...(this.persistence && { deliveries: this.persistence }),
     })
     const logic = createRegistryLogic({
@@ -272,6 +278,11 @@ export class TaskRegistry {
 
   setProgress(entry: TaskEntry, progress: TaskProgress): void {
     if (entry.record.status === 'running') entry.record = changedRecord(entry.record, { progress })
+  }
+
+  /** The program of a command has started, or ended. */
+  setProgram(entry: TaskEntry, program: ProgramFacts): void {
+    if (entry.record.status === 'running') entry.record = withProgram(entry.record, program)
   }
 
   /** Ends the registry: no notification is delivered from now on. */

@@ -1,6 +1,6 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import type { AsyncTaskEvent } from '../../machines/async-task.js'
-import type { TaskFailure, TaskProgress } from '../../machines/records.js'
+import type { ProgramFacts, TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
@@ -45,7 +45,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     isResumed,
     saveProgram: (program) => persistence.setProgram(entry, program),
   }
-  const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
+  const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
   const context = (signal: AbortSignal): RunContext => ({
     signal,
@@ -57,6 +57,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     report: (progress) => host.report(entry, progress),
     append: (text) => host.append(entry, text),
     ask: (question) => askQuestion(registry, entry, question),
+    ...(kind !== undefined && { setProgram: (program: ProgramFacts) => registry.setProgram(entry, program) }),
     ...(durability && { durability }),
   })
   try {

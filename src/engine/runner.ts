@@ -1,5 +1,5 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
-import type { OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
+import type { OutputObject, ProgramFacts, TaskAnswer, TaskProgress } from '../../machines/records.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 import type { StartedProgram } from './reap.js'
 
@@ -25,6 +25,8 @@ export interface RunContext {
    * @throws QuestionWithdrawnError when the task ends or is overdue; InvalidInputError for a malformed question
    */
   ask(question: TaskQuestionInput): Promise<TaskAnswer>
+  /** Notes in the record of a command how its program has started or ended; only for a command. */
+  setProgram?(program: ProgramFacts): void
   /** What of the run outlives this process; only where the task is in a store. */
   readonly durability?: RunDurability
 }

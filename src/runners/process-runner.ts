@@ -34,29 +34,44 @@ import { followProgram, startSurviving } from './surviving-program.js'
  * @throws ProcessError with the code `PROCESS_NOT_STARTED` outside Node
  */
 export function processRunner(options: ProcessRunnerOptions): Runner {
-  const settings = parseProcessOptions(options)
+  return toRunner(parseProcessOptions(options), substitute)
+}
+
+/** The same for arguments that are passed as they are. */
+export function literalRunner(options: ProcessRunnerOptions): Runner {
+  return toRunner(parseProcessOptions(options), (argument) => argument)
+}
+
+type ToArgument = (argument: string, input: RunInput) => string
+
+function toRunner(settings: ProcessSettings, toArgument: ToArgument): Runner {
   if (!isNode) {
     const { command } = settings
     const message = `Command ${preview(command)} cannot be started: only Node can start programs, and this is not Node.`
     throw new ProcessError('PROCESS_NOT_STARTED', message, { command })
   }
-  if (!settings.survivesHost) return (input, context) => runProgram(settings, input, context)
+  if (!settings.survivesHost) return (input, context) => runProgram(settings, toArgument, input, context)
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
-  const runner: Runner = (input, context) => runSurvivingProgram(settings, input, context)
+  const runner: Runner = (input, context) => runSurvivingProgram(settings, toArgument, input, context)
   return Object.assign(runner, {
     survivesHost: true,
     canResume: (folder?: string) => folder !== undefined && canFollow(folder),
   })
 }
 
-async function runProgram(settings: ProcessSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
+async function runProgram(
+  settings: ProcessSettings,
+  toArgument: ToArgument,
+  input: RunInput,
+  context: RunContext,
+): Promise<OutputObject> {
   const { command, cwd } = settings
   const { signal } = context
   if (signal.aborted) {
     const message = `Command ${preview(command)} was not started: the run had been aborted.`
     throw new ProcessAbortError(message, { command }, { cause: signal.reason })
   }
-  const args = settings.args.map((argument) => substitute(argument, input))
+  const args = settings.args.map((argument) => toArgument(argument, input))
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
   const { durability } = context
   const child =
@@ -65,13 +80,19 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
       : startProgram(settings, args, env)
   if (child.pid === undefined) await started(child, { command, cwd, env })
   // No await between the start and this: an abort in between would be missed.
+  if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
   const output = captureOutput(settings, context)
   const end = await superviseProgram(child, { ...settings, ...output, signal })
+  context.setProgram?.({
+    ...(end.exitCode !== null && { exitCode: end.exitCode }),
+    ...(end.signal !== null && { signal: end.signal }),
+  })
   return readOutput(settings, args, output, end)
 }
 
 async function runSurvivingProgram(
   settings: ProcessSettings,
+  toArgument: ToArgument,
   input: RunInput,
   context: RunContext,
 ): Promise<OutputObject> {
@@ -83,7 +104,7 @@ async function runSurvivingProgram(
   }
   const folder =
     durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
-  const args = settings.args.map((argument) => substitute(argument, input))
+  const args = settings.args.map((argument) => toArgument(argument, input))
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
   const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (durability?.isResumed !== true) {

@@ -41,6 +41,8 @@ export interface ModelRecord {
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
+  /** What it had written when it was cancelled or exceeded its deadline. */
+  outputTail?: string
   /** Its deadline, in ms after the launch. */
   timeoutMs?: number
   /** The progress it last reported. */
@@ -245,7 +247,14 @@ export function releaseSlot(ledger: Ledger, task: ModelTask): void {
 export function settle(
   ledger: Ledger,
   task: ModelTask,
-  end: { status: Status; output?: object; error?: string; lateOutput?: object; errorName?: string },
+  end: {
+    status: Status
+    output?: object
+    error?: string
+    lateOutput?: object
+    errorName?: string
+    outputTail?: string
+  },
 ): void {
   const owes = !task.isDisowned && (end.status !== 'cancelled' || ledger.notifyCancelled)
   const claim = owes ? task.claims.shift() : undefined

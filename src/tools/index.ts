@@ -9,6 +9,9 @@ export { createWaitForAsyncTasksTool } from './wait-for-async-tasks.js'
 export type { WaitForAsyncTasksOptions, WaitForAsyncTasksParams } from './wait-for-async-tasks.js'
 export { createSubmitCommandsTool } from './submit-commands.js'
 export type { SubmitCommandsOptions, SubmitCommandsParams } from './submit-commands.js'
+export { createRunCommandTool } from './run-command.js'
+export type { RunCommandOptions, RunCommandParams } from './run-command.js'
+export type { CommandPolicy } from './command-policy.js'
 
 // The same tools as classes
 export { TaskTool } from './task-tool.js'
@@ -33,4 +36,4 @@ export type { AsyncTaskToolOptions, FollowUps } from './task-tool-options.js'
 // Your own tools
 export { defineTool } from './tool.js'
 export type { HeldLease, HoldLease } from '../async-tasks/leases.js'
-export type { Tool, ToolContext, ToolDefinition, ToolError, ToolInput, ToolResult } from './tool.js'
+export type { OutputUpdate, Tool, ToolContext, ToolDefinition, ToolError, ToolInput, ToolResult } from './tool.js'

@@ -1,6 +1,7 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
 import { boundLines } from '../async-tasks/bounded-text.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { lastLineOf } from './command-output.js'
 import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, LIST_ICONS, maxListChars, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
@@ -27,7 +28,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const details = tasks.map((task) => {
     const icon = LIST_ICONS[task.status]
     const asking = task.questions === undefined ? '' : ', waits for an answer'
-    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking} - ${goalOf(task)}`
+    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking} - ${goalOf(task)}${lastLineOf(view, task)}`
   })
   const display = tasks.map((task) => {
     return `${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`

@@ -4,6 +4,7 @@ import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
 import { POSSIBLE_REPEAT } from '../async-tasks/notifications.js'
+import { commandDetails } from './command-output.js'
 import { markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
@@ -62,6 +63,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
       questions: task.questions.map(shownQuestion),
       note: howToAnswer(task, view.followUps),
     }),
+    ...commandDetails(view, task),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
     ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),

@@ -24,6 +24,8 @@ export interface TaskCall {
   readonly context: ToolContext
   /** See `TimeoutSettings`. */
   readonly maxBlockingSeconds: number | undefined
+  /** Whether it takes a slot also while its caller waits for it. Default false. */
+  readonly takesSlot?: boolean
 }
 
 /** How long a slot is reserved while a subagent is looked up, in ms. The reservation ends with the lookup. */
@@ -105,7 +107,7 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): 
  */
 export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolResult> {
   const { manager } = call
-  const { signal, detach, hold } = call.context
+  const { signal, detach, hold, onUpdate } = call.context
   let text = ''
   const noteChars = withNote('', call.timeout).length
   const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
@@ -121,9 +123,11 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
-  const { id, end } = manager.registry.batch(() => {
-    const task = manager.launch({ ...call.input, isForeground: true }, runner)
-    return { id: task.id, end: manager.waitFor([task.id], waiting) }
+  const { id, end, updates } = manager.registry.batch(() => {
+    const task = manager.launch({ ...call.input, isForeground: call.takesSlot !== true }, runner)
+    const updates =
+      onUpdate && manager.output$(task.id).subscribe(({ text: written, cursor }) => onUpdate({ text: written, cursor }))
+    return { id: task.id, end: manager.waitFor([task.id], waiting), updates }
   })
   const onAbort = (): void => {
     manager.cancelTask(id)
@@ -144,6 +148,7 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
     if (detach?.aborted !== true) throw error
     return errorResult('aborted', `Task ${id} continues in the background: nobody can receive the result of this call.`)
   } finally {
+    updates?.unsubscribe()
     signal?.removeEventListener('abort', onAbort)
   }
 }
@@ -171,7 +176,7 @@ function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult 
 function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryId: string | undefined): ToolResult {
   const { id, subagentName, status } = task
   const more: unknown = task.output?.final_message ?? task.error
-  const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${more}` : ''}`
+  const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${cutText(more, call.maxChars)}` : ''}`
   const result = {
     // Nobody has asked for this cancellation.
     llmContent: withNote(call.manager.registry.isDisposed ? `${text}\n${cancellation(call, id)}` : text, call.timeout),

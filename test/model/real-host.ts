@@ -417,7 +417,7 @@ function inOrder(counts: ReadonlyMap<string, number>): object {
   return Object.fromEntries(OWNERS.flatMap((owner) => (counts.has(owner) ? [[owner, counts.get(owner)]] : [])))
 }
 
-const shortened = (text: string): string => (text.includes('\n[Cut after') ? 'cut' : text)
+const shortened = (text: string): string => (text.includes('\n[Cut ') ? 'cut' : text)
 
 const nameOf = (reason: unknown): string => (reason instanceof Error ? reason.name : String(reason))
 

@@ -9,6 +9,7 @@
 import fc from 'fast-check'
 import { agentCommandsProperty } from '../model/agent-commands.property.js'
 import { agentFaults } from '../model/agent-faults.js'
+import { jobFaults, jobProperties } from '../model/job-faults.js'
 import { laneModelProperty } from '../model/lanes.property.js'
 import { crashFaults } from '../race/crash-faults.js'
 import { crashesProperty } from '../race/crashes.property.js'
@@ -45,6 +46,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['crashes', crashesProperty],
   ['restarts', restartsProperty],
   ['sessions', sessionsProperty],
+  ...jobProperties,
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -84,7 +86,7 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => sessionsProperty(alter),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions]
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...jobFaults]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -93,7 +95,7 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12']) {
+for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', 'F1', 'F2', 'F3']) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
 const names = [
@@ -104,6 +106,7 @@ const names = [
   ...crashFaults,
   ...restartFaults,
   ...sessionFaults,
+  ...jobFaults,
 ].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)
