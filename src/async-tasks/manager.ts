@@ -13,6 +13,7 @@ import type {
   CompletedTaskInfo,
   FailedTaskInfo,
   OutputObject,
+  QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   TaskAdmission,
@@ -187,7 +188,6 @@ export class AsyncTaskManager {
   readonly #events: TaskEvents
   readonly #engine: Engine
   readonly #createId: (prefix: string) => string
-  readonly #maxCommands: number // POOLS
   readonly #graceMs: number
   readonly #outputBytes: number
   #disposal: Promise<void> | undefined
@@ -222,7 +222,7 @@ export class AsyncTaskManager {
       onEnd: (transition) => this.#events.callHandlers(transition),
       onDispose: () => this.#events.close(),
     })
-    this.#maxCommands = options.maxCommands ?? DEFAULT_MAX_COMMANDS // POOLS
+    this.registry.pools.command.max = options.maxCommands ?? DEFAULT_MAX_COMMANDS
     this.#events = new TaskEvents(this.registry)
     this.transitions$ = this.#events.transitions$
     this.settled$ = this.#events.settled$
@@ -279,7 +279,7 @@ export class AsyncTaskManager {
 
   /** How many commands may run at once; -1 for no limit. */
   getMaxCommands(): number {
-    return this.#maxCommands // POOLS
+    return this.registry.pools.command.max
   }
 
   /** Whether there is a free slot now; if not, the reason. */
@@ -392,6 +392,11 @@ export class AsyncTaskManager {
     return this.registry.ledger.running(owner).map((entry) => entry.record as RunningTaskInfo)
   }
 
+  /** The tasks that wait for a slot, in the order of registration. */
+  getQueuedTasks(owner?: string): QueuedTaskInfo[] {
+    return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
+  }
+
   /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
   getPendingNotifications(owner?: string): SettledTaskInfo[] {
     return this.registry.ledger.owed(owner).map((entry) => entry.record as SettledTaskInfo)
@@ -434,14 +439,17 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Hands the running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
+   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
    * @returns the number of those tasks
    * @throws InvalidInputError; nothing has changed then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     const { ledger } = this.registry
-    const count = ledger.countOf('running', owner) + ledger.countOf('owed', owner) + ledger.countOf('leased', owner)
+    const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
+      (sum, part) => sum + ledger.countOf(part, owner),
+      0,
+    )
     this.registry.pushSubscribers.remove(owner)
     this.registry.persistence?.confirmOwner(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
@@ -458,7 +466,7 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Resolves when no task of the owner (of any owner) runs, is owed or is leased. When that may never be, because a result is owed to an
+   * Resolves when no task of the owner (of any owner) is queued, runs, is owed or is leased. When that may never be, because a result is owed to an
    * owner to whom nothing delivers it, `onError` is called, once.
    */
   onIdle(owner?: string): Promise<void> {
@@ -539,7 +547,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of registry.ledger.running()) registry.cancel(entry)
+      for (const entry of [...registry.ledger.queued(), ...registry.ledger.running()]) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal
@@ -578,7 +586,7 @@ export class AsyncTaskManager {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      throw new TaskLimitError(this.getMaxAsyncTasks())
+      throw new TaskLimitError(this.registry.pools[admission.pool ?? 'task'].max)
     }
     const { entry } = answer
     const registered = entry.record as RunningTaskInfo
@@ -622,7 +630,7 @@ export class AsyncTaskManager {
       ...(abortController !== undefined && { abortController }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(fields.isForeground === true && { isForeground: true }),
-      ...(kind !== undefined && { kind, command: command ?? [] }),
+      ...(kind !== undefined && { kind, command: command ?? [], pool: 'command' as const }),
     }
   }
 

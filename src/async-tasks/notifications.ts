@@ -6,7 +6,7 @@ import { commandLine } from './command-line.js'
 import { PREVIEW_BYTES, previewJson } from './result-preview.js'
 
 /**
- * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a running task. Of more than ten million
+ * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Of more than ten million
  * characters the rest is left out in words.
  */
 export function formatCompletionNotification(task: AsyncTaskInfo): string {
@@ -29,6 +29,7 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
       return failurePayload(task)
     case 'cancelled':
       return { agent_id: task.id, status: 'cancelled', ...shownCommand(task), ...shownTail(task) }
+    case 'queued':
     case 'running':
       return undefined
   }

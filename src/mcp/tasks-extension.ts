@@ -17,6 +17,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { AsyncTaskInfo, SettledTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
@@ -139,7 +140,7 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
       end: undefined,
     }
     entries.set(taskId, entry)
-    if (record.status !== 'running') settle(taskId, record)
+    if (isTerminal(record)) settle(taskId, record)
     return entry
   }
 
@@ -217,7 +218,7 @@ export function createTasksExtension(options: TasksExtensionOptions): TasksExten
       entries.set(started.taskId, entry)
       registry.takeLease({ deliveryId: leaseOf(started.taskId), taskIds: [started.taskId], isClaim: true })
       // It may have ended before this subscribed to its end.
-      if (record !== undefined && record.status !== 'running') settle(started.taskId, record)
+      if (record !== undefined && isTerminal(record)) settle(started.taskId, record)
       return { ...wireOf(entry), resultType: 'task' }
     },
     register: (server, owner, exchangeOf) => {
