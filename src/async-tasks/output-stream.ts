@@ -55,7 +55,7 @@ export function outputOf(
 }
 
 /** Reads the output of a task for one subscriber. */
-export class OutputReader {
+class OutputReader {
   readonly #registry: TaskRegistry
   readonly #entry: TaskEntry
   readonly #subscriber: Subscriber<TaskOutputEvent>

@@ -43,7 +43,6 @@ import { DeadlineTimer } from './deadline-timer.js'
 import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
-import type { OutputReader } from './output-stream.js'
 import { keptTail } from './output-tail.js'
 import { Persistence } from './persistence.js'
 import { PushSubscribers } from './push-subscribers.js'
@@ -54,7 +53,7 @@ export interface Attachment {
   run?: Run
   log?: OutputLog
   /** Those who follow its output. */
-  readers?: Set<OutputReader>
+  readers?: Set<{ read(): void }>
   questions?: OpenQuestions
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void

@@ -35,11 +35,16 @@ const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 't
 
 export const runCommandSchema = lazily(() =>
   z.strictObject({
+    /** The program, or the command line. */
     command: text().min(1),
+    /** Its arguments. */
     args: z.array(text()).max(MAX_ARGS).optional(),
+    /** The folder to run in. */
     cwd: text().optional(),
+    /** Variables to set. */
     env: z.record(text(), text()).optional(),
     timeout_seconds: timeoutSecondsSchema(),
+    /** Whether to run it in the background. */
     async: z.boolean().optional(),
   }),
 )

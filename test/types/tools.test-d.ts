@@ -124,10 +124,10 @@ export function aLimitIsANumberOrAFunction(): void {
   expectTypeOf<TimeoutSetting>().toEqualTypeOf<number | (() => number)>()
 }
 
-export function commandsAddTheToolThatRunsThem(): void {
+export function commandsAddTheToolThatRunsThem(taskManager: TaskManager): void {
   const { tools } = createAgentTasks({ commands: { allow: ['npm'], maxCommands: 2 } })
   expectTypeOf<Parameters<typeof tools.run_command.execute>[0]>().toEqualTypeOf<RunCommandParams>()
-  expectTypeOf(tools.task.execute).toBeFunction()
+  expectTypeOf(tools.task.name).toEqualTypeOf<string>()
   void tools.run_command.execute({ command: 'npm', args: ['test'], env: { CI: '1' } })
   // @ts-expect-error a program has a name
   void tools.run_command.execute({ args: ['test'] })
@@ -135,7 +135,7 @@ export function commandsAddTheToolThatRunsThem(): void {
   expectTypeOf(createAgentTasks().tools.run_command)
   // @ts-expect-error no such option
   createAgentTasks({ commands: { allowed: ['npm'] } })
-  const withBoth = createAgentTasks({ commands: { shell: true }, taskManager: {} as TaskManager })
+  const withBoth = createAgentTasks({ commands: { shell: true }, taskManager })
   expectTypeOf(withBoth.tools.run_command.name).toEqualTypeOf<string>()
   expectTypeOf(withBoth.tools.submit_commands.name).toEqualTypeOf<string>()
   createRunCommandTool({ getAsyncTaskManager, commands: { allow: [] } })

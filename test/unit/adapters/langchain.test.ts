@@ -93,6 +93,7 @@ it('F2: passes what a task writes to the writer of LangGraph', async () => {
     name: 'task',
     args: { subagent_name: 'writer', goal_prompt: 'go' },
   }
-  await task?.invoke(call, { writer: (chunk: unknown) => written.push(chunk) } as object)
+  const config: object = { writer: (chunk: unknown) => written.push(chunk) }
+  await task?.invoke(call, config)
   expect(written).toEqual([{ tool: 'task', toolCallId: 'c1', text: 'step 1\n', cursor: 7 }])
 })

@@ -3,21 +3,27 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createAgentTasks, type CommandsOptions, type CompletedTaskInfo, type ToolContext } from 'agent-tasks'
+import {
+  createAgentTasks,
+  type CommandsOptions,
+  type CompletedTaskInfo,
+  type Subagent,
+  type ToolContext,
+} from 'agent-tasks'
 import { memoryStore, type Store } from 'agent-tasks/store'
 import { isAlive, until } from '../../support/lifelines.js'
 
 type Options = Partial<CommandsOptions> & {
   readonly store?: Store
   readonly maxAsyncTasks?: number
-  readonly graceMs?: number
+  readonly subagents?: Readonly<Record<string, Subagent>>
 }
 
-function setUp({ store, maxAsyncTasks, graceMs, ...commands }: Options = {}) {
+function setUp({ store, maxAsyncTasks, subagents, ...commands }: Options = {}) {
   const tasks = createAgentTasks({
+    ...(subagents && { subagents }),
     ...(store && { store }),
     ...(maxAsyncTasks !== undefined && { maxAsyncTasks }),
-    ...(graceMs !== undefined && { graceMs }),
     commands: commands.shell === true ? commands : { allow: ['sh', 'echo'], ...commands },
   })
   onTestFinished(() => tasks.dispose())
@@ -320,7 +326,9 @@ describe('a command in a store', () => {
     expect(isAlive(pid)).toBe(true)
     expect(JSON.stringify(store.contents())).not.toContain('secret-value')
 
-    const next = setUp({ store: store.copy() })
+    // A subagent of the same name that would be run again.
+    const sh = { run: () => ({ final_message: 'again' }), retry: { attempts: 2, on: ['interrupted'] as const } }
+    const next = setUp({ store: store.copy(), subagents: { sh } })
     expect(await next.recovered).toMatchObject({ interrupted: [id] })
     expect(next.manager.getTask(id)).toMatchObject({
       ...{ kind: 'command', command: ['sh', '-c', 'echo up; exec sleep 60'], status: 'failed', delivery: 'owed' },
