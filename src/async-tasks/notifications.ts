@@ -24,11 +24,17 @@ const withRepeat = ({ isRepeat }: AsyncTaskInfo, text: string): string =>
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
     case 'completed':
-      return { agent_id: task.id, ...shownCommand(task), ...shownOutput(task.output), ...shownTail(task) }
+      return {
+        agent_id: task.id,
+        ...shownCommand(task),
+        ...shownOutput(task.output),
+        ...shownTail(task),
+        ...spentOf(task),
+      }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
-      return { agent_id: task.id, status: 'cancelled', ...shownCommand(task), ...shownTail(task) }
+      return { agent_id: task.id, status: 'cancelled', ...shownCommand(task), ...shownTail(task), ...spentOf(task) }
     case 'queued':
     case 'running':
       return undefined
@@ -37,15 +43,19 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
 
 /** The name and code of the error tell a model what its message may not. */
 function failurePayload(task: FailedTaskInfo): object {
-  const { id, error, errorName, errorCode, lateOutput } = task
+  const { id, error, errorName, errorCode, lateOutput, attempt } = task
   return {
     ...{ agent_id: id, status: 'failed', ...shownCommand(task), error },
     ...(errorName !== undefined && { error_name: errorName }),
     ...(errorCode !== undefined && { error_code: errorCode }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
+    ...(attempt !== undefined && { attempt }),
     ...shownTail(task),
+    ...spentOf(task),
   }
 }
+
+const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
 
 /** A command by its line, and how it ended. */
 function shownCommand({ kind, command = [], exitCode, signal }: SettledTaskInfo): object {

@@ -1,6 +1,7 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
 import type { OutputObject, ProgramFacts, TaskAnswer, TaskProgress } from '../../machines/records.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
+import type { SpentAmount } from '../protocol/budget.js'
 import type { StartedProgram } from './reap.js'
 
 /** What a run receives besides its input. */
@@ -11,7 +12,7 @@ export interface RunContext {
   readonly taskId: string
   /** The owner that receives the result; it may change while the task runs. */
   readonly owner: string
-  /** Which run of the task this is: 1, or more when earlier ones died with their processes and the task is run again. */
+  /** Which run of the task this is: 1, or more when earlier ones have failed, or died with their processes, and the task is run again. */
   readonly attempt: number
   /** Reports progress: a number, or MCP's `{ progress, total?, message? }`. Ignored after the task has ended. */
   report(progress: number | TaskProgress): void
@@ -25,6 +26,13 @@ export interface RunContext {
    * @throws QuestionWithdrawnError when the task ends or is overdue; InvalidInputError for a malformed question
    */
   ask(question: TaskQuestionInput): Promise<TaskAnswer>
+  /**
+   * Adds to what the task has used, for its budget and for the sums of its owner. Ignored after the task has ended.
+   * @throws InvalidInputError for an amount that is not a finite number >= 0
+   */
+  spend(amount: SpentAmount): void
+  /** Aborts when the task has used more than its budget: conclude, and return what there is, before `signal` aborts as well. */
+  readonly wrapUp: AbortSignal
   /** Notes in the record of a command how its program has started or ended; only for a command. */
   setProgram?(program: ProgramFacts): void
   /** What of the run outlives this process; only where the task is in a store. */

@@ -132,6 +132,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
           kind: 'command',
           command: [...allowed.argv],
           graceMs: STOP_MS.task,
+          whenFull: 'refuse',
           ...(owner !== undefined && { owner }),
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         },
@@ -143,7 +144,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
       }
       try {
         const runner = runnerOf(allowed, manager)
-        if (!isAsync) return await runInPlace(call, runner)
+        if (!isAsync) return await runInPlace(call, { run: runner })
         const task = manager.launch(call.input, runner)
         return launchedResult(task, timeout, `command ${previewText(line, 200)} (ID: ${task.id}).`)
       } catch (error) {
