@@ -19,7 +19,19 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
   admission: TaskAdmission,
   { status, seq, launchedAt }: { readonly status: S; readonly seq: number; readonly launchedAt: number },
 ): ActiveTaskInfo & { readonly status: S } {
-  const { id, subagentName, goalPrompt, owner, timeoutMs, budget, abortController, kind, command = [] } = admission
+  const {
+    id,
+    subagentName,
+    goalPrompt,
+    owner,
+    timeoutMs,
+    budget,
+    parentId,
+    depth,
+    abortController,
+    kind,
+    command = [],
+  } = admission
   return Object.freeze({
     id,
     subagentName,
@@ -30,6 +42,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     launchedAt,
     seq,
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(parentId !== undefined && { parentId, depth }),
     ...(budget !== undefined && { budget }),
     ...(abortController !== undefined && { abortController }),
     ...(kind !== undefined && { kind, command: Object.freeze([...command]) }),
@@ -103,18 +116,22 @@ export function endedRecord(
     seq,
     completedAt,
     outputTail,
+    runningChildren,
   }: {
     readonly delivery: DeliveryStatus
     readonly seq: number
     readonly completedAt: number
     readonly outputTail: string | undefined
+    readonly runningChildren?: readonly string[] | undefined
   },
 ): SettledTaskInfo {
-  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, progress, abortController } = running
+  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, parentId, depth, progress, abortController } =
+    running
   const ended = endOf(settlement)
+  if (parentId !== undefined) Object.assign(ended, { parentId, depth })
+  if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
   const record = Object.assign(
-    ended,
-    historyOf(running),
+    Object.assign(ended, historyOf(running)),
     timeoutMs !== undefined && { timeoutMs },
     progress !== undefined && { progress },
     abortController !== undefined && { abortController },
@@ -138,8 +155,11 @@ export function endedRecord(
         }
       }
       case 'cancelled': {
-        const { status } = end
-        return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt }
+        const { status, cancelReason } = end
+        return {
+          ...{ id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt },
+          ...(cancelReason !== undefined && { cancelReason }),
+        }
       }
     }
   }

@@ -1,5 +1,11 @@
 /** The text about one ended task: whole, and cut to the maximum length of a message. */
-import type { AsyncTaskInfo, FailedTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
+import type {
+  AsyncTaskInfo,
+  CompletedTaskInfo,
+  FailedTaskInfo,
+  OutputObject,
+  SettledTaskInfo,
+} from '../../machines/records.js'
 import { estimateJsonChars, toJsonText } from '../protocol/json-text.js'
 import { boundText, maxWholeChars, previewText, type BoundedText } from './bounded-text.js'
 import { commandLine } from './command-line.js'
@@ -28,13 +34,21 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
         agent_id: task.id,
         ...shownCommand(task),
         ...shownOutput(task.output),
+        ...shownChildren(task),
         ...shownTail(task),
         ...spentOf(task),
       }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
-      return { agent_id: task.id, status: 'cancelled', ...shownCommand(task), ...shownTail(task), ...spentOf(task) }
+      return {
+        agent_id: task.id,
+        status: 'cancelled',
+        ...(task.cancelReason !== undefined && { reason: task.cancelReason }),
+        ...shownCommand(task),
+        ...shownTail(task),
+        ...spentOf(task),
+      }
     case 'queued':
     case 'running':
       return undefined
@@ -51,6 +65,7 @@ function failurePayload(task: FailedTaskInfo): object {
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
     ...(attempt !== undefined && { attempt }),
     ...shownTail(task),
+    ...shownChildren(task),
     ...spentOf(task),
   }
 }
@@ -70,6 +85,11 @@ function shownCommand({ kind, command = [], exitCode, signal }: SettledTaskInfo)
 /** What a program wrote is a string of JSON: nothing in it can pass for another field. */
 function shownTail({ outputTail }: SettledTaskInfo): object {
   return outputTail === undefined ? {} : { output_tail: outputTail }
+}
+
+/** The tasks that it launched and that go on: their results come in messages of their own. */
+function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {
+  return runningChildren === undefined ? {} : { running_children: runningChildren }
 }
 
 /** The known fields first. The others have a field of their own: they cannot pass for the status or the id. */

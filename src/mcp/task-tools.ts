@@ -27,7 +27,7 @@ const FOLLOW_UPS: FollowUps = {
   answer: { tool: 'answer_async_task', params: {} },
 }
 
-const { task_id, part, cursor, max_bytes, question_id, answer, decline } = checkAsyncTasksSchema().shape
+const { task_id, part, cursor, max_bytes, question_id, answer, decline, reason } = checkAsyncTasksSchema().shape
 const oneTask = z.string().describe('The ID of the task, or a unique prefix.')
 
 // Every client pays for these texts with each of its turns: what one tool says, another need not repeat.
@@ -39,7 +39,7 @@ const checkSchema = z.strictObject({
     .describe('list: all tasks. peek (default with a task_id): one task. output: as read_task_output.'),
   ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
-const cancelSchema = z.strictObject({ task_id: oneTask })
+const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('Why, in words.') })
 const readSchema = z.strictObject({
   task_id: oneTask,
   part: part.describe('output (default): what it has written. result: its result, if that was cut.'),

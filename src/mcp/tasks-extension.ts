@@ -17,6 +17,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { AsyncTaskInfo, SettledTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
+import { cancellationText } from '../async-tasks/cancel-reason.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -261,7 +262,7 @@ export function checkDeclared(context: ServerContext): ReturnType<typeof declare
 function endOf(started: StartedTask, record: SettledTaskInfo): End {
   const at = record.completedAt
   if (record.status === 'cancelled') {
-    return { at, status: 'cancelled', statusMessage: 'The task was cancelled.', details: {} }
+    return { at, status: 'cancelled', statusMessage: cancellationText('The task', record), details: {} }
   }
   try {
     // `resultType` is on every result since protocol version 2026-07-28.
@@ -286,6 +287,7 @@ function toJsonRpcError(error: unknown): { code: number; message: string; data?:
 function workingMessage(record: AsyncTaskInfo | undefined): string | undefined {
   const [question] = record?.questions ?? []
   if (question !== undefined) return `Waiting for an answer: ${question.message}`
+  if (record?.status === 'queued') return 'Waiting for a slot.'
   const { progress, total, message } = record?.progress ?? {}
   if (progress === undefined) return undefined
   const done = total === undefined ? String(progress) : `${progress} of ${total}`

@@ -26,7 +26,14 @@ import {
   withTimeoutText,
   type TimeoutSettings,
 } from './task-timeout.js'
-import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
+import {
+  foregroundOptionTypes,
+  readToolOptions,
+  toolOptionTypes,
+  type AsyncTaskToolOptions,
+  type FollowUps,
+  type ForegroundOptions,
+} from './task-tool-options.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
 
 const MAX_ARGS = 1000
@@ -63,7 +70,7 @@ const shellSchema = lazily(() =>
 export type RunCommandParams = z.input<ReturnType<typeof runCommandSchema>>
 
 /** Options of `createRunCommandTool`. */
-export interface RunCommandOptions extends AsyncTaskToolOptions, TimeoutSettings {
+export interface RunCommandOptions extends AsyncTaskToolOptions, TimeoutSettings, ForegroundOptions {
   /** What may be started. */
   readonly commands: CommandPolicy
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
@@ -73,6 +80,7 @@ export interface RunCommandOptions extends AsyncTaskToolOptions, TimeoutSettings
 const optionTypes: OptionTypes<RunCommandOptions> = {
   ...toolOptionTypes,
   ...timeoutOptionTypes,
+  ...foregroundOptionTypes,
   commands: required(optionsOf(commandPolicyTypes)),
   owner: aName,
 }
@@ -140,6 +148,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         context,
         maxBlockingSeconds,
         takesSlot: true,
+        onForegroundAbort: options.onForegroundAbort,
         ...shared,
       }
       try {

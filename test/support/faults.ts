@@ -14,6 +14,8 @@ import { laneModelProperty } from '../model/lanes.property.js'
 import { crashFaults } from '../race/crash-faults.js'
 import { crashesProperty } from '../race/crashes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
+import { familiesProperty } from '../race/families.property.js'
+import { familyFaults } from '../race/family-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { restartFaults } from '../race/restart-faults.js'
@@ -46,6 +48,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
+  ['families', familiesProperty],
   ['restarts', restartsProperty],
   ['sessions', sessionsProperty],
   ...jobProperties,
@@ -77,6 +80,12 @@ const crashes = crashFaults.map((fault): Planting => ({
   maxRuns: 5000,
 }))
 
+const families = familyFaults.map(({ sabotage, ...fault }): Planting => ({
+  ...fault,
+  property: 'families',
+  broken: () => familiesProperty(sabotage),
+}))
+
 const restarts = restartFaults.map(({ wiring, ...fault }): Planting => ({
   ...fault,
   property: 'restarts',
@@ -95,7 +104,17 @@ const waiting = waitingFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => waitingTasksProperty(alter),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...waiting, ...jobFaults]
+const all = [
+  ...registryAndDelivery,
+  ...lanes,
+  ...agent,
+  ...crashes,
+  ...families,
+  ...restarts,
+  ...sessions,
+  ...waiting,
+  ...jobFaults,
+]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -113,6 +132,8 @@ for (const invariant of [
   'F1',
   'F2',
   'F3',
+  'F4',
+  'F5',
   'F8',
   'F9',
   'F10',
@@ -125,6 +146,7 @@ const names = [
   ...laneFaults,
   ...agentFaults,
   ...crashFaults,
+  ...familyFaults,
   ...restartFaults,
   ...sessionFaults,
   ...jobFaults,

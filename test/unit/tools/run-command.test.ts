@@ -1,7 +1,7 @@
 /** The tool run_command. The programs are real. */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, join, relative } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   createAgentTasks,
@@ -193,8 +193,7 @@ describe('what a call may name', () => {
     writeFileSync(join(folder, 'echo'), '#!/bin/sh\nprintf fake\n', { mode: 0o755 })
     const { PATH = '' } = process.env
     onTestFinished(() => void (process.env['PATH'] = PATH))
-    // A relative folder of PATH would be that of the call.
-    process.env['PATH'] = ['.', '', PATH].join(delimiter)
+    process.env['PATH'] = [relative('.', folder), '', PATH].join(delimiter)
     const { run_command } = setUp({ cwd: folder, env: ['PATH'] })
     const { llmContent } = await run_command.execute({ command: 'echo', args: ['real'], env: { PATH: folder } })
     expect(llmContent).toContain('"final_message": "real"')
