@@ -44,6 +44,7 @@ export function resultPreviewProperty(
       .join('\n\n')
       .replace(/\n---$/, '')
     assert.equal(message, Buffer.from(message).toString(), 'F3: a character was split')
+    assert.ok(!/\\ud[89a-f]/.test(message), 'F3: a character was split')
     const whole = formatCompletionNotification(manager.getTask('a')!)
     if (whole.length <= MAX_CHARS) {
       assert.equal(notification, whole, 'F3')

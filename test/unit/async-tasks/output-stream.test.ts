@@ -77,6 +77,18 @@ describe('a stream of output', () => {
     expect(second!.join('')).toBe('onetwo')
   })
 
+  it('F2: does not go deeper for each part that a subscriber writes', () => {
+    const { manager, register } = setUp()
+    register('a')
+    let parts = 0
+    manager.output$('a').subscribe(() => {
+      parts += 1
+      if (parts < 20_000) manager.appendOutput('a', 'x')
+    })
+    manager.appendOutput('a', 'x')
+    expect(parts).toBe(20_000)
+  })
+
   it('A2: the exception of a subscriber is reported, and the others are notified', () => {
     const { manager, register, follow, onError } = setUp()
     register('a')
@@ -143,6 +155,27 @@ describe('a synchronous call', () => {
     const { llmContent } = await tools.task.execute({ subagent_name: 'writer', goal_prompt: 'write' }, { onUpdate })
     expect(onUpdate.mock.calls).toEqual([[{ text: 'one\n', cursor: 4 }], [{ text: 'two\n', cursor: 8 }]])
     expect(llmContent).toContain('done')
+  })
+
+  it('F2: passes nothing on once it has returned', async () => {
+    const { tools, getAsyncTaskManager } = createAgentTasks({
+      subagents: {
+        asker: async (_request, context) => {
+          context.append('one')
+          await context.ask('Go on?')
+          context.append('two')
+          return {}
+        },
+      },
+    })
+    const onUpdate = vi.fn()
+    const { metadata } = await tools.task.execute({ subagent_name: 'asker', goal_prompt: 'ask' }, { onUpdate })
+    const id = String(metadata?.['agentId'])
+    const manager = getAsyncTaskManager()
+    manager.answerTask(id, 'question-1', { action: 'decline' })
+    await manager.waitFor([id])
+    expect(manager.readOutput(id)?.text).toBe('onetwo')
+    expect(onUpdate.mock.calls).toEqual([[{ text: 'one', cursor: 3 }]])
   })
 
   it('A2: what onUpdate throws or rejects with is reported, and changes nothing', async () => {

@@ -64,6 +64,22 @@ describe('a message about a long result', () => {
     expect(message).toMatch(/"final_message": "(😀)+\.\.\. \[\d+ characters left out\] \.\.\.(😀)+"/)
   })
 
+  it('F3: splits no character wherever it cuts', () => {
+    for (let before = 0; before < 8; before += 1) {
+      const message = shownBy(
+        completed({ final_message: `${'x'.repeat(before)}${'😀'.repeat(20_000)}${'y'.repeat(before % 3)}` }),
+      )
+      // JSON escapes half a character.
+      expect(message).not.toMatch(/\\ud[89a-f]/)
+    }
+  })
+
+  it('F3: shows both ends of a text after a list that would take all the room', () => {
+    const list = Array.from({ length: 20_000 }, (_, index) => index)
+    const message = shownBy(completed({ emitted_vars: { list }, final_message: `first ${'x'.repeat(20_000)} last` }))
+    expect(message).toMatch(/items left out\]"[^]*"final_message": "first x+[^]*x+ last"/)
+  })
+
   it('F3: leaves room for other results in the message', () => {
     const manager = new AsyncTaskManager({ maxAsyncTasks: -1 })
     for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
