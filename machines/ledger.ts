@@ -49,6 +49,8 @@ export interface LedgerOptions {
   readonly onCleared: (entry: TaskEntry) => void
   /** To whom the questions of a task are delivered. Default: its owner. */
   readonly addresseeOf?: (entry: TaskEntry) => string
+  /** What the record of a task that ends keeps of its output, if anything. */
+  readonly tailOf?: (entry: TaskEntry, settlement: Settlement) => string | undefined
   /** Called with the messages that carry results, where they are stored. */
   readonly deliveries?: DeliveryObserver
 }
@@ -150,14 +152,19 @@ export class Ledger {
 
   /** A task has ended: writes its record, and what is owed for it. `children` are the tasks of its run that go on. */
   end(entry: TaskEntry, settlement: Settlement, children: readonly TaskEntry[] = []): void {
-    const { journal, notifyCancelled } = this.#options
+    const { journal, notifyCancelled, tailOf } = this.#options
+    const outputTail = tailOf?.(entry, settlement)
     const from = entry.record.status === 'queued' ? 'queued' : 'running'
     const seq = journal.next()
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
     const runningChildren = children.length === 0 ? undefined : Object.freeze(children.map(({ record }) => record.id))
-    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now(), runningChildren })
+    entry.record = endedRecord(entry.record, settlement, {
+      ...{ delivery, seq, completedAt: journal.now() },
+      outputTail,
+      runningChildren,
+    })
     this.#remove(entry, from)
     this.questions.update(entry)
     journal.status(entry, from)

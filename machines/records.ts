@@ -58,6 +58,23 @@ export interface TaskAnswer {
   readonly content?: Readonly<Record<string, unknown>>
 }
 
+/** What the record of a command has besides that of any task. */
+export interface CommandFields {
+  /** A program that was started as a command; absent for every other task. */
+  readonly kind?: 'command'
+  /** The program and its arguments, or the command line of a shell. */
+  readonly command?: readonly string[]
+  /** The id of its process, once it has started. */
+  readonly pid?: number
+  /** Its exit code; absent while it runs, and when a signal ended it. */
+  readonly exitCode?: number
+  /** The signal that ended it. */
+  readonly signal?: string
+}
+
+/** How a program that runs as a command has started or ended. */
+export type ProgramFacts = Pick<CommandFields, 'pid' | 'exitCode' | 'signal'>
+
 /** An earlier run of a task, which was repeated. */
 export interface TaskAttempt {
   /** Which run it was, from 1. */
@@ -88,7 +105,7 @@ export interface TaskBudget extends SpentTotals {
   readonly wrapUpMs?: number
 }
 
-interface TaskFields {
+interface TaskFields extends CommandFields {
   /** Unique among the retained records. */
   readonly id: string
   /** The name of the subagent that runs it. */
@@ -127,6 +144,11 @@ interface TaskFields {
   readonly spent?: SpentTotals
   /** The last progress that its run reported. */
   readonly progress?: TaskProgress
+  /**
+   * The end of what it wrote, at most 1000 characters: of a task that was cancelled or exceeded its deadline, and of a command whose result does not
+   * end with it.
+   */
+  readonly outputTail?: string
   /** The controller that was registered with it: aborting it cancels the task. */
   readonly abortController?: AbortController
 }
@@ -256,7 +278,7 @@ export interface QueueTicket {
 }
 
 /** The data of a task that is to be registered. */
-export interface TaskAdmission {
+export interface TaskAdmission extends Pick<CommandFields, 'kind' | 'command'> {
   /** No retained task may have it. */
   readonly id: string
   /** The name of the subagent that runs it. */

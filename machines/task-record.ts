@@ -2,7 +2,9 @@
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
+  CommandFields,
   DeliveryStatus,
+  ProgramFacts,
   QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
@@ -17,7 +19,19 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
   admission: TaskAdmission,
   { status, seq, launchedAt }: { readonly status: S; readonly seq: number; readonly launchedAt: number },
 ): ActiveTaskInfo & { readonly status: S } {
-  const { id, subagentName, goalPrompt, owner, timeoutMs, budget, parentId, depth, abortController } = admission
+  const {
+    id,
+    subagentName,
+    goalPrompt,
+    owner,
+    timeoutMs,
+    budget,
+    parentId,
+    depth,
+    abortController,
+    kind,
+    command = [],
+  } = admission
   return Object.freeze({
     id,
     subagentName,
@@ -31,6 +45,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     ...(parentId !== undefined && { parentId, depth }),
     ...(budget !== undefined && { budget }),
     ...(abortController !== undefined && { abortController }),
+    ...(kind !== undefined && { kind, command: Object.freeze([...command]) }),
   }) as ActiveTaskInfo & { readonly status: S }
 }
 
@@ -75,6 +90,20 @@ interface RequeueChange {
   readonly abortController: AbortController | undefined
 }
 
+/** The record of a command whose program has started or ended. */
+export function withProgram(record: RunningTaskInfo, program: ProgramFacts): RunningTaskInfo {
+  return Object.freeze<RunningTaskInfo>({ ...record, ...program })
+}
+
+function commandFields({ kind, command = [], pid, exitCode, signal }: CommandFields): CommandFields {
+  return {
+    ...(kind !== undefined && { kind, command }),
+    ...(pid !== undefined && { pid }),
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal !== undefined && { signal }),
+  }
+}
+
 /**
  * The record of a task that has ended. Its fields are listed, and in changedRecord a new field comes before the spread: an object that
  * gets more fields later takes more memory, and after a spread ten times as long.
@@ -86,11 +115,13 @@ export function endedRecord(
     delivery,
     seq,
     completedAt,
+    outputTail,
     runningChildren,
   }: {
     readonly delivery: DeliveryStatus
     readonly seq: number
     readonly completedAt: number
+    readonly outputTail: string | undefined
     readonly runningChildren?: readonly string[] | undefined
   },
 ): SettledTaskInfo {
@@ -101,15 +132,14 @@ export function endedRecord(
   if (parentId !== undefined) Object.assign(ended, { parentId, depth })
   if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
   if (messagesSent !== undefined) Object.assign(ended, { messagesSent })
-  return frozenWithCause(
-    settlement,
-    Object.assign(
-      Object.assign(ended, historyOf(running)),
-      timeoutMs !== undefined && { timeoutMs },
-      progress !== undefined && { progress },
-      abortController !== undefined && { abortController },
-    ),
+  const record = Object.assign(
+    Object.assign(ended, historyOf(running)),
+    timeoutMs !== undefined && { timeoutMs },
+    progress !== undefined && { progress },
+    abortController !== undefined && { abortController },
   )
+  if (running.kind !== undefined) Object.assign(record, commandFields(running))
+  return frozenWithCause(settlement, outputTail === undefined ? record : Object.assign(record, { outputTail }))
 
   function endOf(end: Settlement): SettledTaskInfo {
     switch (end.status) {

@@ -7,6 +7,7 @@ export type { HeldLease, HoldLease, TaskLease } from './async-tasks/leases.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
 export type { OutputChunk } from './async-tasks/output-log.js'
+export type { TaskOutputEvent } from './async-tasks/output-stream.js'
 export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { ChildTaskInput, RunChildren, WaitOptions, WaitResult } from './engine/children.js'
 export { ownerOfRun } from '../machines/families.js'
@@ -24,6 +25,7 @@ export type {
   ActiveTaskInfo,
   AsyncTaskStatus,
   CancelledTaskInfo,
+  CommandFields,
   CompletedTaskInfo,
   DeliveryStatus,
   DeliveryTransition,
@@ -120,7 +122,7 @@ export { TaskTool } from './tools/task-tool.js'
 export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
 export { WaitForAsyncTasksTool } from './tools/wait-for-async-tasks.js'
 export type { ForegroundAbort } from './tools/task-tool-options.js'
-export type { Tool, ToolContext, ToolError, ToolInput, ToolResult } from './tools/tool.js'
+export type { OutputUpdate, Tool, ToolContext, ToolError, ToolInput, ToolResult } from './tools/tool.js'
 export type {
   ResolveSubagent,
   Subagent,
@@ -143,5 +145,7 @@ export type {
   AgentTasksWithCommands,
   AgentTools,
   AgentToolsWithCommands,
+  CommandsOptions,
+  WithRunCommand,
 } from './host/agent-tasks.js'
 export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'

@@ -9,6 +9,11 @@ export function cutText(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : text.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '')
 }
 
+/** The last `count` UTF-16 units of a text, one fewer where that would split a surrogate pair. */
+export function lastChars(text: string, count: number): string {
+  return text.length <= count ? text : text.slice(text.length - count).replace(/^[\uDC00-\uDFFF]/, '')
+}
+
 function describe(value: unknown): string {
   switch (typeof value) {
     case 'string':

@@ -2,7 +2,7 @@
 import { ToolMessage } from '@langchain/core/messages'
 import { tool as langChainTool, type DynamicStructuredTool } from '@langchain/core/tools'
 import { z } from 'zod'
-import type { Tool, ToolResult } from '../tools/tool.js'
+import type { OutputUpdate, Tool, ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
 export type { NeutralTools } from './neutral-tools.js'
@@ -15,7 +15,8 @@ export type LangChainTool = DynamicStructuredTool<
 >
 
 /**
- * Converts tools for `bindTools`, `createAgent` and `ToolNode`. A call's `signal` and id are passed to the tool. A failed call
+ * Converts tools for `bindTools`, `createAgent` and `ToolNode`. A call's `signal` and id are passed to the tool, and what a task that it waits for
+ * writes goes to the `writer` of LangGraph, as `{ tool, toolCallId, text, cursor }` (stream mode `custom`). A failed call
  * returns a `ToolMessage` with status `error`; it does not throw, because agents handle exceptions in different ways.
  * @param tools tools by name, such as `createAgentTasks().tools`
  * @throws InvalidInputError when a key is not the name of its tool
@@ -28,8 +29,10 @@ function toLangChainTool(tool: Tool): LangChainTool {
   // LangChain throws when its own validation fails. This schema describes the input and accepts anything: the tool validates it.
   const schema: z.ZodType<Record<string, unknown>> = z.any().meta(parametersOf(tool))
   return langChainTool(
-    async (input: Record<string, unknown>, { signal, toolCall }: CallConfig) => {
-      const result = await tool.execute(input, { signal, toolCallId: toolCall?.id })
+    async (input: Record<string, unknown>, { signal, toolCall, writer }: CallConfig) => {
+      const toolCallId = toolCall?.id
+      const onUpdate = (update: OutputUpdate): void => writer?.({ tool: tool.name, toolCallId, ...update })
+      const result = await tool.execute(input, { signal, toolCallId, ...(writer && { onUpdate }) })
       return [result.error === undefined ? result.llmContent : failureOf(tool, result, toolCall?.id), result]
     },
     {
@@ -45,6 +48,8 @@ function toLangChainTool(tool: Tool): LangChainTool {
 interface CallConfig {
   readonly signal?: AbortSignal
   readonly toolCall?: { readonly id?: string }
+  /** Writes to the stream of LangGraph's mode `custom`. */
+  readonly writer?: ((chunk: unknown) => void) | null
 }
 
 /** A tool that is invoked directly has no call id, which a `ToolMessage` needs: then it is only the text. */

@@ -85,6 +85,7 @@ import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './messages.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
+import { outputOf, type TaskOutputEvent } from './output-stream.js'
 import { answerQuestion } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
 import { storedRun } from './interrupted-runs.js'
@@ -106,6 +107,9 @@ import { waitForTasks } from './waiting.js'
 /** The default owner of a task. */
 export const DEFAULT_OWNER = 'main'
 
+/** How many commands may run at once. */
+const DEFAULT_MAX_COMMANDS = 5
+
 /** How long an aborted run may take to stop, in ms, before its slot is free. */
 const DEFAULT_GRACE_MS = 5000
 
@@ -119,6 +123,8 @@ const DEFAULT_RESERVATION_MS = 5000
 export interface AsyncTaskManagerOptions {
   /** How many tasks may run at once: an integer >= 0, or -1 for no limit. Default 5. */
   readonly maxAsyncTasks?: number
+  /** How many commands (tasks of the kind `command`) may run at once besides those: an integer >= 0, or -1 for no limit. Default 5. */
+  readonly maxCommands?: number
   /** Whether the end of a cancelled task is delivered to its owner too. Default false. */
   readonly notifyCancelled?: boolean
   /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
@@ -182,6 +188,7 @@ const queueOptionTypes: OptionTypes<QueueOptions> = {
 
 export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   maxAsyncTasks: taskLimit,
+  maxCommands: taskLimit,
   notifyCancelled: aBoolean,
   graceMs: numberFrom(0),
   maxChildTasks: taskLimit,
@@ -279,6 +286,7 @@ export class AsyncTaskManager {
       onEnd: (transition) => this.#events.callHandlers(transition),
       onDispose: () => this.#events.close(),
     })
+    this.registry.pools.command.max = options.maxCommands ?? DEFAULT_MAX_COMMANDS
     this.#events = new TaskEvents(this.registry)
     this.transitions$ = this.#events.transitions$
     this.settled$ = this.#events.settled$
@@ -344,6 +352,11 @@ export class AsyncTaskManager {
   /** How many tasks may run at once; -1 for no limit. */
   getMaxAsyncTasks(): number {
     return this.registry.slots.max
+  }
+
+  /** How many commands may run at once; -1 for no limit. */
+  getMaxCommands(): number {
+    return this.registry.pools.command.max
   }
 
   /** Whether there is a free slot now; if not, the reason. */
@@ -678,6 +691,17 @@ export class AsyncTaskManager {
     return log.read(cursor, maxBytes)
   }
 
+  /**
+   * The output of a task as it comes: what is kept from a byte cursor on, and then what the task appends. Completes when the task has ended, and at
+   * once for an unknown task. A subscriber that is slow loses what is no longer kept.
+   * @param options `cursor`: the byte to start at. Default: the first byte that is kept
+   * @throws InvalidInputError for a cursor that is not an integer >= 0
+   */
+  output$(id: string, options: Pick<ReadOutputOptions, 'cursor'> = {}): Observable<TaskOutputEvent> {
+    const { cursor } = parseInput(readOutputOptionsSchema(), options, 'options')
+    return outputOf(this.registry, this.registry.history.get(id), cursor)
+  }
+
   // Events
 
   /** Calls `handler` once for each task that completes, after the change. Returns an unsubscribe function. */
@@ -792,10 +816,12 @@ export class AsyncTaskManager {
   #toAdmission(
     fields: Omit<z.output<ReturnType<typeof registerTaskInputSchema>>, 'id'> & {
       readonly isForeground?: boolean | undefined
+      readonly kind?: 'command' | undefined
+      readonly command?: readonly string[] | undefined
     },
     id: string,
   ): TaskAdmission {
-    const { subagentName, goalPrompt, abortController, timeoutMs } = fields
+    const { subagentName, goalPrompt, abortController, timeoutMs, kind, command } = fields
     return {
       id,
       subagentName,
@@ -805,6 +831,7 @@ export class AsyncTaskManager {
       ...(abortController !== undefined && { abortController }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(fields.isForeground === true && { isForeground: true }),
+      ...(kind !== undefined && { kind, command: command ?? [], pool: 'command' as const }),
     }
   }
 
@@ -829,6 +856,7 @@ export class AsyncTaskManager {
     const attachment = this.registry.attachment(entry)
     attachment.log ??= new OutputLog(this.#outputBytes)
     attachment.log.append(text)
+    for (const reader of [...(attachment.readers ?? [])]) reader.read()
     return true
   }
 

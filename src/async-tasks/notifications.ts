@@ -6,9 +6,11 @@ import type {
   OutputObject,
   SettledTaskInfo,
 } from '../../machines/records.js'
-import { toJsonText } from '../protocol/json-text.js'
-import { boundText, type BoundedText } from './bounded-text.js'
+import { estimateJsonChars, toJsonText } from '../protocol/json-text.js'
+import { boundText, maxWholeChars, previewText, type BoundedText } from './bounded-text.js'
+import { commandLine } from './command-line.js'
 import { fenceChars, fenced } from './fenced.js'
+import { PREVIEW_BYTES, previewJson } from './result-preview.js'
 
 /**
  * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Of more than ten million
@@ -16,10 +18,7 @@ import { fenceChars, fenced } from './fenced.js'
  */
 export function formatCompletionNotification(task: AsyncTaskInfo): string {
   const payload = payloadOf(task)
-  if (payload === undefined) return ''
-  const text = toJsonText(payload, { indent: 2 })
-  const note = repeatNote(task)
-  return note === undefined ? text : `${note}\n${text}`
+  return payload === undefined ? '' : withRepeat(task, toJsonText(payload, { indent: 2 }))
 }
 
 /** Marks a result that may have been delivered before. */
@@ -35,10 +34,22 @@ export function repeatNote({ isRepeat, notifiedAt }: AsyncTaskInfo): string | un
   return notifiedAt === undefined ? POSSIBLE_REPEAT : REPEAT
 }
 
+function withRepeat(task: AsyncTaskInfo, text: string): string {
+  const note = repeatNote(task)
+  return note === undefined ? text : `${note}\n${text}`
+}
+
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
     case 'completed':
-      return { agent_id: task.id, ...shownOutput(task.output), ...shownChildren(task), ...spentOf(task) }
+      return {
+        agent_id: task.id,
+        ...shownCommand(task),
+        ...shownOutput(task.output),
+        ...shownChildren(task),
+        ...shownTail(task),
+        ...spentOf(task),
+      }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
@@ -46,6 +57,8 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
         agent_id: task.id,
         status: 'cancelled',
         ...(task.cancelReason !== undefined && { reason: task.cancelReason }),
+        ...shownCommand(task),
+        ...shownTail(task),
         ...spentOf(task),
       }
     case 'queued':
@@ -58,17 +71,33 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
 function failurePayload(task: FailedTaskInfo): object {
   const { id, error, errorName, errorCode, lateOutput, attempt } = task
   return {
-    ...{ agent_id: id, status: 'failed', error },
+    ...{ agent_id: id, status: 'failed', ...shownCommand(task), error },
     ...(errorName !== undefined && { error_name: errorName }),
     ...(errorCode !== undefined && { error_code: errorCode }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
     ...(attempt !== undefined && { attempt }),
+    ...shownTail(task),
     ...shownChildren(task),
     ...spentOf(task),
   }
 }
 
 const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
+
+/** A command by its line, and how it ended. */
+function shownCommand({ kind, command = [], exitCode, signal }: SettledTaskInfo): object {
+  if (kind === undefined) return {}
+  return {
+    command: previewText(commandLine(command), COMMAND_CHARS),
+    ...(exitCode !== undefined && { exit_code: exitCode }),
+    ...(signal !== undefined && { signal }),
+  }
+}
+
+/** What a program wrote is a string of JSON: nothing in it can pass for another field. */
+function shownTail({ outputTail }: SettledTaskInfo): object {
+  return outputTail === undefined ? {} : { output_tail: outputTail }
+}
 
 /** The tasks that it launched and that go on: their results come in messages of their own. */
 function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {
@@ -86,13 +115,35 @@ function shownOutput(output: OutputObject): object {
   }
 }
 
+/** The maximum length of a command line in a message, in characters. */
+const COMMAND_CHARS = 300
+
+/** How many times fewer characters than the estimate the JSON text of a value may have. */
+const ESTIMATE_FACTOR = 4
+
 /**
- * A task's notification of at most `maxChars` characters; if it is cut, it says how to read the rest.
+ * A task's notification of at most `maxChars` characters. A longer one is a preview of at most 2048 bytes, or as much of its beginning where not even
+ * that may be shown; both say how to read the rest. Only what is shown of a long text is copied.
  * @param room the maximum length with that notice; default: that of a whole message
  */
-export function boundNotification(task: AsyncTaskInfo, maxChars: number, room?: number): BoundedText {
+export function boundNotification(
+  task: AsyncTaskInfo,
+  maxChars: number,
+  room: number = maxWholeChars(maxChars),
+): BoundedText {
   const reading = { task_id: task.id, action: 'output', part: 'result' }
-  return boundText(formatCompletionNotification(task), maxChars, reading, room)
+  const limit = Math.min(maxChars, room)
+  const payload = payloadOf(task)
+  if (payload === undefined || limit < PREVIEW_BYTES) {
+    return boundText(formatCompletionNotification(task), maxChars, reading, room)
+  }
+  const size = estimateJsonChars(payload)
+  if (size <= ESTIMATE_FACTOR * limit) {
+    const text = formatCompletionNotification(task)
+    if (text.length <= limit) return { text, isCut: false }
+  }
+  const notice = `[Cut to a preview: it has about ${size} characters. Read the rest with check_async_tasks ${JSON.stringify(reading)}]`
+  return { text: previewJson(payload, (text) => `${withRepeat(task, text)}\n${notice}`), isCut: true }
 }
 
 /** One of several notifications in a message. */

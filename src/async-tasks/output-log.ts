@@ -62,4 +62,9 @@ export class OutputLog {
     const { bytes, start } = this.#tail
     return readChunk(bytes, start, cursor ?? start, maxBytes)
   }
+
+  /** The end, of at most `maxBytes`. */
+  readEnd(maxBytes: number): string {
+    return this.read(Math.max(0, this.size - maxBytes), maxBytes).text
+  }
 }

@@ -13,6 +13,7 @@ import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
 import type {
   AsyncTaskInfo,
+  ProgramFacts,
   TaskAdmission,
   TaskProgress,
   TaskQuestion,
@@ -22,7 +23,7 @@ import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import type { QueueLimits } from '../../machines/task-queue.js'
 import { Slots, type SlotPools } from '../../machines/slots.js'
 import { hasEnded, type Lease, type TaskEntry } from '../../machines/task-entry.js'
-import { changedRecord, withQuestions } from '../../machines/task-record.js'
+import { changedRecord, withProgram, withQuestions } from '../../machines/task-record.js'
 import {
   createRegistryLogic,
   type Admission,
@@ -46,6 +47,7 @@ import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import { addresseeOf } from './question-addressee.js'
 import type { OutputLog } from './output-log.js'
+import { keptTail } from './output-tail.js'
 import { Persistence } from './persistence.js'
 import type { SpentAmount } from '../protocol/budget.js'
 import type { RunPlan, RunStart } from './run-plan.js'
@@ -58,6 +60,8 @@ import { TaskWatchers } from './task-watchers.js'
 export interface Attachment {
   run?: Run
   log?: OutputLog
+  /** Those who follow its output. */
+  readers?: Set<{ read(): void }>
   questions?: OpenQuestions
   /** The messages to the run; only of a run that takes some. */
   inbox?: Inbox
@@ -198,6 +202,7 @@ export class TaskRegistry {
       find: (id) => this.history.get(id),
       onCleared: (entry) => this.history.offer(entry),
       addresseeOf: ({ record }) => addresseeOf(this, record),
+      tailOf: (entry, settlement) => keptTail(entry, settlement, this.#attachments.get(entry)?.log),
       ...(this.persistence && { deliveries: this.persistence }),
     })
     this.families = new Families(options.families, this.ledger, (owner) => {
@@ -393,6 +398,11 @@ export class TaskRegistry {
     const { messagesSent = 0 } = entry.record
     entry.record = changedRecord(entry.record, { messagesSent: messagesSent + 1 })
     this.persistence?.noteChange(entry)
+  }
+
+  /** The program of a command has started, or ended. */
+  setProgram(entry: TaskEntry, program: ProgramFacts): void {
+    if (entry.record.status === 'running') entry.record = withProgram(entry.record, program)
   }
 
   /** Ends the registry: no notification is delivered from now on. */

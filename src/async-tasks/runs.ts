@@ -1,6 +1,6 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
-import type { ActiveTaskInfo, TaskFailure, TaskProgress } from '../../machines/records.js'
+import type { ActiveTaskInfo, ProgramFacts, TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
@@ -47,7 +47,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     isResumed,
     saveProgram: (program) => persistence.setProgram(entry, program),
   }
-  const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
+  const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
   const messages =
     runner.takesMessages === true ? (registry.attachment(entry).inbox ??= new Inbox()).open() : NO_MESSAGES
@@ -83,6 +83,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     get wrapUp() {
       return registry.wrapUpOf(entry).signal
     },
+    ...(kind !== undefined && { setProgram: (program: ProgramFacts) => registry.setProgram(entry, program) }),
     ...(durability && { durability }),
   })
   try {

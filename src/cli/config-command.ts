@@ -34,9 +34,16 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   const terminal = createTerminal(io, 'stdout')
   const subagents = config.subagents.map(({ name }) => name)
   const instances = config.instances.map(({ id }) => id)
+  const { commands } = config
   const { host, port, tasks } = server
   if (isJson) {
-    terminal.printJson({ file: file ?? null, subagents, instances, server: { host, port, wsPort: tasks.wsPort } })
+    terminal.printJson({
+      file: file ?? null,
+      subagents,
+      instances,
+      ...(commands && { commands }),
+      server: { host, port, wsPort: tasks.wsPort },
+    })
     return
   }
   const names = (list: readonly string[]): string => (list.length === 0 ? 'none' : list.join(', '))
@@ -46,5 +53,8 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
       : `${file} is valid.`,
   )
   terminal.print(`Subagents: ${names(subagents)}. Instances: ${names(instances)}.`)
+  if (commands !== undefined) {
+    terminal.print(`Commands: ${commands.shell ? 'any, with /bin/sh' : names(commands.allow ?? [])}.`)
+  }
   terminal.print(`The task server would listen on ${host}, ports ${port} and ${tasks.wsPort}.`)
 }

@@ -73,6 +73,8 @@ async function* checkConfigured(
   for (const { name, command, cwd: own = '.', env: more } of config.subagents) {
     yield checkProgram(`subagent ${name}`, command, { cwd: resolve(folder, own), env: { ...env, ...more } })
   }
+  const { shell = false, allow = [] } = config.commands ?? {}
+  for (const command of shell ? ['/bin/sh'] : allow) yield checkProgram(`command ${command}`, command, { cwd, env })
   for (const { id, cwd: own = '.', ...location } of config.instances) {
     const check = `instance ${id}`
     const { command, env: more } = location

@@ -52,8 +52,3 @@ export class ByteTail {
 
 /** Whether a byte of UTF-8 continues a character. */
 export const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
-
-/** The last `count` UTF-16 units of a text, one fewer where that would split a surrogate pair. */
-export function lastChars(text: string, count: number): string {
-  return text.length <= count ? text : text.slice(-count).replace(/^[\uDC00-\uDFFF]/, '')
-}

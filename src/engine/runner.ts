@@ -1,5 +1,5 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
-import type { ActiveTaskInfo, OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
+import type { ActiveTaskInfo, OutputObject, ProgramFacts, TaskAnswer, TaskProgress } from '../../machines/records.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 import type { RunnerDefinition } from './definition.js'
 import type { ChildTaskInput, RunChildren } from './children.js'
@@ -50,6 +50,8 @@ export interface RunContext {
   spend(amount: SpentAmount): void
   /** Aborts when the task has used more than its budget: conclude, and return what there is, before `signal` aborts as well. */
   readonly wrapUp: AbortSignal
+  /** Notes in the record of a command how its program has started or ended; only for a command. */
+  setProgram?(program: ProgramFacts): void
   /** What of the run outlives this process; only where the task is in a store. */
   readonly durability?: RunDurability
 }

@@ -33,6 +33,8 @@ import {
   type OptionTypes,
   limitFrom,
 } from '../protocol/option-checks.js'
+import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
+import { createRunCommandTool } from '../tools/run-command.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
@@ -50,11 +52,17 @@ const DEFAULT_MAX_DELAY_MS = 60_000
 /** Settings by name, as numbers or as text; see `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
 
+/** Which programs the model may run, and how many at once. */
+export interface CommandsOptions extends CommandPolicy {
+  /** How many commands may run at once, -1 for no limit. They take none of the slots of `maxAsyncTasks`. Default 5. */
+  readonly maxCommands?: number
+}
+
 /** Options of `createAgentTasks`, including those of the manager. */
-export interface AgentTasksOptions<Commands extends TaskManager | undefined = TaskManager | undefined> extends Omit<
-  AsyncTaskManagerOptions,
-  'maxAsyncTasks'
-> {
+export interface AgentTasksOptions<
+  Commands extends TaskManager | undefined = TaskManager | undefined,
+  Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
+> extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands'> {
   /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
   readonly maxAsyncTasks?: number
   /** The subagents that the tool `task` can start, by name. */
@@ -65,6 +73,8 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
   readonly owner?: string
   /** Runs command tasks (`agent-tasks/server`), and adds the tool `submit_commands`. The host disposes it. */
   readonly taskManager?: Commands
+  /** Which programs the model may run, and adds the tool `run_command`. Default: none. */
+  readonly commands?: Programs
   /** Settings by name; the options above take precedence. */
   readonly settings?: AgentTasksSettings
   /**
@@ -93,9 +103,12 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
 }
 
 const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes
+const { maxCommands, ...others } = managerOptionTypes
+const managerTypes: OptionTypes<Omit<AsyncTaskManagerOptions, 'maxCommands'>> = others
 
 const optionTypes: OptionTypes<AgentTasksOptions> = {
-  ...managerOptionTypes,
+  ...managerTypes,
+  commands: optionsOf<CommandsOptions>({ ...commandPolicyTypes, maxCommands }),
   subagents: recordOf(aRunnable),
   resolveSubagent: aFunction,
   owner: aName,
@@ -127,6 +140,15 @@ export type AgentTools = {
 export type AgentToolsWithCommands = AgentTools & {
   /** Runs commands on an instance. */
   readonly submit_commands: ReturnType<typeof createSubmitCommandsTool>
+}
+
+/** With `commands`, the tools for a model have `run_command` too. */
+export type WithRunCommand = {
+  /** The tools for the model. */
+  readonly tools: {
+    /** Runs a program as a command. */
+    readonly run_command: ReturnType<typeof createRunCommandTool>
+  }
 }
 
 /** The result of `createAgentTasks`. */
@@ -180,11 +202,15 @@ export interface AgentTasksWithCommands extends AgentTasks {
  * Wires background tasks for one agent host: a manager, and the reminders, auto-trigger, tools and commands that use it.
  * @throws InvalidSettingError, InvalidInputError for an invalid option
  */
-export function createAgentTasks<Commands extends TaskManager | undefined = undefined>(
-  options: AgentTasksOptions<Commands> = {},
-): Commands extends TaskManager ? AgentTasksWithCommands : AgentTasks {
-  // With a task manager there is the tool `submit_commands`.
-  return wire(options) as AgentTasksWithCommands
+export function createAgentTasks<
+  Commands extends TaskManager | undefined = undefined,
+  Programs extends CommandsOptions | undefined = undefined,
+>(
+  options: AgentTasksOptions<Commands, Programs> = {},
+): (Commands extends TaskManager ? AgentTasksWithCommands : AgentTasks) &
+  (Programs extends CommandsOptions ? WithRunCommand : unknown) {
+  // With a task manager there is the tool `submit_commands`, and with commands `run_command`.
+  return wire(options) as AgentTasksWithCommands & WithRunCommand
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {
@@ -194,6 +220,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     resolveSubagent,
     owner = DEFAULT_OWNER,
     taskManager,
+    commands,
     settings = {},
     maxMessageChars,
   } = options
@@ -203,10 +230,12 @@ function wire(options: AgentTasksOptions): AgentTasks {
       isAgentBusy === undefined ? ['triggerAgentTurn', 'isAgentBusy'] : ['isAgentBusy', 'triggerAgentTurn']
     throw new InvalidInputError(`options.${missing}`, undefined, `a value, because ${given} has one`)
   }
+  if (commands !== undefined) checkCommandPolicy(commands, 'options.commands')
   const current = readSettings(settings)
   const timeoutMs = options.turnTimeoutMs ?? DEFAULT_TURN_TIMEOUT_MS
   const manager = new AsyncTaskManager({
-    ...pickOptions(options, managerOptionTypes),
+    ...pickOptions(options, managerTypes),
+    ...(commands?.maxCommands !== undefined && { maxCommands: commands.maxCommands }),
     maxAsyncTasks: options.maxAsyncTasks ?? current['task-max-async'],
     findRunner:
       options.findRunner ??
@@ -215,6 +244,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
         return subagent && definitionOf(subagent)
       }),
   })
+  const policy = commands && pickOptions(commands, commandPolicyTypes)
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }
   const reminders = new AsyncTaskReminderService(manager, limits)
   const turns = new Turns(manager, reminders, { owner, timeoutMs })
@@ -260,6 +290,9 @@ function wire(options: AgentTasksOptions): AgentTasks {
     ...toolsOf(),
     ...(taskManager !== undefined && {
       submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, ...foreground, taskManager }),
+    }),
+    ...(policy !== undefined && {
+      run_command: createRunCommandTool({ ...deps, ...timeouts, ...foreground, commands: policy }),
     }),
   }
   let trigger: AsyncTaskAutoTrigger | undefined

@@ -83,6 +83,8 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
 export interface Backend {
   readonly configFile: string | undefined
   readonly config: AgentConfig
+  /** The directory that relative paths of the configuration start from. */
+  readonly folder: string
   readonly projectFolder: string
   readonly clock: Clock
   readonly log: Log
@@ -92,6 +94,7 @@ export interface Backend {
   readonly taskManager: TaskManager
   readonly pool: InstancePool
   readonly slots: ClientSlots
+  readonly commandSlots: ClientSlots
   readonly subagents: ReadonlyMap<string, SubagentDefinition>
   /** Stops every task and every program; resolves when they have ended. What runs is cancelled or, in a store, interrupted. */
   close(): Promise<void>
@@ -104,6 +107,7 @@ export interface Backend {
 export function createBackend(options: McpServerOptions = {}): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
+  const maxCommands = config.commands?.maxCommands ?? 0
   const log = createLog('info', options.writeLog)
   const subagents = new Map([
     ...configuredSubagents(config, { folder, projectFolder }, clock),
@@ -112,6 +116,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const session = createSession(config, { ...options, folder, projectFolder }, clock)
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
+    maxCommands: maxCommands === -1 ? -1 : Math.max(MIN_TOTAL, maxCommands),
     whenFull: config.whenFull,
     queue: { max: config.queueMax },
     clock,
@@ -138,8 +143,9 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,
-    ...{ config, projectFolder, clock, log, manager, session, taskManager, pool, subagents },
+    ...{ config, folder, projectFolder, clock, log, manager, session, taskManager, pool, subagents },
     slots: new ClientSlots(manager, clientMaxOf(config), session?.earlierTasks),
+    commandSlots: new ClientSlots(manager, maxCommands, undefined, 'commands'),
     close: () =>
       (closing ??= (async () => {
         if (session !== undefined) leave(manager, session, subagents)

@@ -8,14 +8,22 @@ export class ClientSlots {
   readonly #manager: AsyncTaskManager
   readonly #max: number
   readonly #earlierTasks: ReadonlySet<string>
+  readonly #what: 'async tasks' | 'commands'
   /** The ids of tasks that run, and a symbol for each call that is launching one. */
   readonly #taken = new Map<string, Set<string | symbol>>()
 
   /**
    * @param max the most background tasks of one client; -1 for no limit
    * @param earlierTasks the tasks that an earlier process left: those that run count for their owner
+   * @param what what is counted: only a task can also run without a slot
    */
-  constructor(manager: AsyncTaskManager, max: number, earlierTasks: ReadonlySet<string> = new Set()) {
+  constructor(
+    manager: AsyncTaskManager,
+    max: number,
+    earlierTasks: ReadonlySet<string> = new Set(),
+    what: 'async tasks' | 'commands' = 'async tasks',
+  ) {
+    this.#what = what
     this.#manager = manager
     this.#max = max
     this.#earlierTasks = earlierTasks
@@ -59,11 +67,14 @@ export class ClientSlots {
   }
 
   #refusal(): ToolResult {
-    const reason = `Max async tasks (${this.#max}) reached`
+    const reason = `Max ${this.#what} (${this.#max}) reached`
+    const others = ['Wait until one has ended (wait_for_async_tasks)', 'cancel one (cancel_async_task)']
     const advice =
-      this.#max === 0
-        ? 'Run the task synchronously (async: false).'
-        : 'Wait until one has ended (wait_for_async_tasks), cancel one (cancel_async_task), or run this one synchronously (async: false).'
+      this.#what === 'commands'
+        ? `${others.join(', or ')}.`
+        : this.#max === 0
+          ? 'Run the task synchronously (async: false).'
+          : `${others.join(', ')}, or run this one synchronously (async: false).`
     return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max: this.#max } })
   }
 }

@@ -134,10 +134,10 @@ async function answerCall(
   const { owner, isAnonymous } = caller
   const carried = new CarriedResults()
   const begunAt = confirmations.begin()
-  const stopProgress = reportProgress(context, backend.clock)
+  const progress = reportProgress(context, backend.clock)
   try {
     caller.onNamed?.(namedIn(args))
-    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold }
+    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold, onUpdate: progress.onUpdate }
     const result = await callTool(tool, args, call, declaredBy(context).hasTasks)
     if (isStarted(result)) return extension.create(result, owner)
     const isReceived = !signal.aborted && !exchange.lost.aborted
@@ -150,7 +150,7 @@ async function answerCall(
     carried.end(false)
     throw error
   } finally {
-    stopProgress()
+    progress.stop()
     exchange.onEnd((isWritten) => {
       if (isWritten) confirmations.confirm(owner, begunAt)
       if (isWritten && carried.taskIds.length > 0) confirmations.noteWritten(owner)

@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { HoldLease } from '../async-tasks/leases.js'
 import { modelSchemaOf } from '../protocol/json-schema.js'
+import type { OutputUpdate } from '../tools/tool.js'
 
 /** What belongs to one call besides its arguments. */
 export interface McpCall {
@@ -15,6 +16,8 @@ export interface McpCall {
   readonly detach: AbortSignal
   /** Takes over the leases of the results that the answer carries. */
   readonly hold: HoldLease
+  /** Called with what a task that the call waits for writes; undefined where the client wants no notifications. */
+  readonly onUpdate?: ((update: OutputUpdate) => void) | undefined
 }
 
 /** The result of a call, or a request for input that the client must answer first. */

@@ -12,6 +12,8 @@ import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
+import type { ClientSlots } from './client-slots.js'
+import { createCommandTool } from './command-tool.js'
 import { imagesOf } from './command-images.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
@@ -106,6 +108,7 @@ export function createTaskTools(
   }
   const submit = createSubmitCommandsTool({ ...common, ...timeouts, taskManager })
   const check = createTaskCheck(common)
+  const command = createCommandTool(backend, { ...common, ...timeouts }, findProject)
 
   const withDeadline = (args: Args): Args => {
     const timeoutSeconds = config.subagents.find(({ name }) => name === args['subagent_name'])?.timeoutSeconds
@@ -116,7 +119,7 @@ export function createTaskTools(
     await pool.ready(typeof instanceId === 'string' ? instanceId : undefined)
     return args
   }
-  const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, owner, backend }
+  const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, owner, backend, slots: backend.slots }
 
   return [
     toLaunchTool(task, {
@@ -197,6 +200,17 @@ export function createTaskTools(
       },
       description: SUBMIT_DESCRIPTION,
     }),
+    ...(command === undefined
+      ? []
+      : [
+          toLaunchTool(command, {
+            ...{ ...launching, title: 'Run a program', output: outputs.commandOutput, slots: backend.commandSlots },
+            annotations: { destructiveHint: true, openWorldHint: true },
+            prepare: (args) => args,
+            // It takes a slot also while its call waits for it.
+            isBackground: () => true,
+          }),
+        ]),
     toMcpTool(createListInstancesTool(pool, maxMessageChars), {
       title: 'List the instances',
       output: outputs.instancesOutput,
@@ -240,18 +254,20 @@ interface LaunchToolOptions extends McpToolOptions {
   readonly isBackground: (args: Args) => boolean
   readonly owner: string
   readonly backend: Backend
+  /** What counts the tasks that it launches. */
+  readonly slots: ClientSlots
 }
 
 /** A tool whose calls start a task of the registry, and can therefore become tasks of the extension. */
 function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
-  const { prepare, output, isBackground, owner, backend } = options
-  const { slots } = backend
+  const { prepare, output, isBackground, owner, backend, slots } = options
   const direct = toMcpTool(tool, options)
   const toResult: StartedTask['toResult'] = (ended) => taskResult(backend, ended)
   return {
     ...direct,
-    call: async (args, { signal, detach, hold }) => {
-      const execute = async (): Promise<ToolResult> => tool.execute(await prepare(args), { signal, detach, hold })
+    call: async (args, { signal, detach, hold, onUpdate }) => {
+      const execute = async (): Promise<ToolResult> =>
+        tool.execute(await prepare(args), { signal, detach, hold, onUpdate })
       const result = isBackground(args) ? await slots.launch(owner, execute) : slots.follow(owner, await execute())
       return toCallToolResult(result, output)
     },

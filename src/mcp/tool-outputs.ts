@@ -43,6 +43,11 @@ export const launchOutput: ToolOutput = {
     }),
 }
 
+export const commandOutput: ToolOutput = {
+  schema: z.object({ text, task_id: taskId.optional(), status: status.optional() }),
+  fieldsOf: (m) => pick(m, { task_id: 'agentId', status: 'status' }),
+}
+
 export const checkOutput: ToolOutput = {
   schema: z.object({
     text,

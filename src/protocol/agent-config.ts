@@ -162,6 +162,53 @@ const unique =
     })
   }
 
+/** A name in PATH, or a normal absolute path: what a call must name exactly. */
+const program = argument
+  .min(1)
+  .refine(
+    (value) =>
+      !/[\\/]/.test(value)
+        ? value !== '.' && value !== '..'
+        : /^([A-Za-z]:)?[\\/]/.test(value) && !/[\\/](\.{0,2}[\\/]|\.{0,2}$)/.test(value),
+    'the name of a program in PATH, or a normal absolute path',
+  )
+
+const commandsSchema = z
+  .strictObject({
+    allow: z
+      .array(program)
+      .optional()
+      .describe(
+        'The programs: names in the PATH of the server, or absolute paths. A call must name one of them exactly. Allowing a program allows all ' +
+          'that it can start.',
+      ),
+    shell: z
+      .boolean()
+      .default(false)
+      .describe('Whether, instead, calls give one command line, which /bin/sh -c runs. It can start anything.'),
+    env: z
+      .array(argument.regex(/^[^=]+$/, 'the name of a variable'))
+      .optional()
+      .describe('The names of the variables that a call may set. Default: none.'),
+    cwd: z
+      .union([argument.min(1), z.array(argument.min(1)).min(1)])
+      .optional()
+      .describe(
+        "The folder, or folders, in which programs may be started, relative to the folder of this file; the first is the default. Default: the client's " +
+          'project (its first MCP root, over stdio), or the working directory of the server.',
+      ),
+    maxCommands: integer(-1, 100)
+      .default(5)
+      .describe('The most commands of one client that run at once; -1 for no limit.'),
+    defaultTimeoutSeconds: seconds
+      .optional()
+      .describe('The deadline of calls that set none, in seconds; -1 for no deadline. Default: that of tasks.'),
+  })
+  .refine(({ allow, shell }) => shell !== (allow !== undefined), {
+    message: 'either programs to allow, or shell: true, which can start any program',
+  })
+  .describe('What the tool "run_command" can start. Without it there is no such tool.')
+
 const httpSchema = z
   .strictObject({
     host: z
@@ -242,6 +289,7 @@ export const agentConfigSchema = z
       .default([])
       .check(unique(({ id }) => id, 'id'))
       .describe('The instances on which the tool "submit_commands" can run commands.'),
+    commands: commandsSchema.optional(),
     store: argument
       .min(1)
       .optional()
@@ -260,13 +308,15 @@ export const agentConfigSchema = z
     tasks: tasksSchema.prefault({}),
   })
   .check((context) => {
-    const { maxTimeoutSeconds: most, defaultTimeoutSeconds, subagents } = context.value
+    const { maxTimeoutSeconds: most, defaultTimeoutSeconds, subagents, commands } = context.value
     const isTooLong = (value: number): boolean => most !== -1 && (value === -1 || value > most)
     const report = (path: (string | number)[]): void => {
       const message = `at most maxTimeoutSeconds, which is ${most}`
       context.issues.push({ code: 'custom', input: context.value, path, message })
     }
     if (isTooLong(defaultTimeoutSeconds)) report(['defaultTimeoutSeconds'])
+    const ofCommands = commands?.defaultTimeoutSeconds
+    if (ofCommands !== undefined && isTooLong(ofCommands)) report(['commands', 'defaultTimeoutSeconds'])
     subagents.forEach(({ timeoutSeconds }, index) => {
       if (timeoutSeconds !== undefined && isTooLong(timeoutSeconds)) report(['subagents', index, 'timeoutSeconds'])
     })

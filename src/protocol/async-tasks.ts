@@ -55,6 +55,10 @@ export const launchInputSchema = lazily(() =>
   registerTaskInputSchema().extend({
     /** The id of the task. Default: generated from the subagent's name. */
     id: name().optional(),
+    /** `command`: a program that is started as a command. */
+    kind: z.literal('command').optional(),
+    /** The program and its arguments, for a command. */
+    command: z.array(z.string()).readonly().optional(),
     /** Whether the caller waits for the run: it takes no slot then, and is not refused at the limit. */
     isForeground: z.boolean().optional(),
     /** Further input of the run, as JSON. Default: none. */
@@ -193,6 +197,18 @@ export const restorableRecordSchema = lazily(() =>
       messagesSent: z.number().int().min(1).optional(),
       /** Its last progress. */
       progress: progressSchema().optional(),
+      /** The end of what it wrote. */
+      outputTail: z.string().optional(),
+      /** `command` for a program that was started as a command. */
+      kind: z.literal('command').optional(),
+      /** The program and its arguments. */
+      command: z.array(z.string()).readonly().optional(),
+      /** The id of its process. */
+      pid: z.number().int().optional(),
+      /** Its exit code. */
+      exitCode: z.number().int().optional(),
+      /** The signal that ended it. */
+      signal: z.string().optional(),
     })
     .strip(),
 )

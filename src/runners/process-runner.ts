@@ -36,7 +36,17 @@ import { followProgram, startSurviving } from './surviving-program.js'
  * @throws ProcessError with the code `PROCESS_NOT_STARTED` outside Node
  */
 export function processRunner(options: ProcessRunnerOptions): Runner {
-  const settings = parseProcessOptions(options)
+  return toRunner(parseProcessOptions(options), substitute)
+}
+
+/** The same for arguments that are passed as they are. */
+export function literalRunner(options: ProcessRunnerOptions): Runner {
+  return toRunner(parseProcessOptions(options), (argument) => argument)
+}
+
+type ToArgument = (argument: string, input: RunInput) => string
+
+function toRunner(settings: ProcessSettings, toArgument: ToArgument): Runner {
   if (!isNode) {
     const { command } = settings
     const message = `Command ${preview(command)} cannot be started: only Node can start programs, and this is not Node.`
@@ -46,7 +56,7 @@ export function processRunner(options: ProcessRunnerOptions): Runner {
     throw new InvalidInputError('options.questions', true, 'false: Windows has no Unix sockets')
   }
   if (!settings.survivesHost) {
-    const runner: Runner = (input, context) => withQuestions(settings, context, runProgram)(input)
+    const runner: Runner = (input, context) => withQuestions(settings, context, toArgument, runProgram)(input)
     return settings.stdin === 'messages' ? Object.assign(runner, { takesMessages: true }) : runner
   }
   if (settings.stdin === 'messages') {
@@ -56,24 +66,30 @@ export function processRunner(options: ProcessRunnerOptions): Runner {
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
   const runner: Runner = (input, context) =>
     context.durability?.isResumed === true
-      ? runSurvivingProgram(settings, input, context)
-      : withQuestions(settings, context, runSurvivingProgram)(input)
+      ? runSurvivingProgram(settings, toArgument, input, context)
+      : withQuestions(settings, context, toArgument, runSurvivingProgram)(input)
   return Object.assign(runner, {
     survivesHost: true,
     canResume: (folder?: string) => folder !== undefined && canFollow(folder),
   })
 }
 
-type RunProgram = (settings: ProcessSettings, input: RunInput, context: RunContext) => Promise<OutputObject>
+type RunProgram = (
+  settings: ProcessSettings,
+  toArgument: ToArgument,
+  input: RunInput,
+  context: RunContext,
+) => Promise<OutputObject>
 
 /** Runs the program with a socket for its questions, if it may ask some. */
 function withQuestions(
   settings: ProcessSettings,
   context: RunContext,
+  toArgument: ToArgument,
   run: RunProgram,
 ): (input: RunInput) => Promise<OutputObject> {
   return async (input) => {
-    if (!settings.questions) return run(settings, input, context)
+    if (!settings.questions) return run(settings, toArgument, input, context)
     const { command } = settings
     const socket = await openQuestionSocket((question, options) => context.ask(question, options)).catch(
       (cause: unknown): never => {
@@ -82,21 +98,26 @@ function withQuestions(
       },
     )
     try {
-      return await run({ ...settings, env: { ...settings.env, ...socket.env } }, input, context)
+      return await run({ ...settings, env: { ...settings.env, ...socket.env } }, toArgument, input, context)
     } finally {
       socket.close()
     }
   }
 }
 
-async function runProgram(settings: ProcessSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
+async function runProgram(
+  settings: ProcessSettings,
+  toArgument: ToArgument,
+  input: RunInput,
+  context: RunContext,
+): Promise<OutputObject> {
   const { command, cwd } = settings
   const { signal } = context
   if (signal.aborted) {
     const message = `Command ${preview(command)} was not started: the run had been aborted.`
     throw new ProcessAbortError(message, { command }, { cause: signal.reason })
   }
-  const args = settings.args.map((argument) => substitute(argument, input))
+  const args = settings.args.map((argument) => toArgument(argument, input))
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
   const { durability } = context
   const stdin = settings.stdin === 'messages' ? 'pipe' : 'ignore'
@@ -106,15 +127,21 @@ async function runProgram(settings: ProcessSettings, input: RunInput, context: R
       : startProgram(settings, args, env, stdin)
   if (child.pid === undefined) await started(child, { command, cwd, env })
   // No await between the start and this: an abort in between would be missed.
+  if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
   const output = captureOutput(settings, context)
   const stopWriting = child.stdin === null ? undefined : writeMessages(child.stdin, context.messages)
   const end = await superviseProgram(child, { ...settings, ...output, signal })
   stopWriting?.()
+  context.setProgram?.({
+    ...(end.exitCode !== null && { exitCode: end.exitCode }),
+    ...(end.signal !== null && { signal: end.signal }),
+  })
   return readOutput(settings, args, output, end)
 }
 
 async function runSurvivingProgram(
   settings: ProcessSettings,
+  toArgument: ToArgument,
   input: RunInput,
   context: RunContext,
 ): Promise<OutputObject> {
@@ -126,7 +153,7 @@ async function runSurvivingProgram(
   }
   const folder =
     durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
-  const args = settings.args.map((argument) => substitute(argument, input))
+  const args = settings.args.map((argument) => toArgument(argument, input))
   const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
   const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (durability?.isResumed !== true) {

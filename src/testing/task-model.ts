@@ -52,6 +52,8 @@ export interface ModelRecord {
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
+  /** What it had written when it was cancelled or exceeded its deadline. */
+  outputTail?: string
   /** Its deadline, in ms after the launch. */
   timeoutMs?: number
   /** The progress it last reported. */
@@ -268,6 +270,7 @@ export function settle(
     error?: string
     lateOutput?: object
     errorName?: string
+    outputTail?: string
     cancelReason?: string
   },
 ): void {

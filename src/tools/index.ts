@@ -11,6 +11,9 @@ export { createSendToTaskTool } from './send-to-task.js'
 export type { SendToTaskOptions, SendToTaskParams } from './send-to-task.js'
 export { createSubmitCommandsTool } from './submit-commands.js'
 export type { SubmitCommandsOptions, SubmitCommandsParams } from './submit-commands.js'
+export { createRunCommandTool } from './run-command.js'
+export type { RunCommandOptions, RunCommandParams } from './run-command.js'
+export type { CommandPolicy } from './command-policy.js'
 
 // The same tools as classes
 export { TaskTool } from './task-tool.js'
@@ -36,4 +39,4 @@ export type { AnswerCall } from '../async-tasks/question-texts.js'
 // Your own tools
 export { defineTool } from './tool.js'
 export type { HeldLease, HoldLease } from '../async-tasks/leases.js'
-export type { Tool, ToolContext, ToolDefinition, ToolError, ToolInput, ToolResult } from './tool.js'
+export type { OutputUpdate, Tool, ToolContext, ToolDefinition, ToolError, ToolInput, ToolResult } from './tool.js'

@@ -6,6 +6,7 @@ import { toTree } from '../async-tasks/families.js'
 import { queuePlaces } from '../async-tasks/queue-places.js'
 import { describeSpent } from '../async-tasks/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { lastLineOf } from './command-output.js'
 import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, LIST_ICONS, maxListChars, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
@@ -36,7 +37,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const details = tree.map(({ task, level }) => {
     const icon = LIST_ICONS[task.status]
     const asking = task.questions === undefined ? placeOf(task) : ', waits for an answer'
-    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)}${spentOf(task)} - ${goalOf(task)}`
+    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)}${spentOf(task)} - ${goalOf(task)}${lastLineOf(view, task)}`
   })
   const display = tree.map(({ task, level }) => {
     return `${'  '.repeat(level)}${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`

@@ -4,6 +4,7 @@ import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
 import { repeatNote } from '../async-tasks/notifications.js'
+import { commandDetails } from './command-output.js'
 import { markAsked, markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
@@ -72,6 +73,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
       questions: task.questions.map(shownQuestion),
       note: howToAnswer(task, view.followUps),
     }),
+    ...commandDetails(view, task),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
     ...(task.cancelReason !== undefined && { cancelReason: task.cancelReason }),

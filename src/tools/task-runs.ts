@@ -26,6 +26,8 @@ export interface TaskCall {
   readonly context: ToolContext
   /** See `TimeoutSettings`. */
   readonly maxBlockingSeconds: number | undefined
+  /** Whether it takes a slot also while its caller waits for it. Default false. */
+  readonly takesSlot?: boolean
   /** See `ForegroundOptions`. */
   readonly onForegroundAbort: ForegroundAbort | undefined
 }
@@ -153,7 +155,7 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
  */
 export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
-  const { signal, detach, hold } = call.context
+  const { signal, detach, hold, onUpdate } = call.context
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length
@@ -170,9 +172,11 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
-  const { id, end } = manager.registry.batch(() => {
-    const task = manager.launch({ ...call.input, isForeground: true }, runner)
-    return { id: task.id, end: manager.waitFor([task.id], waiting) }
+  const { id, end, updates } = manager.registry.batch(() => {
+    const task = manager.launch({ ...call.input, isForeground: call.takesSlot !== true }, runner)
+    const updates =
+      onUpdate && manager.output$(task.id).subscribe(({ text: written, cursor }) => onUpdate({ text: written, cursor }))
+    return { id: task.id, end: manager.waitFor([task.id], waiting), updates }
   })
   const cancelOnAbort = onForegroundAbort === 'cancel' ? signal : undefined
   const onAbort = (): void => {
@@ -195,6 +199,7 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
     if (detach?.aborted !== true) return keptInBackground(call, id)
     return errorResult('aborted', `Task ${id} continues in the background: nobody can receive the result of this call.`)
   } finally {
+    updates?.unsubscribe()
     cancelOnAbort?.removeEventListener('abort', onAbort)
   }
 }
@@ -231,7 +236,7 @@ function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult 
 function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryId: string | undefined): ToolResult {
   const { id, subagentName, status } = task
   const more: unknown = task.output?.final_message ?? task.error
-  const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${more}` : ''}`
+  const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${cutText(more, call.maxChars)}` : ''}`
   const result = {
     // Nobody has asked for this cancellation.
     llmContent: withNote(

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod'
 import type { HoldLease } from '../async-tasks/leases.js'
+import type { TaskOutputEvent } from '../async-tasks/output-stream.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
@@ -31,6 +32,9 @@ export interface ToolResult {
   readonly error?: ToolError
 }
 
+/** A part of what a task that runs in place has written. */
+export type OutputUpdate = Omit<TaskOutputEvent, 'taskId'>
+
 /** The context of one call. */
 export interface ToolContext {
   /** Aborts the call: it stops waiting, and a task that it runs in place is cancelled, or goes on (`onForegroundAbort`). */
@@ -44,6 +48,8 @@ export interface ToolContext {
    * what a call returns is delivered.
    */
   readonly hold?: HoldLease | undefined
+  /** Called with what a task that runs in place writes, as it comes. What it throws is reported, and changes nothing. */
+  readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
 }
 
 /** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */

@@ -292,7 +292,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function end(task: ModelTask, how: Parameters<typeof model.settle>[2]): void {
-    model.settle(ledger, task, how)
+    const { text, isOverdue } = of(task)
+    const tail = text.trimEnd()
+    const isKept = (how.status === 'cancelled' || isOverdue) && tail !== '' && how.error?.endsWith(tail) !== true
+    model.settle(ledger, task, { ...how, ...(isKept && { outputTail: tail }) })
     deadlines = deadlines.filter((deadline) => deadline.task !== task)
   }
 

@@ -419,7 +419,7 @@ function inOrder(counts: ReadonlyMap<string, number>): object {
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-const shortened = (text: string): string => (text.includes('\n[Cut after') ? 'cut' : text)
+const shortened = (text: string): string => (text.includes('\n[Cut ') ? 'cut' : text)
 
 const nameOf = (reason: unknown): string => (reason instanceof Error ? reason.name : String(reason))
 

@@ -9,6 +9,7 @@
 import fc from 'fast-check'
 import { agentCommandsProperty } from '../model/agent-commands.property.js'
 import { agentFaults } from '../model/agent-faults.js'
+import { jobFaults, jobProperties } from '../model/job-faults.js'
 import { laneModelProperty } from '../model/lanes.property.js'
 import { crashFaults } from '../race/crash-faults.js'
 import { crashesProperty } from '../race/crashes.property.js'
@@ -53,6 +54,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['restarts', restartsProperty],
   ['talk', talkProperty],
   ['sessions', sessionsProperty],
+  ...jobProperties,
   ['waiting tasks', waitingTasksProperty],
 ])
 
@@ -116,6 +118,7 @@ const all = [
   ...restarts,
   ...sessions,
   ...waiting,
+  ...jobFaults,
   ...talk,
 ]
 const only = process.env['FAULT'] ?? ''
@@ -132,6 +135,9 @@ for (const invariant of [
   ...first(7, 'K'),
   'K10',
   'K12',
+  'F1',
+  'F2',
+  'F3',
   'F4',
   'F5',
   'F6',
@@ -152,6 +158,7 @@ const names = [
   ...familyFaults,
   ...restartFaults,
   ...sessionFaults,
+  ...jobFaults,
   ...talkFaults,
   ...waitingFaults,
 ].map(({ name }) => name)

@@ -1,14 +1,18 @@
 /** The types of `agent-tasks/tools`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
-import { createAgentTasks, type AsyncTaskManager } from 'agent-tasks'
+import type { Observable } from 'rxjs'
+import { createAgentTasks, type AsyncTaskManager, type TaskOutputEvent } from 'agent-tasks'
 import type { TaskManager } from 'agent-tasks/server'
 import {
   createCheckAsyncTasksTool,
+  createRunCommandTool,
   createTaskTool,
   defineTool,
   TaskTool,
   type CheckAsyncTasksParams,
+  type OutputUpdate,
+  type RunCommandParams,
   type TaskParams,
   type TimeoutSetting,
   type TimeoutSettings,
@@ -118,4 +122,31 @@ export function theParametersAreThoseOfTheSchemas(): void {
 export function aLimitIsANumberOrAFunction(): void {
   expectTypeOf<TimeoutSettings['maxTimeoutSeconds']>().toEqualTypeOf<TimeoutSetting | undefined>()
   expectTypeOf<TimeoutSetting>().toEqualTypeOf<number | (() => number)>()
+}
+
+export function commandsAddTheToolThatRunsThem(taskManager: TaskManager): void {
+  const { tools } = createAgentTasks({ commands: { allow: ['npm'], maxCommands: 2 } })
+  expectTypeOf<Parameters<typeof tools.run_command.execute>[0]>().toEqualTypeOf<RunCommandParams>()
+  expectTypeOf(tools.task.name).toEqualTypeOf<string>()
+  void tools.run_command.execute({ command: 'npm', args: ['test'], env: { CI: '1' } })
+  // @ts-expect-error a program has a name
+  void tools.run_command.execute({ args: ['test'] })
+  // @ts-expect-error without commands there is no such tool
+  expectTypeOf(createAgentTasks().tools.run_command)
+  // @ts-expect-error no such option
+  createAgentTasks({ commands: { allowed: ['npm'] } })
+  const withBoth = createAgentTasks({ commands: { shell: true }, taskManager })
+  expectTypeOf(withBoth.tools.run_command.name).toEqualTypeOf<string>()
+  expectTypeOf(withBoth.tools.submit_commands.name).toEqualTypeOf<string>()
+  createRunCommandTool({ getAsyncTaskManager, commands: { allow: [] } })
+}
+
+export function outputIsFollowed(): void {
+  const manager = getAsyncTaskManager()
+  expectTypeOf(manager.output$('a', { cursor: 1 })).toEqualTypeOf<Observable<TaskOutputEvent>>()
+  expectTypeOf<ToolContext['onUpdate']>().toEqualTypeOf<((update: OutputUpdate) => unknown) | undefined>()
+  expectTypeOf<OutputUpdate>().toEqualTypeOf<{ readonly text: string; readonly cursor: number }>()
+  const task = manager.getTask('a')
+  expectTypeOf(task?.kind).toEqualTypeOf<'command' | undefined>()
+  expectTypeOf(task?.outputTail).toEqualTypeOf<string | undefined>()
 }

@@ -74,3 +74,26 @@ it('returns text when a LangChain tool is invoked without a call id', async () =
   await expect(task.invoke({ subagent_name: 'echo', goal_prompt: 'one' })).resolves.toContain('echo one')
   await expect(task.invoke({ subagent_name: 'nobody', goal_prompt: 'one' })).resolves.toContain('Known: echo.')
 })
+
+it('F2: passes what a task writes to the writer of LangGraph', async () => {
+  const agent = createAgentTasks({
+    subagents: {
+      writer: (_request, context) => {
+        context.append('step 1\n')
+        return { final_message: 'done' }
+      },
+    },
+  })
+  onTestFinished(() => agent.dispose())
+  const [task] = toLangChainTools(agent.tools)
+  const written: unknown[] = []
+  const call = {
+    type: 'tool_call' as const,
+    id: 'c1',
+    name: 'task',
+    args: { subagent_name: 'writer', goal_prompt: 'go' },
+  }
+  const config: object = { writer: (chunk: unknown) => written.push(chunk) }
+  await task?.invoke(call, config)
+  expect(written).toEqual([{ tool: 'task', toolCallId: 'c1', text: 'step 1\n', cursor: 7 }])
+})

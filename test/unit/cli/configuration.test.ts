@@ -60,6 +60,19 @@ describe('config check', () => {
   })
 })
 
+describe('config check of commands', () => {
+  it.each([
+    [{ allow: ['npm', 'git'] }, 'Commands: npm, git.'],
+    [{ allow: [] }, 'Commands: none.'],
+    [{ shell: true }, 'Commands: any, with /bin/sh.'],
+  ])('F1: prints what %j can start', async (commands, line) => {
+    const file = await configFile({ commands })
+    expect((await run(['config', 'check', file])).stdout).toContain(`${line}\n`)
+    const [json] = jsonLines((await run(['config', 'check', '--json', file])).stdout) as [object]
+    expect(json).toMatchObject({ commands })
+  })
+})
+
 describe('doctor', () => {
   const freePorts = { PORT: '0', TASKS_WS_PORT: '0', PATH: process.env['PATH'] ?? '' }
   const findings = async (config: unknown, env: Record<string, string> = freePorts, args: readonly string[] = []) => {
@@ -76,6 +89,14 @@ describe('doctor', () => {
     expect(of('subagent a')).toMatchObject({ state: 'ok', detail: process.execPath })
     expect(of('subagent b')).toMatchObject({ state: 'ok', detail: matching(/^sh is \/.*sh$/) })
     expect(of('port 0')).toMatchObject({ state: 'ok' })
+  })
+
+  it('F1: looks up the programs that commands may start', async () => {
+    const { exitCode, of } = await findings({ commands: { allow: ['sh', 'no-such-program'] } })
+    expect(exitCode).toBe(6)
+    expect(of('command sh')).toMatchObject({ state: 'ok', detail: matching(/^sh is \/.*sh$/) })
+    expect(of('command no-such-program')).toMatchObject({ state: 'missing' })
+    expect((await findings({ commands: { shell: true } })).of('command /bin/sh')).toMatchObject({ state: 'ok' })
   })
 
   it('looks at the store of the configuration, and creates nothing', async () => {

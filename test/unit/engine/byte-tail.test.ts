@@ -1,7 +1,8 @@
 /** The end of a stream: exactly the last bytes, read from a whole character on, and the count of those that were dropped. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ByteTail, lastChars } from '../../../src/engine/byte-tail.js'
+import { ByteTail } from '../../../src/engine/byte-tail.js'
+import { lastChars } from '../../../src/preview.js'
 import { keptText } from '../../../src/runners/captured-output.js'
 import { checkProperty } from '../../support/property.js'
 

@@ -293,8 +293,9 @@ describe('results that do not fit into one message', () => {
     for (const id of ['huge', 'small']) register(id)
     manager.completeTask('huge', { items: Array.from({ length: 600 }, () => 'x'.repeat(1_000_000)) })
     manager.completeTask('small', { final_message: 'done' })
-    expect((await call()).llmContent).toContain('[Cut after ')
-    expect((await call()).llmContent).toContain('"done"')
+    const { llmContent } = await call()
+    expect(llmContent).toContain('[Cut to a preview')
+    expect(llmContent).toContain('"done"')
     expect(manager.getPendingNotifications()).toEqual([])
   })
 

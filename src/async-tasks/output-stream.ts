@@ -1,0 +1,98 @@
+/** What a task writes, as it comes: from a cursor on, to the end of the task. */
+import type { Observable, Subscriber } from 'rxjs'
+import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import { IsolatedObservable } from '../callbacks/isolated-observable.js'
+import type { TaskRegistry } from './registry.js'
+
+/** A part of what a task has written. */
+export interface TaskOutputEvent {
+  /** The task. */
+  readonly taskId: string
+  /** The text; it starts and ends at whole characters. */
+  readonly text: string
+  /** The position after its last byte: a cursor for `readOutput` and `output$`. */
+  readonly cursor: number
+}
+
+/** The most bytes of one event. */
+const EVENT_BYTES = 65_536
+
+/**
+ * The output of a task. Nothing is kept for a subscriber besides its cursor: one that is slow reads what is still kept.
+ * @param entry undefined for a task that is not known, which has no output
+ */
+export function outputOf(
+  registry: TaskRegistry,
+  entry: TaskEntry | undefined,
+  cursor: number | undefined,
+): Observable<TaskOutputEvent> {
+  const report = (error: unknown): void =>
+    registry.report(error, { source: 'stream', ...(entry && { taskId: entry.record.id }) })
+  return new IsolatedObservable<TaskOutputEvent>(report, (subscriber) => {
+    if (entry === undefined) {
+      subscriber.complete()
+      return undefined
+    }
+    const reader = new OutputReader(registry, entry, subscriber, cursor)
+    reader.read()
+    if (isOver(registry, entry)) {
+      subscriber.complete()
+      return undefined
+    }
+    const onChange = (): void => {
+      if (!registry.watchers.isClosed && !isTerminal(entry.record)) return
+      reader.read()
+      subscriber.complete()
+    }
+    const readers = (registry.attachment(entry).readers ??= new Set())
+    readers.add(reader)
+    registry.watchers.add(entry, onChange)
+    return () => {
+      readers.delete(reader)
+      registry.watchers.remove(entry, onChange)
+    }
+  })
+}
+
+/** Reads the output of a task for one subscriber. */
+class OutputReader {
+  readonly #registry: TaskRegistry
+  readonly #entry: TaskEntry
+  readonly #subscriber: Subscriber<TaskOutputEvent>
+  #cursor: number | undefined
+  #isReading = false
+
+  constructor(
+    registry: TaskRegistry,
+    entry: TaskEntry,
+    subscriber: Subscriber<TaskOutputEvent>,
+    cursor: number | undefined,
+  ) {
+    this.#registry = registry
+    this.#entry = entry
+    this.#subscriber = subscriber
+    this.#cursor = cursor
+  }
+
+  /** Emits what has been written since. A subscriber that writes is called again by the call that it is in. */
+  read(): void {
+    if (this.#isReading) return
+    this.#isReading = true
+    for (let chunk = this.#next(); chunk !== undefined && !this.#subscriber.closed; chunk = this.#next()) {
+      this.#cursor = chunk.cursor
+      this.#subscriber.next(chunk)
+    }
+    this.#isReading = false
+  }
+
+  #next(): TaskOutputEvent | undefined {
+    const chunk = this.#registry.peekAttachment(this.#entry)?.log?.read(this.#cursor, EVENT_BYTES)
+    if (chunk === undefined || chunk.text === '') return undefined
+    return { taskId: this.#entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
+  }
+}
+
+/** Whether a task has ended, and its end is stored. */
+function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): boolean {
+  return isDisposed || (isTerminal(entry.record) && persistence?.flush() !== false)
+}

@@ -1,0 +1,37 @@
+/** What peeks and lists show of a command, and of what it has written. It is always text of JSON: nothing in it can pass for another line. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
+import { tailOf } from '../async-tasks/output-tail.js'
+import { previewText } from '../async-tasks/bounded-text.js'
+import type { TaskView } from './task-view.js'
+
+/** The maximum length of the last line in a list, in characters. */
+const LINE_CHARS = 80
+
+/** The fields of a command, and the end of what it, or a task that was stopped, has written. */
+export function commandDetails(view: TaskView, task: AsyncTaskInfo): Readonly<Record<string, unknown>> {
+  const { kind, command, pid, exitCode, signal } = task
+  const outputTail = isTerminal(task) ? task.outputTail : writtenTail(view, task)
+  return {
+    ...(kind !== undefined && { kind, command }),
+    ...(pid !== undefined && { pid }),
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal !== undefined && { signal }),
+    ...(outputTail !== undefined && { outputTail }),
+  }
+}
+
+/** The last line that a command has written, for its line of a list; `''` for any other task. */
+export function lastLineOf(view: TaskView, task: AsyncTaskInfo): string {
+  if (task.kind === undefined) return ''
+  const line = (writtenTail(view, task) ?? '').split('\n').at(-1) ?? ''
+  return line === '' ? '' : ` - output: ${JSON.stringify(previewText(line, LINE_CHARS))}`
+}
+
+function writtenTail({ manager: { registry } }: TaskView, task: AsyncTaskInfo): string | undefined {
+  if (task.kind === undefined || task.outputTail !== undefined) return task.outputTail
+  const entry = registry.history.get(task.id)
+  const log = entry && registry.peekAttachment(entry)?.log
+  const tail = log === undefined ? '' : tailOf(log)
+  return tail === '' ? undefined : tail
+}

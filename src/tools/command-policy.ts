@@ -1,0 +1,163 @@
+/** Which programs a model may start, where, and with which variables. */
+import { boundLines } from '../async-tasks/bounded-text.js'
+import { InvalidInputError } from '../errors.js'
+import { isNode, nodeBuiltin } from '../node-builtins.js'
+import { aBoolean, aName, anything, listOf, type OptionType, type OptionTypes } from '../protocol/option-checks.js'
+import { findProgram } from '../runners/find-program.js'
+
+/** Which programs a model may start. Allowing a program allows all that it can start: none of this confines what runs. */
+export interface CommandPolicy {
+  /**
+   * The programs: names, which are looked up in the PATH of this process, or absolute paths. A call must name one of them exactly. Required, unless
+   * `shell` is true.
+   */
+  readonly allow?: readonly string[]
+  /** Whether calls give one command line, which `/bin/sh -c` runs: it can start anything. Default false. */
+  readonly shell?: boolean
+  /** The names of the variables that a call may set, besides those of this process, which every program gets. Default: none. */
+  readonly env?: readonly string[]
+  /** The folder, or folders, in which programs may be started; the first is the default. Default: the working directory of this process. */
+  readonly cwd?: string | readonly string[]
+  /** The deadline of calls that set none, in seconds; -1 for none. Default: that of the other tools. */
+  readonly defaultTimeoutSeconds?: number
+}
+
+const aProgram: OptionType = {
+  expected: 'the name of a program in PATH, or a normal absolute path',
+  accepts: (value) => typeof value === 'string' && isProgram(value),
+}
+
+const aVariable: OptionType = {
+  expected: 'the name of a variable',
+  accepts: (value) => typeof value === 'string' && /^[^=\0]+$/.test(value),
+}
+
+const folders: OptionType = {
+  expected: 'a folder, or an array of folders',
+  accepts: (value) =>
+    aName.accepts(value) || (Array.isArray(value) && value.length > 0 && value.every((item) => aName.accepts(item))),
+}
+
+export const commandPolicyTypes: OptionTypes<CommandPolicy> = {
+  allow: listOf(aProgram),
+  shell: aBoolean,
+  env: listOf(aVariable),
+  cwd: folders,
+  // `timeoutPolicy` checks it.
+  defaultTimeoutSeconds: anything,
+}
+
+/** @throws InvalidInputError unless either programs or a shell are allowed */
+export function checkCommandPolicy({ allow, shell = false }: CommandPolicy, path: string): void {
+  if (shell && allow !== undefined) {
+    throw new InvalidInputError(`${path}.allow`, allow, 'nothing with shell: true, which can start any program')
+  }
+  if (!shell && allow === undefined) throw new InvalidInputError(`${path}.allow`, allow, 'an array of programs')
+}
+
+function isProgram(name: string): boolean {
+  if (name === '' || name.includes('\0') || name === '.' || name === '..') return false
+  if (!/[\\/]/.test(name)) return true
+  if (!isNode) return true
+  const path = nodeBuiltin('node:path')
+  return path.isAbsolute(name) && path.normalize(name) === name && !name.endsWith('/')
+}
+
+/** What a call asks for. */
+export interface CommandRequest {
+  readonly command: string
+  readonly args?: readonly string[] | undefined
+  readonly cwd?: string | undefined
+  readonly env?: Readonly<Record<string, string>> | undefined
+}
+
+/** What is started for it. */
+export interface AllowedCommand {
+  readonly argv: readonly [string, ...string[]]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Why nothing is started: the field, what came and what was expected. */
+export interface CommandRefusal {
+  readonly field: string
+  readonly received: unknown
+  readonly expected: string
+}
+
+/** The most text of a call, in characters: a record keeps it. */
+const MAX_TEXT_CHARS = 65_536
+
+/** The longest list of names in an error or a description, in characters. */
+const NAMES_CHARS = 1000
+
+/** Checks a call. */
+export function allowedCommand(policy: CommandPolicy, request: CommandRequest): AllowedCommand | CommandRefusal {
+  const { allow = [], shell = false } = policy
+  const { command, args = [], env = {} } = request
+  if (!shell && !allow.includes(command)) {
+    return { field: 'params.command', received: command, expected: `one of ${namesOf(allow)}` }
+  }
+  const size = [command, ...args, ...Object.values(env)].reduce((sum, text) => sum + text.length, 0)
+  if (size > MAX_TEXT_CHARS) {
+    const expected = `a command, arguments and variables of at most ${MAX_TEXT_CHARS} characters together`
+    return { field: 'params', received: size, expected }
+  }
+  const unknown = Object.keys(env).find((name) => policy.env?.includes(name) !== true)
+  if (unknown !== undefined) {
+    const expected = policy.env === undefined ? 'no variables' : `only the variables ${namesOf(policy.env)}`
+    return { field: 'params.env', received: unknown, expected }
+  }
+  const folder = allowedFolder(policy, request.cwd)
+  if ('expected' in folder) return folder
+  return { argv: shell ? ['/bin/sh', '-c', command] : [command, ...args], cwd: folder.cwd, env }
+}
+
+/** Names as one line. */
+export function namesOf(names: readonly string[]): string {
+  return names.length === 0
+    ? 'none'
+    : boundLines(
+        names.map((name) => JSON.stringify(name)),
+        NAMES_CHARS,
+      ).replaceAll('\n', ', ')
+}
+
+function allowedFolder(policy: CommandPolicy, asked: string | undefined): { readonly cwd: string } | CommandRefusal {
+  const path = nodeBuiltin('node:path')
+  const roots = rootsOf(policy)
+  const cwd = realFolder(path.resolve(roots[0] ?? '.', asked ?? '.'))
+  if (cwd === undefined) return { field: 'params.cwd', received: asked ?? roots[0], expected: 'a folder that exists' }
+  const isWithin = roots.some((root) => {
+    const below = path.relative(realFolder(root) ?? root, cwd)
+    return below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)
+  })
+  return isWithin ? { cwd } : { field: 'params.cwd', received: asked, expected: `a folder within ${namesOf(roots)}` }
+}
+
+function rootsOf({ cwd = '.' }: CommandPolicy): readonly string[] {
+  const path = nodeBuiltin('node:path')
+  return (typeof cwd === 'string' ? [cwd] : cwd).map((folder) => path.resolve(folder))
+}
+
+/** Where a folder really is; undefined when there is none. */
+function realFolder(path: string): string | undefined {
+  const { realpathSync, statSync } = nodeBuiltin('node:fs')
+  try {
+    const real = realpathSync(path)
+    return statSync(real).isDirectory() ? real : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The path of an allowed program. A name is looked up in the PATH of this process alone: neither variables nor files of the folder that it runs in
+ * can put another program in its place.
+ * @throws ProcessError when there is none
+ */
+export function programPath(command: string): string {
+  const path = nodeBuiltin('node:path')
+  const folders = (process.env['PATH'] ?? '').split(path.delimiter).filter((folder) => path.isAbsolute(folder))
+  return findProgram(command, { env: { PATH: folders.join(path.delimiter) } })
+}

@@ -1,0 +1,199 @@
+/** The tool run_command: runs a program as a command, and returns its output or leaves it running in the background. */
+import { z } from 'zod'
+import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { commandLine } from '../async-tasks/command-line.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { Runner } from '../engine/runner.js'
+import { TaskLimitError } from '../errors.js'
+import { lazily } from '../protocol/lazily.js'
+import { aName, checkOptions, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
+import { literalRunner } from '../runners/process-runner.js'
+import {
+  allowedCommand,
+  checkCommandPolicy,
+  commandPolicyTypes,
+  namesOf,
+  programPath,
+  type AllowedCommand,
+  type CommandPolicy,
+} from './command-policy.js'
+import { launchedResult, runInPlace, type TaskCall } from './task-runs.js'
+import {
+  blockingLimit,
+  timeoutOptionTypes,
+  timeoutPolicy,
+  timeoutSecondsSchema,
+  withTimeoutText,
+  type TimeoutSettings,
+} from './task-timeout.js'
+import {
+  foregroundOptionTypes,
+  readToolOptions,
+  toolOptionTypes,
+  type AsyncTaskToolOptions,
+  type FollowUps,
+  type ForegroundOptions,
+} from './task-tool-options.js'
+import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
+
+const MAX_ARGS = 1000
+
+const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 'text without null characters'))
+
+export const runCommandSchema = lazily(() =>
+  z.strictObject({
+    /** The program, or the command line. */
+    command: text().min(1),
+    /** Its arguments. */
+    args: z.array(text()).max(MAX_ARGS).optional(),
+    /** The folder to run in. */
+    cwd: text().optional(),
+    /** Variables to set. */
+    env: z.record(text(), text()).optional(),
+    timeout_seconds: timeoutSecondsSchema(),
+    /** Whether to run it in the background. */
+    async: z.boolean().optional(),
+  }),
+)
+
+/** Its schema where a shell reads command lines. */
+const shellSchema = lazily(() =>
+  runCommandSchema()
+    .omit({ args: true })
+    .extend({ command: text().min(1).describe('The command line.') }),
+)
+
+/**
+ * The parameters of run_command. Where a shell reads command lines there are no `args`.
+ * @useDeclaredType
+ */
+export type RunCommandParams = z.input<ReturnType<typeof runCommandSchema>>
+
+/** Options of `createRunCommandTool`. */
+export interface RunCommandOptions extends AsyncTaskToolOptions, TimeoutSettings, ForegroundOptions {
+  /** What may be started. */
+  readonly commands: CommandPolicy
+  /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
+  readonly owner?: string
+}
+
+const optionTypes: OptionTypes<RunCommandOptions> = {
+  ...toolOptionTypes,
+  ...timeoutOptionTypes,
+  ...foregroundOptionTypes,
+  commands: required(optionsOf(commandPolicyTypes)),
+  owner: aName,
+}
+
+const NAME = 'run_command'
+
+/** How long a program may take to end when it is stopped, in ms, and after which time it is not waited for any longer. */
+const STOP_MS = { program: 4000, task: 5000 } as const
+
+/** How much of its stdout is the result of a command, in bytes (1 MiB). */
+const MAX_OUTPUT_BYTES = 1024 * 1024
+
+/** The maximum length of a command as the goal of its task, in characters. */
+const GOAL_CHARS = 2000
+
+/** The longest list of programs in the description of the tool, in characters. */
+const LIST_CHARS = 1000
+
+/**
+ * Creates the tool `run_command`. Every command takes a slot of `maxCommands` of the manager, also while its call waits for it.
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
+ */
+export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnType<typeof runCommandSchema>> {
+  checkOptions(options, optionTypes)
+  const { commands, owner } = options
+  checkCommandPolicy(commands, 'options.commands')
+  const timeouts: TimeoutSettings = {
+    ...options,
+    ...(commands.defaultTimeoutSeconds !== undefined && { defaultTimeoutSeconds: commands.defaultTimeoutSeconds }),
+  }
+  const timeoutOf = timeoutPolicy(timeouts)
+  const shared = readToolOptions(options)
+  const maxBlockingSeconds = blockingLimit(options)
+  // Where a shell reads command lines, the schema has a parameter less.
+  const schema = (commands.shell === true ? shellSchema() : runCommandSchema()) as ReturnType<typeof runCommandSchema>
+  const description = descriptionOf(commands)
+  return defineTool({
+    name: NAME,
+    description,
+    inputSchema: schema,
+    listed: () => ({ description, inputSchema: withTimeoutText(schema, timeouts) }),
+    describe: ({ command, args = [], async: isAsync }) => {
+      const line = commands.shell === true ? command : commandLine([command, ...args])
+      return `Run${isAsync === true ? ' in the background' : ''}: ${previewText(line, 200)}`
+    },
+    run: async ({ async: isAsync = false, timeout_seconds, ...request }, context) => {
+      const allowed = allowedCommand(commands, request)
+      if ('expected' in allowed) return validationError(NAME, allowed.field, allowed.received, allowed.expected)
+      const timeout = timeoutOf(timeout_seconds)
+      const manager = options.getAsyncTaskManager()
+      const line = commands.shell === true ? request.command : commandLine(allowed.argv)
+      const call: TaskCall = {
+        manager,
+        input: {
+          subagentName: nameOf(allowed),
+          goalPrompt: previewText(line, GOAL_CHARS),
+          kind: 'command',
+          command: [...allowed.argv],
+          graceMs: STOP_MS.task,
+          whenFull: 'refuse',
+          ...(owner !== undefined && { owner }),
+          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+        },
+        timeout,
+        context,
+        maxBlockingSeconds,
+        takesSlot: true,
+        onForegroundAbort: options.onForegroundAbort,
+        ...shared,
+      }
+      try {
+        const runner = runnerOf(allowed, manager)
+        if (!isAsync) return await runInPlace(call, { run: runner })
+        const task = manager.launch(call.input, runner)
+        return launchedResult(task, timeout, `command ${previewText(line, 200)} (ID: ${task.id}).`)
+      } catch (error) {
+        if (error instanceof TaskLimitError) return limitRefusal(manager, shared.followUps)
+        throw error
+      }
+    },
+  })
+}
+
+function descriptionOf({ shell = false, allow = [], env }: CommandPolicy): string {
+  const what = shell ? 'Run a command line with /bin/sh' : 'Run a program, without a shell'
+  return [
+    `${what}, and return its output; with async: true in the background (see check_async_tasks).`,
+    ...(shell ? [] : [boundLines([`Programs: ${namesOf(allow)}.`], LIST_CHARS)]),
+    ...(env === undefined ? [] : [`Variables: ${namesOf(env)}.`]),
+  ].join('\n')
+}
+
+/** The name of its task: the last part of the program's path. */
+function nameOf({ argv: [program] }: AllowedCommand): string {
+  return program.split(/[\\/]/).at(-1) ?? program
+}
+
+/** It is bound to this process: the values of its variables are not stored. */
+function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manager: AsyncTaskManager): Runner {
+  const { clock } = manager.registry
+  const runner: Runner = (input, context) =>
+    literalRunner({
+      ...{ command: programPath(program), args, cwd, env, clock },
+      graceMs: STOP_MS.program,
+      maxOutputBytes: MAX_OUTPUT_BYTES,
+    })(input, context)
+  return Object.assign(runner, { isBound: true })
+}
+
+/** The result of a call that found every slot of commands taken. */
+function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolResult {
+  const max = manager.getMaxCommands()
+  const reason = `Max commands (${max}) reached`
+  const advice = `Wait until one has ended (wait_for_async_tasks), or cancel one (${cancel}).`
+  return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
+}

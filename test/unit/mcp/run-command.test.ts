@@ -1,0 +1,119 @@
+/** The tool run_command over MCP: from the configuration, with a limit for each client, and its output as progress. */
+import { realpathSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { describe, expect, it } from 'vitest'
+import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
+import { until } from '../../support/lifelines.js'
+import { overHttp, overStdio, textOf } from './clients.js'
+
+const commands = { allow: ['sh'], env: ['NAME'], cwd: tmpdir(), maxCommands: 1 }
+
+const sh = (line: string, more: object = {}) => ({
+  name: 'run_command',
+  arguments: { command: 'sh', args: ['-c', line], ...more },
+})
+
+interface Listed {
+  readonly tools: readonly { readonly name: string; readonly description: string }[]
+}
+
+describe('run_command', () => {
+  it('F1: is listed where the configuration has commands, in at most 900 bytes of JSON besides its programs', async () => {
+    const without = overStdio()
+    await without.initialize()
+    const names = ((await without.ask(1, 'tools/list', {})) as unknown as Listed).tools.map(({ name }) => name)
+    expect(names).not.toContain('run_command')
+    const { ask, initialize } = overStdio({ commands })
+    await initialize()
+    const { tools } = (await ask(1, 'tools/list', {})) as unknown as Listed
+    const tool = tools.find(({ name }) => name === 'run_command')
+    expect(tool?.description).toContain('Programs: "sh".')
+    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(900)
+  })
+
+  it('F1: returns the output of a program, and says how one failed', async () => {
+    const { ask, initialize } = overStdio({ commands })
+    await initialize()
+    const answer = await ask(1, 'tools/call', sh('pwd -P; echo $NAME', { env: { NAME: 'set' } }))
+    expect(textOf(answer)).toContain(JSON.stringify(`${realpathSync(tmpdir())}\nset`))
+    expect(answer.structuredContent).toMatchObject({ status: 'completed', task_id: expect.any(String) as string })
+    const failed = await ask(2, 'tools/call', sh('echo why >&2; exit 4'))
+    expect(failed).toMatchObject({ isError: true })
+    expect(textOf(failed)).toContain('"exit_code": 4')
+    expect(textOf(failed)).toContain('why')
+    expect(textOf(await ask(3, 'tools/call', { name: 'run_command', arguments: { command: 'env' } }))).toContain(
+      'params.command: got "env", expected one of "sh".',
+    )
+  })
+
+  it('F1: has a limit of its own for each client, which calls in place take up too', async () => {
+    const { ask, initialize, say, answers } = overStdio({ commands, maxAsyncTasks: 0 })
+    await initialize()
+    const launched = await ask(1, 'tools/call', sh('echo up; exec sleep 60', { async: true }))
+    const refused = await ask(2, 'tools/call', sh('echo'))
+    expect(textOf(refused)).toBe(
+      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task).',
+    )
+    await ask(3, 'tools/call', {
+      name: 'cancel_async_task',
+      arguments: { task_id: launched.structuredContent!['task_id'] },
+    })
+    say({ id: 4, method: 'tools/call', params: sh('exec sleep 60') })
+    await ask(5, 'ping', {})
+    expect(textOf(await ask(6, 'tools/call', sh('echo')))).toContain('Max commands (1) reached')
+    say({ method: 'notifications/cancelled', params: { requestId: 4 } })
+    await until(() => !answers.has(4))
+  })
+
+  it('F1: one client does not take the slots of another', async () => {
+    const [one, other] = await Promise.all([
+      overHttp({ commands }, { authorization: 'Bearer a' }),
+      overHttp({ commands }),
+    ])
+    await one.call('run_command', sh('exec sleep 60', { async: true }).arguments)
+    expect(textOf(await other.call('run_command', sh('echo free').arguments))).toContain('free')
+  })
+
+  it('F2: sends what a program writes as progress, by its last line, once a second', async () => {
+    const { ask, initialize, clock, say, notices, answers } = overStdio({ commands })
+    await initialize()
+    const long = 'x'.repeat(500)
+    const call = sh(`echo one; printf '\\n\\033[2Jtwo ${long}\\n'; exec sleep 60`)
+    say({ id: 1, method: 'tools/call', params: { ...call, _meta: { progressToken: 'p' } } })
+    const progress = () =>
+      notices.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params)
+    for (let id = 2, list = ''; !list.includes(' - output: '); id += 1) {
+      list = textOf(await ask(id, 'tools/call', { name: 'check_async_tasks', arguments: {} }))
+    }
+    clock.advance(1000)
+    await until(() => progress().length === 1)
+    const [{ message, ...rest } = {}] = progress()
+    expect(rest).toEqual({ progressToken: 'p', progress: 1 })
+    expect(message).toBe(`[2Jtwo ${long}`.slice(0, 200))
+    clock.advance(10_000)
+    await until(() => progress().length === 2)
+    expect(progress()[1]).toEqual({ progressToken: 'p', progress: 11, message: 'Waiting for 11 s.' })
+    expect(answers.has(1)).toBe(false)
+  })
+})
+
+describe('the configuration of commands', () => {
+  const parse = (value: unknown) => agentConfigSchema.safeParse({ commands: value })
+
+  it('F1: has programs or a shell, and not both', () => {
+    expect(parse({ allow: ['npm', '/usr/bin/make'] }).success).toBe(true)
+    expect(parse({ shell: true }).success).toBe(true)
+    for (const wrong of [
+      {},
+      { allow: ['npm'], shell: true },
+      { allow: ['./npm'] },
+      { allow: ['/usr/../bin/make'] },
+      { allow: [''] },
+    ]) {
+      expect(parse(wrong).success, JSON.stringify(wrong)).toBe(false)
+    }
+    expect(parse({ allow: [], env: ['A=B'] }).success).toBe(false)
+    expect(parse({ allow: [], maxCommands: 1.5 }).success).toBe(false)
+    expect(parse({ allow: [], defaultTimeoutSeconds: 100_000 }).success).toBe(false)
+  })
+})
