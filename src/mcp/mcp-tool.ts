@@ -15,6 +15,8 @@ export interface McpCall {
   readonly detach: AbortSignal
   /** Takes over the leases of the results that the answer carries. */
   readonly hold: HoldLease
+  /** Called with the task that the call runs in place. */
+  readonly onLaunched?: (taskId: string) => void
 }
 
 /** The result of a call, or a request for input that the client must answer first. */
@@ -42,11 +44,11 @@ export interface McpTool {
   /** Checks the arguments and does the work. An exception becomes a JSON-RPC error. */
   call(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<McpResult>
   /**
-   * Starts the work as a task, for a client that declares the Tasks extension; undefined means that this call is answered directly.
+   * Starts the work as a task, for a client that follows tasks; undefined means that this call is answered directly.
    * Without this method no call becomes a task.
    */
   start?(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<StartedTask | McpResult | undefined>
-  /** Calls can only run as tasks: a client that does not declare the extension gets error -32021. */
+  /** Calls can only run as tasks: a client that does not declare the extension gets error -32021, one of 2025 without `task` -32601. */
   readonly requiresTask?: boolean
 }
 
@@ -63,8 +65,11 @@ interface ListedTool {
 
 const schemas = new WeakMap<z.ZodType, Readonly<Record<string, unknown>>>()
 
-/** The entry of a tool in `tools/list`. */
-export function listed(tool: McpTool): ListedTool {
+/**
+ * The entry of a tool in `tools/list`.
+ * @param hasTasks whether the client may call tools as tasks of 2025-11-25
+ */
+export function listed(tool: McpTool, hasTasks: boolean): ListedTool {
   const { name, title, description, annotations, outputSchema } = tool
   return {
     name,
@@ -73,6 +78,8 @@ export function listed(tool: McpTool): ListedTool {
     inputSchema: objectSchemaOf(tool.inputSchema),
     ...(outputSchema !== undefined && { outputSchema: objectSchemaOf(outputSchema) }),
     ...(annotations !== undefined && { annotations: { ...annotations } }),
+    ...(hasTasks &&
+      tool.start !== undefined && { execution: { taskSupport: tool.requiresTask === true ? 'required' : 'optional' } }),
   }
 }
 

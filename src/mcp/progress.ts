@@ -1,28 +1,91 @@
-/** Progress of a call that blocks (MCP, "Progress"): many clients start their time limit again when they are notified of some. */
-import type { ServerContext } from '@modelcontextprotocol/server'
+/**
+ * Progress of a call (MCP, "Progress"): what its task reports, and a sign of life while it blocks. Many clients start their time limit again
+ * when they are notified of some.
+ */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { TaskProgress } from '../../machines/records.js'
 import { elapsedMs, type Clock } from '../clock.js'
 
-/** How often a client is notified, in ms. Clients' limits are 30 seconds and more. */
+/** How often a client is notified while nothing is reported, in ms. Clients' limits are 30 seconds and more. */
 const INTERVAL_MS = 10_000
 
-/**
- * Notifies the client while a call is not answered, if its request has a progress token.
- * @returns stops it
- */
-export function reportProgress({ mcpReq: { _meta, notify } }: ServerContext, clock: Clock): () => void {
-  const progressToken = _meta?.progressToken
-  if (progressToken === undefined) return () => undefined
-  const startedAt = elapsedMs(clock)
-  let timer: unknown
-  const wait = (): void => {
-    timer = clock.setTimeout(() => {
-      const seconds = Math.round((elapsedMs(clock) - startedAt) / 1000)
-      const params = { progressToken, progress: seconds, message: `Waiting for ${seconds} s.` }
-      // Sending fails when the client has just disconnected, which ends the call.
-      notify({ method: 'notifications/progress', params }).catch(() => undefined)
-      wait()
-    }, INTERVAL_MS)
-  }
-  wait()
-  return () => clock.clearTimeout(timer)
+/** The shortest time between two notifications, in ms. */
+const GAP_MS = 250
+
+/** The value must increase with each notification, whatever is reported. */
+const STEP = 1e-6
+
+/** The parameters of `notifications/progress`. */
+export type ProgressParams = {
+  readonly progressToken: string | number
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
 }
+
+export interface ProgressReport {
+  /** The call is about this task: what it reports is sent on. */
+  follow(taskId: string): void
+  stop(): void
+}
+
+/**
+ * Notifies a client of the progress of a call until it is stopped.
+ * @param send sends a notification; must not throw
+ */
+export function reportProgress(
+  progressToken: string | number | undefined,
+  { manager, clock }: { readonly manager: AsyncTaskManager; readonly clock: Clock },
+  send: (params: ProgressParams) => void,
+): ProgressReport {
+  if (progressToken === undefined) return NO_REPORT
+  const startedAt = elapsedMs(clock)
+  let sentAt = -GAP_MS
+  let value = -Infinity
+  let reported: TaskProgress | undefined
+  let hasReported = false
+  let timer: unknown
+  let following: { unsubscribe(): void } | undefined
+
+  const notify = (): void => {
+    const seconds = Math.round((elapsedMs(clock) - startedAt) / 1000)
+    const { progress, total, message } = reported ?? {
+      // The scale of a task that reports is its own.
+      progress: hasReported ? value : seconds,
+      message: `Waiting for ${seconds} s.`,
+    }
+    reported = undefined
+    value = progress > value ? progress : value + STEP
+    sentAt = elapsedMs(clock)
+    send({
+      ...{ progressToken, progress: value },
+      ...(total !== undefined && total >= value && { total }),
+      ...(message !== undefined && { message }),
+    })
+    wait(INTERVAL_MS)
+  }
+  const wait = (ms: number): void => {
+    clock.clearTimeout(timer)
+    timer = clock.setTimeout(notify, ms)
+  }
+  wait(INTERVAL_MS)
+  return {
+    follow: (taskId) => {
+      following ??= manager.progress$.subscribe((event) => {
+        if (event.taskId !== taskId) return
+        const isFirst = reported === undefined
+        reported = event.progress
+        hasReported = true
+        const early = sentAt + GAP_MS - elapsedMs(clock)
+        if (early <= 0) notify()
+        else if (isFirst) wait(early)
+      })
+    },
+    stop: () => {
+      clock.clearTimeout(timer)
+      following?.unsubscribe()
+    },
+  }
+}
+
+const NO_REPORT: ProgressReport = { follow: () => undefined, stop: () => undefined }

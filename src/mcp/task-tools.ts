@@ -244,8 +244,9 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   const toResult: StartedTask['toResult'] = (ended) => taskResult(backend, ended)
   return {
     ...direct,
-    call: async (args, { signal, detach, hold }) => {
-      const execute = async (): Promise<ToolResult> => tool.execute(await prepare(args), { signal, detach, hold })
+    call: async (args, { signal, detach, hold, onLaunched }) => {
+      const execute = async (): Promise<ToolResult> =>
+        tool.execute(await prepare(args), { signal, detach, hold, onLaunched })
       const result = isBackground(args) ? await slots.launch(owner, execute) : slots.follow(owner, await execute())
       return toCallToolResult(result, output)
     },

@@ -125,6 +125,7 @@ export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolRe
     const task = manager.launch({ ...call.input, isForeground: true }, runner)
     return { id: task.id, end: manager.waitFor([task.id], waiting) }
   })
+  call.context.onLaunched?.(id)
   const onAbort = (): void => {
     manager.cancelTask(id)
   }

@@ -44,6 +44,8 @@ export interface ToolContext {
    * what a call returns is delivered.
    */
   readonly hold?: HoldLease | undefined
+  /** Called with the id of the task that the call runs in place, once it has been launched. Must not throw. */
+  readonly onLaunched?: ((taskId: string) => void) | undefined
 }
 
 /** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */
