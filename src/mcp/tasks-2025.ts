@@ -54,7 +54,8 @@ export function createTasks2025(handles: TaskHandles, manager: AsyncTaskManager)
     created: (handle) => {
       // A host passes it to its model in place of a result.
       const text = `Task ${handle.started.taskId} runs in the background.`
-      return { task: { ...get(handle, false), status: 'working' }, _meta: { [IMMEDIATE_RESPONSE]: text } }
+      // The SDK takes it for a tool's result, and refuses one without content.
+      return { content: [], task: { ...get(handle, false), status: 'working' }, _meta: { [IMMEDIATE_RESPONSE]: text } }
     },
     get,
     result: async (handle, canAsk, context, exchange) => {
