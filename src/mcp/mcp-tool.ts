@@ -3,7 +3,7 @@ import type { CallToolResult, InputRequiredResult, ToolAnnotations } from '@mode
 import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { HoldLease } from '../async-tasks/leases.js'
-import { modelSchemaOf } from '../protocol/json-schema.js'
+import { shortSchemaOf } from '../protocol/json-schema.js'
 
 /** What belongs to one call besides its arguments. */
 export interface McpCall {
@@ -86,7 +86,7 @@ export function listed(tool: McpTool, hasTasks: boolean): ListedTool {
 /** Cached: every client gets its own tools, but their schemas are shared. */
 function objectSchemaOf(schema: z.ZodType): ListedTool['inputSchema'] {
   let json = schemas.get(schema)
-  if (json === undefined) schemas.set(schema, (json = modelSchemaOf(schema)))
+  if (json === undefined) schemas.set(schema, (json = shortSchemaOf(schema)))
   return { ...json, type: 'object' }
 }
 

@@ -17,7 +17,11 @@ export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
 export const ALICE: Caller = { owner: 'alice', isAnonymous: false }
 export const BOB: Caller = { owner: 'bob', isAnonymous: false }
 
-const MCP_NAMES: Readonly<Record<string, string>> = { 'tools/call': 'name', 'resources/read': 'uri' }
+const MCP_NAMES: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'resources/read': 'uri',
+  'prompts/get': 'name',
+}
 let lastId = 0
 
 /** Sends one request as a caller, declaring the given capabilities. */
