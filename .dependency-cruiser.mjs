@@ -23,7 +23,7 @@ const coreFolders = [
   'commands',
   'host',
 ]
-const everyoneMayUse = ['errors', 'preview', 'control-characters', 'clock', 'node-builtins'].map(
+const everyoneMayUse = ['errors', 'preview', 'control-characters', 'clock', 'node-builtins', 'process-identity'].map(
   (name) => `^src/${name}[.]ts$`,
 )
 // The command line speaks to a server as any program elsewhere does.

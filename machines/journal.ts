@@ -1,5 +1,5 @@
 /** Numbers every change of a task, stamps it with the time, and queues it for the host, in order (R6). */
-import type { DeliveryStatus, TaskTransition } from './records.js'
+import type { AsyncTaskStatus, DeliveryStatus, TaskTransition } from './records.js'
 import type { TaskEntry } from './task-entry.js'
 
 /** What the host is notified of after a transition of the registry has ended. */
@@ -39,7 +39,7 @@ export class Journal {
   }
 
   /** A task was registered (`from` is null) or has ended: its record has the number and the time already. */
-  status(entry: TaskEntry, from: 'running' | null): void {
+  status(entry: TaskEntry, from: AsyncTaskStatus | null): void {
     const { record } = entry
     const { id: taskId, owner, seq, status: to } = record
     const at = record.completedAt ?? record.launchedAt

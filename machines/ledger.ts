@@ -22,9 +22,9 @@ export interface LeaseRequest {
 }
 
 /** The parts of an owner's account. */
-export type AccountPart = 'running' | 'owed' | 'leased'
+export type AccountPart = 'queued' | 'running' | 'owed' | 'leased'
 
-interface OwnerAccount extends Record<AccountPart, Set<TaskEntry>> {
+interface OwnerAccount extends Record<AccountPart, Set<TaskEntry> | undefined> {
   exclusive: Lease | undefined
 }
 
@@ -55,7 +55,7 @@ export class Ledger {
   readonly #options: LedgerOptions
   readonly #accounts = new Map<string, OwnerAccount>()
   readonly #leases = new Map<string, Lease>()
-  readonly #totals: Record<AccountPart, number> = { running: 0, owed: 0, leased: 0 }
+  readonly #totals: Record<AccountPart, number> = { queued: 0, running: 0, owed: 0, leased: 0 }
   /** An account that was closed, for the next owner: one task after another opens and closes the same account. */
   #spare: OwnerAccount | undefined
 
@@ -83,21 +83,29 @@ export class Ledger {
     return this.#entries('running', owner).sort(byRegistration)
   }
 
+  /** What waits for a slot, in the order of registration. */
+  queued(owner?: string): TaskEntry[] {
+    return this.#entries('queued', owner).sort(byRegistration)
+  }
+
   countOf(part: AccountPart, owner?: string): number {
-    return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part].size ?? 0)
+    return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part]?.size ?? 0)
   }
 
   /** The owners that have such entries, with their numbers. */
   countsByOwner(part: AccountPart): Map<string, number> {
     const counts = new Map<string, number>()
-    for (const [owner, account] of this.#accounts) if (account[part].size > 0) counts.set(owner, account[part].size)
+    for (const [owner, account] of this.#accounts) {
+      const count = account[part]?.size ?? 0
+      if (count > 0) counts.set(owner, count)
+    }
     return counts
   }
 
   /** Opens the account of a task that was registered, or restored. */
   add(entry: TaskEntry): void {
     const { status, delivery } = entry.record
-    if (status === 'running') this.#add(entry, 'running')
+    if (status === 'running' || status === 'queued') this.#add(entry, status)
     else if (delivery === 'owed') this.#add(entry, 'owed')
     else this.#options.onCleared(entry)
   }
@@ -105,13 +113,14 @@ export class Ledger {
   /** A task has ended: writes its record, and what is owed for it. */
   end(entry: TaskEntry, settlement: Settlement): void {
     const { journal, notifyCancelled } = this.#options
+    const from = entry.record.status === 'queued' ? 'queued' : 'running'
     const seq = journal.next()
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
     entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now() })
-    this.#remove(entry, 'running')
-    journal.status(entry, 'running')
+    this.#remove(entry, from)
+    journal.status(entry, from)
     if (claim !== undefined) this.#putInLease(entry, claim)
     else if (isOwed) this.#add(entry, 'owed')
     if (delivery !== 'none') journal.delivery(entry, 'none', claim?.id)
@@ -188,10 +197,10 @@ export class Ledger {
   releaseOwner(owner: string, heir: string | undefined): void {
     const account = this.#accounts.get(owner)
     if (account === undefined || heir === owner) return
-    const [running, owed] = [this.running(owner), this.owed(owner)]
-    const leased = [...account.leased].sort(byRegistration)
+    const [queued, running, owed] = [this.queued(owner), this.running(owner), this.owed(owner)]
+    const leased = this.#entries('leased', owner).sort(byRegistration)
     if (heir === undefined) {
-      for (const entry of [...running, ...leased]) entry.isDisowned = true
+      for (const entry of [...queued, ...running, ...leased]) entry.isDisowned = true
       for (const entry of owed) {
         this.#remove(entry, 'owed')
         this.#setDelivery(entry, 'none', undefined)
@@ -199,6 +208,7 @@ export class Ledger {
       }
     } else {
       for (const [part, entries] of [
+        ['queued', queued],
         ['running', running],
         ['owed', owed],
         ['leased', leased],
@@ -216,13 +226,19 @@ export class Ledger {
 
   #entries(part: AccountPart, owner: string | undefined): TaskEntry[] {
     if (owner !== undefined) return [...(this.#accounts.get(owner)?.[part] ?? [])]
-    return [...this.#accounts.values()].flatMap((account) => [...account[part]])
+    return [...this.#accounts.values()].flatMap((account) => [...(account[part] ?? [])])
   }
 
   #account(owner: string): OwnerAccount {
     let account = this.#accounts.get(owner)
     if (account === undefined) {
-      account = this.#spare ?? { running: new Set(), owed: new Set(), leased: new Set(), exclusive: undefined }
+      account = this.#spare ?? {
+        queued: undefined,
+        running: undefined,
+        owed: undefined,
+        leased: undefined,
+        exclusive: undefined,
+      }
       this.#spare = undefined
       this.#accounts.set(owner, account)
     }
@@ -230,18 +246,19 @@ export class Ledger {
   }
 
   #add(entry: TaskEntry, part: AccountPart): void {
-    this.#account(entry.record.owner)[part].add(entry)
+    const account = this.#account(entry.record.owner)
+    ;(account[part] ??= new Set()).add(entry)
     this.#totals[part] += 1
   }
 
   #remove(entry: TaskEntry, part: AccountPart): void {
-    if (this.#accounts.get(entry.record.owner)?.[part].delete(entry) === true) this.#totals[part] -= 1
+    if (this.#accounts.get(entry.record.owner)?.[part]?.delete(entry) === true) this.#totals[part] -= 1
   }
 
   #closeIfEmpty(owner: string): void {
     const account = this.#accounts.get(owner)
     if (account === undefined || account.exclusive !== undefined) return
-    if (account.running.size + account.owed.size + account.leased.size > 0) return
+    if (PARTS.some((part) => (account[part]?.size ?? 0) > 0)) return
     this.#accounts.delete(owner)
     this.#spare = account
   }
@@ -317,7 +334,9 @@ export class Ledger {
   }
 }
 
-const isClaimable = ({ record }: TaskEntry): boolean => record.status === 'running' || record.delivery === 'leased'
+const PARTS = ['queued', 'running', 'owed', 'leased'] as const satisfies readonly AccountPart[]
+
+const isClaimable = ({ record }: TaskEntry): boolean => !isTerminal(record) || record.delivery === 'leased'
 
 function nextClaim(entry: TaskEntry): Lease | undefined {
   const [claim] = entry.claims ?? []

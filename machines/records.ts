@@ -1,10 +1,10 @@
 /** The types that the machines of tasks share: the record of a task, its end, and its delivery. No behaviour. */
 
 /** The status of a task. */
-export type AsyncTaskStatus = 'running' | 'completed' | 'failed' | 'cancelled'
+export type AsyncTaskStatus = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
 
 /** The status of a task that has ended. */
-export type TerminalStatus = Exclude<AsyncTaskStatus, 'running'>
+export type TerminalStatus = Exclude<AsyncTaskStatus, 'queued' | 'running'>
 
 /**
  * The delivery of the result.
@@ -87,7 +87,21 @@ interface TaskFields {
   readonly abortController?: AbortController
 }
 
-/** A task that has not ended. */
+/** A task that waits for a slot: its run has not started. */
+export interface QueuedTaskInfo extends TaskFields {
+  /** Queued: it holds no slot. */
+  readonly status: 'queued'
+  /** Only a run asks questions. */
+  readonly questions?: never
+  /** Set only when the task has ended. */
+  readonly completedAt?: never
+  /** Set only when the task has ended. */
+  readonly output?: never
+  /** Set only when the task has ended. */
+  readonly error?: never
+}
+
+/** A task that runs. */
 export interface RunningTaskInfo extends TaskFields {
   /** Running: it has not ended. */
   readonly status: 'running'
@@ -157,8 +171,11 @@ export interface CancelledTaskInfo extends TaskFields {
 /** A task that has ended. */
 export type SettledTaskInfo = CompletedTaskInfo | FailedTaskInfo | CancelledTaskInfo
 
+/** A task that has not ended. */
+export type ActiveTaskInfo = QueuedTaskInfo | RunningTaskInfo
+
 /** A frozen snapshot of one task; `status` discriminates the union. */
-export type AsyncTaskInfo = RunningTaskInfo | SettledTaskInfo
+export type AsyncTaskInfo = ActiveTaskInfo | SettledTaskInfo
 
 /** Why a task failed. */
 export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCode' | 'cause'>
@@ -168,6 +185,9 @@ export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
   | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
   | { readonly status: 'cancelled' }
+
+/** What a limit counts: tasks of the host, tasks that a run has launched, or programs as jobs. */
+export type SlotPool = 'task' | 'child' | 'command'
 
 /** The data of a task that is to be registered. */
 export interface TaskAdmission {
@@ -187,6 +207,8 @@ export interface TaskAdmission {
   readonly graceMs: number
   /** The caller waits for the task in place: it takes no slot. */
   readonly isForeground?: boolean
+  /** Whose slot it takes. Default: `task`. */
+  readonly pool?: SlotPool
   /** What a store keeps of its run; absent when the caller runs it. */
   readonly run?: Readonly<Record<string, unknown>>
 }

@@ -1,6 +1,10 @@
-/** The slots of the concurrency limit, and the reservations that hold some of them (A3). */
+/** The slots of a concurrency limit, and the reservations that hold some of them (A3). Each pool of tasks has a limit of its own. */
 import { DueTimes } from './due-times.js'
+import type { SlotPool } from './records.js'
 import type { TaskEntry } from './task-entry.js'
+
+/** The slots of each pool. */
+export type SlotPools = Readonly<Record<SlotPool, Slots>>
 
 /** Counts what runs against the maximum. */
 export class Slots {

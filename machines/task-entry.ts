@@ -1,6 +1,6 @@
 /** A retained task as the registry keeps it. Only the registry and its parts change an entry. */
 import type { AsyncTaskRef } from './async-task.js'
-import type { AsyncTaskInfo, SettledTaskInfo } from './records.js'
+import type { AsyncTaskInfo, AsyncTaskStatus, SettledTaskInfo, TerminalStatus } from './records.js'
 
 /** One retained task. */
 export interface TaskEntry {
@@ -37,7 +37,11 @@ export interface Lease {
 }
 
 /** Whether a record is the record of an ended task. */
-export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => record.status !== 'running'
+export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)
+
+/** Whether a status is that of an ended task. */
+export const hasEnded = (status: AsyncTaskStatus): status is TerminalStatus =>
+  status !== 'running' && status !== 'queued'
 
 /** The order in which tasks ended. */
 export const byEnd = (a: TaskEntry, b: TaskEntry): number => a.record.seq - b.record.seq

@@ -20,9 +20,9 @@ import { DueTimes } from './due-times.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
-import type { AsyncTaskInfo, RunningTaskInfo, Settlement, TaskAdmission, TaskFailure } from './records.js'
+import type { AsyncTaskInfo, RunningTaskInfo, Settlement, SlotPool, TaskAdmission, TaskFailure } from './records.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
-import type { Slots } from './slots.js'
+import type { SlotPools, Slots } from './slots.js'
 import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
 import { runningRecord } from './task-record.js'
 
@@ -70,13 +70,18 @@ export type RegistryEvent =
   | { readonly type: 'task.restore'; readonly record: AsyncTaskInfo }
   | Command<
       'task.resume',
-      { readonly record: RunningTaskInfo; readonly graceMs: number; readonly remainingMs: number | undefined },
+      {
+        readonly record: RunningTaskInfo
+        readonly graceMs: number
+        readonly remainingMs: number | undefined
+        readonly pool: SlotPool
+      },
       TaskEntry
     >
   | { readonly type: 'lease.restore'; readonly deliveryId: string; readonly taskIds: readonly string[] }
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
   | { readonly type: 'slot.release'; readonly entry: TaskEntry }
-  | { readonly type: 'limit.set'; readonly max: number }
+  | { readonly type: 'limit.set'; readonly max: number; readonly pool?: SlotPool }
   | { readonly type: 'owner.release'; readonly owner: string; readonly heir: string | undefined }
   | { readonly type: 'text.cut'; readonly taskIds: readonly string[] }
   | { readonly type: 'text.read'; readonly taskId: string }
@@ -91,7 +96,7 @@ type ChildEnd =
 
 /** The parts of a registry. They change in place, and only in its transitions. */
 export interface RegistryParts {
-  readonly slots: Slots
+  readonly slots: SlotPools
   readonly ledger: Ledger
   readonly history: History
   readonly journal: Journal
@@ -116,7 +121,9 @@ const TASK_ACTOR_PREFIX = 'task.'
 
 /** Makes the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
-  const { slots, ledger, history, journal, task, host, elapsed } = parts
+  const { ledger, history, journal, task, host, elapsed } = parts
+  const pools = Object.values(parts.slots)
+  const slots = parts.slots.task
   const deadlines = new DueTimes<TaskEntry>()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
@@ -141,19 +148,19 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
   const refusalOf = (
     id: string,
     reservationId: string | undefined,
-    isLimited: boolean,
+    limited: Slots | undefined,
   ): AdmissionRefusal | undefined => {
     if (history.get(id) !== undefined) return 'id-in-use'
     if (reservationId !== undefined) return slots.hasReservation(reservationId) ? undefined : 'no-reservation'
-    return isLimited && !slots.hasRoom() ? 'no-room' : undefined
+    return limited?.hasRoom() === false ? 'no-room' : undefined
   }
 
   const admit = (
     { admission, isLaunched, reservationId, reply }: Extract<RegistryEvent, { type: 'task.register' }>,
     parent: AnyActorRef,
   ): AnyActorRef | undefined => {
-    const { id, subagentName, timeoutMs, graceMs, isForeground = false } = admission
-    const refusal = refusalOf(id, reservationId, isLaunched && !isForeground)
+    const { id, subagentName, timeoutMs, graceMs, isForeground = false, pool = 'task' } = admission
+    const refusal = refusalOf(id, reservationId, isLaunched && !isForeground ? parts.slots[pool] : undefined)
     if (refusal !== undefined) {
       reply({ refusal })
       return undefined
@@ -170,7 +177,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     }
     if (reservationId !== undefined) slots.cancelReservation(reservationId)
     history.add(entry)
-    if (!isForeground) slots.take(entry, isLaunched)
+    if (!isForeground) parts.slots[pool].take(entry, isLaunched)
     if (timeoutMs !== undefined) deadlines.set(entry, elapsed() + timeoutMs)
     ledger.add(entry)
     journal.status(entry, null)
@@ -182,7 +189,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     if (entry === undefined || isTerminal(entry.record)) return
     entry.ref = undefined
     deadlines.delete(entry)
-    slots.end(entry)
+    for (const pool of pools) pool.end(entry)
     history.end()
     ledger.end(entry, settlement)
   }
@@ -197,7 +204,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
 
   /** A task of an earlier process whose run goes on. */
   const resume = (
-    { record, graceMs, remainingMs, reply }: Extract<RegistryEvent, { type: 'task.resume' }>,
+    { record, graceMs, remainingMs, pool, reply }: Extract<RegistryEvent, { type: 'task.resume' }>,
     parent: AnyActorRef,
   ): AnyActorRef => {
     const { id, subagentName, timeoutMs } = record
@@ -206,7 +213,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const entry = newEntry(record, ref, graceMs)
     journal.continueAfter(record.seq)
     history.add(entry)
-    slots.take(entry, true)
+    parts.slots[pool].take(entry, true)
     if (remainingMs !== undefined) deadlines.set(entry, elapsed() + remainingMs)
     ledger.add(entry)
     reply(entry)
@@ -269,7 +276,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'slot.release':
-          slots.release(event.entry)
+          for (const pool of pools) pool.release(event.entry)
           break
         case 'reservation.take': {
           const isTaken = slots.hasRoom()
@@ -281,7 +288,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           event.reply(slots.cancelReservation(event.reservationId))
           break
         case 'limit.set':
-          slots.max = event.max
+          parts.slots[event.pool ?? 'task'].max = event.max
           prune()
           break
         case 'lease.take':

@@ -14,6 +14,7 @@ export type { LaunchTaskInput, RegisterTaskInput, RestorableRecord } from './pro
 export type { TaskQuestionInput } from './protocol/task-questions.js'
 export type {
   AsyncTaskInfo,
+  ActiveTaskInfo,
   AsyncTaskStatus,
   CancelledTaskInfo,
   CompletedTaskInfo,
@@ -23,6 +24,7 @@ export type {
   HistoryTransition,
   OutputObject,
   OwnerTransition,
+  QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   StatusTransition,
@@ -46,7 +48,7 @@ export type { WasDelivered } from './async-tasks/unknown-deliveries.js'
 export type { RunContext, RunDurability, RunInput, Runner } from './engine/runner.js'
 export type { FindRunner, RunnerDefinition } from './engine/definition.js'
 export type { RetryPolicy, RetryReason } from './protocol/retry-policy.js'
-export type { ProgramIdentity } from './engine/program-identity.js'
+export type { ProgramIdentity } from './process-identity.js'
 export type { StartedProgram } from './engine/reap.js'
 export type {
   Store,

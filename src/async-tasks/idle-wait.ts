@@ -1,15 +1,16 @@
-/** Waits until an owner has no task that runs or is owed, and says when that may never be. */
+/** Waits until an owner has no task that is queued, runs or is owed, and says when that may never be. */
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import type { TaskRegistry } from './registry.js'
 
 /** How long results may be owed with nobody to deliver them to before that is reported, in ms: a host may be about to ask for them. */
 const PATIENCE_MS = 1000
 
-/** Resolves when no task of the owner (of any owner) runs, is owed or is leased, or the registry is disposed. */
+/** Resolves when no task of the owner (of any owner) is queued, runs, is owed or is leased, or the registry is disposed. */
 export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
   const { ledger } = registry
   const isIdle = (): boolean =>
-    registry.isDisposed || (['running', 'owed', 'leased'] as const).every((part) => ledger.countOf(part, owner) === 0)
+    registry.isDisposed ||
+    (['queued', 'running', 'owed', 'leased'] as const).every((part) => ledger.countOf(part, owner) === 0)
   if (isIdle()) return Promise.resolve()
   return new Promise((resolve) => {
     let timer: LongTimer | undefined
@@ -46,7 +47,7 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
 
 /** The owners to whom results are owed that nothing delivers; none while something runs or is in a message. */
 function forgottenOwners({ ledger, pushSubscribers }: TaskRegistry, owner: string | undefined): string[] {
-  if (ledger.countOf('running', owner) + ledger.countOf('leased', owner) > 0) return []
+  if ((['queued', 'running', 'leased'] as const).some((part) => ledger.countOf(part, owner) > 0)) return []
   return [...ledger.countsByOwner('owed').keys()].filter(
     (name) => (owner === undefined || name === owner) && !pushSubscribers.has(name),
   )

@@ -13,6 +13,7 @@ import type {
   CompletedTaskInfo,
   FailedTaskInfo,
   OutputObject,
+  QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   TaskAdmission,
@@ -378,6 +379,11 @@ export class AsyncTaskManager {
     return this.registry.ledger.running(owner).map((entry) => entry.record as RunningTaskInfo)
   }
 
+  /** The tasks that wait for a slot, in the order of registration. */
+  getQueuedTasks(owner?: string): QueuedTaskInfo[] {
+    return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
+  }
+
   /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
   getPendingNotifications(owner?: string): SettledTaskInfo[] {
     return this.registry.ledger.owed(owner).map((entry) => entry.record as SettledTaskInfo)
@@ -420,14 +426,17 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Hands the running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
+   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
    * @returns the number of those tasks
    * @throws InvalidInputError; nothing has changed then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     const { ledger } = this.registry
-    const count = ledger.countOf('running', owner) + ledger.countOf('owed', owner) + ledger.countOf('leased', owner)
+    const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
+      (sum, part) => sum + ledger.countOf(part, owner),
+      0,
+    )
     this.registry.pushSubscribers.remove(owner)
     this.registry.persistence?.confirmOwner(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
@@ -444,7 +453,7 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Resolves when no task of the owner (of any owner) runs, is owed or is leased. When that may never be, because a result is owed to an
+   * Resolves when no task of the owner (of any owner) is queued, runs, is owed or is leased. When that may never be, because a result is owed to an
    * owner to whom nothing delivers it, `onError` is called, once.
    */
   onIdle(owner?: string): Promise<void> {
@@ -514,7 +523,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of registry.ledger.running()) registry.cancel(entry)
+      for (const entry of [...registry.ledger.queued(), ...registry.ledger.running()]) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal
@@ -553,7 +562,7 @@ export class AsyncTaskManager {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      throw new TaskLimitError(this.getMaxAsyncTasks())
+      throw new TaskLimitError(this.registry.pools[admission.pool ?? 'task'].max)
     }
     const { entry } = answer
     const registered = entry.record as RunningTaskInfo

@@ -4,7 +4,7 @@ import { toJsonText } from '../protocol/json-text.js'
 import { boundText, type BoundedText } from './bounded-text.js'
 
 /**
- * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a running task. Of more than ten million
+ * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Of more than ten million
  * characters the rest is left out in words.
  */
 export function formatCompletionNotification(task: AsyncTaskInfo): string {
@@ -26,6 +26,7 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
       return failurePayload(task)
     case 'cancelled':
       return { agent_id: task.id, status: 'cancelled' }
+    case 'queued':
     case 'running':
       return undefined
   }

@@ -7,7 +7,7 @@
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { DeliveryObserver } from '../../machines/ledger.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { TaskEntry } from '../../machines/task-entry.js'
+import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import { nodeBuiltin } from '../node-builtins.js'
@@ -309,7 +309,7 @@ export class Persistence implements DeliveryObserver {
       ...(completedAt !== undefined && { completedAt }),
       ...(deadlineAt !== undefined && { deadlineAt }),
       record: storedRecord(record),
-      ...(status === 'running' && { run }),
+      ...(!hasEnded(status) && { run }),
     }
   }
 }

@@ -1,10 +1,10 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
-import type { RunningTaskInfo } from '../../machines/records.js'
-import type { TaskEntry } from '../../machines/task-entry.js'
+import type { RunningTaskInfo, SlotPool } from '../../machines/records.js'
+import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import type { FindRunner } from '../engine/definition.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
-import type { StoredTask } from '../store/store.js'
+import type { StoredJson, StoredTask } from '../store/store.js'
 import { fateOf, type Fate } from './interrupted-runs.js'
 import type { Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
@@ -69,8 +69,9 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
 /** A program whose task had ended, such as one that was being stopped when its host died, does not go on. */
 function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
   const folders = persistence.folders()
+  if (folders.size === 0) return
   for (const task of tasks) {
-    const folder = task.status === 'running' ? undefined : persistence.folderOf(task)
+    const folder = hasEnded(task.status) ? persistence.folderOf(task) : undefined
     if (folder === undefined || !folders.has(folder)) continue
     try {
       endSurvivor(folder)
@@ -86,7 +87,7 @@ function findFate(
   { findRunner }: RecoveryHost,
   task: StoredTask,
 ): Fate | undefined {
-  if (task.status !== 'running') return undefined
+  if (hasEnded(task.status)) return undefined
   return fateOf(task, { findRunner, folder: persistence.folderOf(task), clock, report })
 }
 
@@ -114,7 +115,7 @@ function storeAttempts(
 }
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
-  const { deadlineAt: _, run: { graceMs, params } = {}, ...fields } = task
+  const { deadlineAt: _, run: { graceMs, pool, params } = {}, ...fields } = task
   const { questions: _questions, progress: _progress, ...record } = task.record
   const attempt = task.attempt + 1
   const { timeoutMs } = record
@@ -123,7 +124,7 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
     attempt,
     ...(typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
     record: { ...record, attempt },
-    run: { graceMs, params },
+    run: { graceMs, ...(pool !== undefined && { pool }), params },
   }
 }
 
@@ -171,8 +172,12 @@ function goOn(
     deadlineAt === undefined || record.timeoutMs === undefined
       ? undefined
       : Math.min(Math.max(deadlineAt - registry.clock.now(), 0), record.timeoutMs)
-  const entry = registry.resume(record, graceMs, remainingMs)
+  const entry = registry.resume(record, graceMs, remainingMs, poolOf(run))
   persistence.restore(entry, task, false)
   const params = fate.type === 'repeated' ? fate.params : undefined
   host.startRun(entry, { runner: fate.runner, graceMs, params, isResumed: fate.type === 'followed' })
+}
+
+function poolOf({ pool }: StoredJson): SlotPool {
+  return pool === 'child' || pool === 'command' ? pool : 'task'
 }

@@ -12,14 +12,15 @@ import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
 import type {
   RunningTaskInfo,
+  SlotPool,
   TaskAdmission,
   TaskProgress,
   TaskQuestion,
   TaskTransition,
 } from '../../machines/records.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
-import { Slots } from '../../machines/slots.js'
-import type { Lease, TaskEntry } from '../../machines/task-entry.js'
+import { Slots, type SlotPools } from '../../machines/slots.js'
+import { hasEnded, type Lease, type TaskEntry } from '../../machines/task-entry.js'
 import { changedRecord, withQuestions } from '../../machines/task-record.js'
 import {
   createRegistryLogic,
@@ -91,7 +92,7 @@ type Notification =
 export class TaskRegistry {
   readonly clock: Clock
   readonly report: OnError
-  readonly slots: Slots
+  readonly pools: SlotPools
   readonly ledger: Ledger
   readonly history: History
   /** The actor: parent of the actors of tasks and deliveries. Send to it through the methods of this class alone. */
@@ -158,7 +159,9 @@ export class TaskRegistry {
         push(notification)
       },
     )
-    this.slots = new Slots(max, () => elapsedMs(clock))
+    const newSlots = (limit: number): Slots => new Slots(limit, () => elapsedMs(clock))
+    // The other pools have no limit until one is set.
+    this.pools = { task: newSlots(max), child: newSlots(-1), command: newSlots(-1) }
     this.history = new History(
       () => historyLimit(this.slots.max),
       (entry) => this.persistence?.isCarried(entry) === true,
@@ -171,7 +174,7 @@ export class TaskRegistry {
       ...(this.persistence && { deliveries: this.persistence }),
     })
     const logic = createRegistryLogic({
-      slots: this.slots,
+      slots: this.pools,
       ledger: this.ledger,
       history: this.history,
       journal: this.#journal,
@@ -190,6 +193,11 @@ export class TaskRegistry {
       ...(this.#inspect && { inspect: (event) => this.#push({ type: 'inspection', event }) }),
     })
     this.batch(() => this.actor.start())
+  }
+
+  /** The slots of the host's tasks. */
+  get slots(): Slots {
+    return this.pools.task
   }
 
   get isDisposed(): boolean {
@@ -221,9 +229,9 @@ export class TaskRegistry {
   }
 
   /** Takes over a task of an earlier process whose run goes on. */
-  resume(record: RunningTaskInfo, graceMs: number, remainingMs: number | undefined): TaskEntry {
+  resume(record: RunningTaskInfo, graceMs: number, remainingMs: number | undefined, pool: SlotPool): TaskEntry {
     let entry!: TaskEntry
-    this.#ask({ type: 'task.resume', record, graceMs, remainingMs, reply: (answer) => (entry = answer) })
+    this.#ask({ type: 'task.resume', record, graceMs, remainingMs, pool, reply: (answer) => (entry = answer) })
     return entry
   }
 
@@ -377,10 +385,14 @@ export class TaskRegistry {
     this.#journal.questions(entry)
   }
 
-  #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs, run }: TaskAdmission): void {
+  #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
     const { launchedAt } = entry.record
     const deadlineAt = timeoutMs === undefined ? undefined : launchedAt + timeoutMs
-    this.persistence?.launch(entry, { attempt: 1, deadlineAt, run: { graceMs, ...run } })
+    this.persistence?.launch(entry, {
+      attempt: 1,
+      deadlineAt,
+      run: { graceMs, ...(pool !== undefined && { pool }), ...run },
+    })
   }
 
   /** Notes a change for the store, in the transition that makes it. */
@@ -467,5 +479,5 @@ export class TaskRegistry {
 
 /** Whether a transition is a task's end. */
 export function isEnd(transition: TaskTransition): boolean {
-  return transition.kind === 'status' && transition.to !== 'running'
+  return transition.kind === 'status' && hasEnded(transition.to)
 }

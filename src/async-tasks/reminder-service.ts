@@ -34,6 +34,7 @@ export interface LeasedReminder {
 
 /** The status in summaries and lists. */
 export const STATUS_ICONS = {
+  queued: '[QUEUED]',
   running: '[RUNNING]',
   completed: '[DONE]',
   failed: '[FAILED]',
@@ -114,7 +115,7 @@ export class AsyncTaskReminderService {
     })
   }
 
-  /** The whole text about one ended task, with the fields of a synchronous task's result; `''` for a running task. */
+  /** The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. */
   formatCompletionNotification(task: AsyncTaskInfo): string {
     return formatCompletionNotification(task)
   }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo, DeliveryStatus } from '../../machines/records.js'
+import { hasEnded } from '../../machines/task-entry.js'
 import { InvalidInputError } from '../errors.js'
 import { restorableRecordSchema, type RestorableRecord } from '../protocol/async-tasks.js'
 import { parseInput } from '../protocol/parse.js'
@@ -10,7 +11,7 @@ import { toOutput } from '../protocol/outcomes.js'
 /** The code of a task whose run died with its process. */
 const INTERRUPTED = 'INTERRUPTED'
 
-/** The error of a task that was running when its process ended. */
+/** The error of a task that had not ended when its process ended. */
 export const INTERRUPTION =
   'The process that ran this task ended before the task did. Launch it again if its result is still needed.'
 
@@ -27,8 +28,8 @@ export function toRestoredRecords(records: readonly RestorableRecord[], now: num
     ids.add(record.id)
   })
   let seq = checked.reduce((highest, record) => Math.max(highest, record.seq ?? 0), 0)
-  const ended = checked.filter((record) => record.status !== 'running')
-  const lost = checked.filter((record) => record.status === 'running')
+  const ended = checked.filter((record) => hasEnded(record.status))
+  const lost = checked.filter((record) => !hasEnded(record.status))
   const order = (record: (typeof checked)[number]): number => record.seq ?? record.completedAt ?? record.launchedAt
   return [...ended.sort((a, b) => order(a) - order(b)), ...lost].map((record) => {
     const {
@@ -43,7 +44,7 @@ export function toRestoredRecords(records: readonly RestorableRecord[], now: num
       seq: known,
       ...fields
     } = record
-    const isLost = status === 'running'
+    const isLost = !hasEnded(status)
     const common = {
       ...fields,
       completedAt,

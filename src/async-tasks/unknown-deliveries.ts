@@ -1,5 +1,6 @@
 /** After a crash: the messages of which the store does not know whether they arrived. */
 import type { TaskEntry } from '../../machines/task-entry.js'
+import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
 import type { StoredDelivery } from '../store/store.js'
 import type { Persistence } from './persistence.js'
@@ -7,6 +8,9 @@ import type { TaskRegistry } from './registry.js'
 
 /** Whether a message with this id is in the transcript of the host; undefined if that is not known. */
 export type WasDelivered = (deliveryId: string) => boolean | undefined | Promise<boolean | undefined>
+
+/** How long the host may take to answer for one message, in ms. */
+const ANSWER_MS = 30_000
 
 /**
  * Asks the host for each message, in their order, and ends the lease that holds its results.
@@ -22,11 +26,7 @@ export async function settleUnknown(
   for (const { id: deliveryId, owner } of deliveries) {
     let answer: boolean | undefined
     try {
-      const given: unknown = await wasDelivered?.(deliveryId)
-      if (typeof given !== 'boolean' && given !== undefined) {
-        throw new InvalidInputError(`wasDelivered(${JSON.stringify(deliveryId)})`, given, 'a boolean or undefined')
-      }
-      answer = given
+      answer = wasDelivered && (await answerOf(registry, deliveryId, wasDelivered))
     } catch (error) {
       registry.report(error, { source: 'delivery', owner, deliveryId })
     }
@@ -48,4 +48,30 @@ export async function settleUnknown(
     })
   }
   return [...uncertain].filter(({ record }) => record.delivery !== 'delivered').map(({ record }) => record.id)
+}
+
+/** The host's answer; undefined when the registry is disposed first. Rejects when the host does not answer in time. */
+async function answerOf(
+  registry: TaskRegistry,
+  deliveryId: string,
+  wasDelivered: WasDelivered,
+): Promise<boolean | undefined> {
+  const call = `wasDelivered(${JSON.stringify(deliveryId)})`
+  let stop = (): void => undefined
+  const end = new Promise<undefined>((resolve, reject) => {
+    const expire = (): void => reject(new Error(`${call} has not answered within ${ANSWER_MS / 1000} s.`))
+    const timer = setLongTimeout(registry.clock, expire, ANSWER_MS)
+    const disposal = registry.notifications$.subscribe({ complete: () => resolve(undefined) })
+    stop = () => {
+      clearLongTimeout(registry.clock, timer)
+      disposal.unsubscribe()
+    }
+  })
+  try {
+    const given: unknown = await Promise.race([wasDelivered(deliveryId), end])
+    if (typeof given === 'boolean' || given === undefined) return given
+    throw new InvalidInputError(call, given, 'a boolean or undefined')
+  } finally {
+    stop()
+  }
 }

@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
-import type { TaskEntry } from '../../machines/task-entry.js'
+import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
 import type { HoldLease } from './leases.js'
@@ -119,7 +119,7 @@ export async function waitForTasks(
 }
 
 // A pruned entry keeps its last record.
-const hasEnded = (entry: TaskEntry): boolean => entry.record.status !== 'running'
+const hasEnded = (entry: TaskEntry): boolean => isTerminal(entry.record)
 
 /** Whether its end has not been delivered. */
 const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean => delivery === 'owed' || delivery === 'leased'

@@ -1,6 +1,7 @@
 /** `agent-tasks store show|export|check PATH`: looks into a store, or a folder of sessions, also while its owner runs. Nothing is changed. */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
+import { hasEnded } from '../../machines/task-entry.js'
 import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
 import { readStore, STORE_TABLES, type StoreContents, type StoredCommandTask } from '../store/index.js'
 import { isFolder, readSessions, type StoredSession } from './stored-sessions.js'
@@ -125,7 +126,7 @@ function summaryOf(read: StoredSession['read']): Summary {
   const { tasks } = read.contents
   return {
     tasks: tasks.length,
-    running: tasks.filter(({ status }) => status === 'running').length,
+    running: tasks.filter(({ status }) => !hasEnded(status)).length,
     owed: tasks.filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length,
   }
 }

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { readStore, type StoreContents } from '../store/index.js'
 import { listSessions } from '../store/sessions/session-folder.js'
-import { ownerOf } from '../store/sqlite/owner-lock.js'
+import { runningOwnerOf } from '../store/sqlite/owner-lock.js'
 
 /** A file of a session. */
 export interface StoredSession {
@@ -30,16 +30,5 @@ function attempt(file: string): StoredSession['read'] {
     return { contents: readStore(file) }
   } catch (error) {
     return { error: error as Error }
-  }
-}
-
-function runningOwnerOf(file: string): number | undefined {
-  const pid = ownerOf(file)
-  if (pid === undefined) return undefined
-  try {
-    process.kill(pid, 0)
-    return pid
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' ? pid : undefined
   }
 }

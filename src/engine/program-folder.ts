@@ -3,7 +3,7 @@
  * lists the files in it.
  */
 import { nodeBuiltin } from '../node-builtins.js'
-import { stateOf } from './program-identity.js'
+import { stateOf } from '../process-identity.js'
 import { reapProgram, type StartedProgram } from './reap.js'
 
 /** What became of the start of a program. */

@@ -1,6 +1,6 @@
 /** Ends what a program left whose host has died. Only processes that are proved to be its own are signalled. */
 import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
-import { stateOf, type ProgramIdentity } from './program-identity.js'
+import { stateOf, type ProgramIdentity } from '../process-identity.js'
 
 /** The variable that marks the processes of one run. */
 export const RUN_TOKEN = 'AGENT_TASKS_RUN'

@@ -1,4 +1,5 @@
 /** How many background tasks each client has: one client cannot take the slots of the others. */
+import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { errorResult, type ToolResult } from '../tools/tool.js'
 
@@ -33,16 +34,17 @@ export class ClientSlots {
     }
   }
 
-  /** Counts the task of a result, if it runs in the background. */
+  /** Counts the task of a result, if it is queued or runs in the background. */
   follow(owner: string, result: ToolResult): ToolResult {
     const { agentId, async: isAsync } = result.metadata ?? {}
-    const isRunning = typeof agentId === 'string' && this.#manager.getTask(agentId)?.status === 'running'
-    if (isRunning && isAsync === true) this.#take(owner, agentId)
+    const task = typeof agentId === 'string' ? this.#manager.getTask(agentId) : undefined
+    if (task !== undefined && !isTerminal(task) && isAsync === true) this.#take(owner, task.id)
     return result
   }
 
   #countOf(owner: string): number {
-    const adopted = this.#manager.getRunningTasks(owner).filter(({ id }) => this.#earlierTasks.has(id))
+    const active = [...this.#manager.getQueuedTasks(owner), ...this.#manager.getRunningTasks(owner)]
+    const adopted = active.filter(({ id }) => this.#earlierTasks.has(id))
     return (this.#taken.get(owner)?.size ?? 0) + adopted.length
   }
 

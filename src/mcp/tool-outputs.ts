@@ -58,7 +58,13 @@ export const checkOutput: ToolOutput = {
     ...pick(m, { task_id: 'task_id' }),
     ...('status' in m && { is_asking: m['questions'] !== undefined }),
     ...('running' in m && {
-      counts: pick(m, { running: 'running', completed: 'completed', failed: 'failed', cancelled: 'cancelled' }),
+      counts: pick(m, {
+        queued: 'queued',
+        running: 'running',
+        completed: 'completed',
+        failed: 'failed',
+        cancelled: 'cancelled',
+      }),
     }),
   }),
 }

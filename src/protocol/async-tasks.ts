@@ -104,8 +104,8 @@ export const restorableRecordSchema = lazily(() =>
       goalPrompt: z.string(),
       /** The owner to whom the result is delivered. */
       owner: name().default('main'),
-      /** Its status. A running task is restored as failed, since its process has ended. */
-      status: z.enum(['running', 'completed', 'failed', 'cancelled']),
+      /** Its status. A queued or running task is restored as failed, since its process has ended. */
+      status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']),
       /** When it was launched, in ms since the epoch. */
       launchedAt: z.number(),
       /** The number of its last change. */

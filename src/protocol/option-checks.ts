@@ -164,8 +164,14 @@ export const recordOf = (type: OptionType): OptionType => ({
   },
 })
 
+const aZodSchema = objectWith('a zod schema', 'safeParseAsync')
+
 /** A tool with a name, and a function that runs it. */
 export const aTool: OptionType = {
-  expected: 'a tool: { name, execute }',
-  accepts: (value) => isRecord(value) && aName.accepts(value['name']) && isFunction(value['execute']),
+  expected: 'a tool: { name, execute, inputSchema?: a zod schema }',
+  accepts: (value) =>
+    isRecord(value) &&
+    aName.accepts(value['name']) &&
+    isFunction(value['execute']) &&
+    (value['inputSchema'] === undefined || aZodSchema.accepts(value['inputSchema'])),
 }

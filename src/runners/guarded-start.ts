@@ -1,6 +1,6 @@
 /** Starts a program that must not outlive its host, whichever way the host ends. */
 import { RUN_TOKEN } from '../engine/reap.js'
-import { identityOf } from '../engine/program-identity.js'
+import { identityOf } from '../process-identity.js'
 import type { RunDurability } from '../engine/runner.js'
 import { nodeBuiltin } from '../node-builtins.js'
 import type { StartedProgram } from './supervision.js'

@@ -1,5 +1,6 @@
 /** Records the delivery log of a live manager. */
 import type { TaskTransition } from '../../machines/records.js'
+import { hasEnded, isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
 import { isThenable } from '../callbacks/isolated-call.js'
@@ -99,7 +100,7 @@ function pastEntriesOf(manager: AsyncTaskManager): DeliveryLogEntry[] {
   for (const record of manager.getAllTasks()) {
     const { id, delivery, launchedAt, owner } = record
     entries.push({ type: 'registered', at: launchedAt, taskId: id, owner })
-    if (record.status === 'running') continue
+    if (!isTerminal(record)) continue
     const { completedAt, notifiedAt = completedAt } = record
     entries.push({ type: 'settled', at: completedAt, taskId: id, status: record.status, owes: delivery !== 'none' })
     if (delivery === 'delivered') entries.push({ type: 'acknowledged', at: notifiedAt, taskIds: [id] })
@@ -111,7 +112,8 @@ function entriesOf(transition: TaskTransition): DeliveryLogEntry[] {
   const { at, taskId, owner, record } = transition
   switch (transition.kind) {
     case 'status':
-      if (transition.to === 'running') return [{ type: 'registered', at, taskId, owner }]
+      if (transition.from === null) return [{ type: 'registered', at, taskId, owner }]
+      if (!hasEnded(transition.to)) return []
       return [{ type: 'settled', at, taskId, status: transition.to, owes: record.delivery !== 'none' }]
     case 'owner':
       return [{ type: 'moved', at, taskId, owner }]

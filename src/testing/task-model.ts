@@ -7,7 +7,7 @@
  */
 
 /** The state of a task. */
-export type Status = 'running' | 'completed' | 'failed' | 'cancelled'
+export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
 /** The state of a task's result in the ledger. */
 export type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
 

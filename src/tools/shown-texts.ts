@@ -1,5 +1,6 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications } from '../async-tasks/notifications.js'
 import type { TaskView } from './task-view.js'
@@ -25,7 +26,7 @@ export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: strin
  * message would.
  */
 export function markShown({ manager, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): ShownDelivery {
-  if (task.status === 'running') return {}
+  if (!isTerminal(task)) return {}
   const { registry } = manager
   return registry.batch(() => {
     if (!isWhole) {

@@ -21,8 +21,9 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
       metadata: { count: 0 },
     }
   }
-  const counts = { running: 0, completed: 0, failed: 0, cancelled: 0 }
-  for (const task of tasks) counts[task.status] += 1
+  const all = { queued: 0, running: 0, completed: 0, failed: 0, cancelled: 0 }
+  for (const task of tasks) all[task.status] += 1
+  const { queued, ...counts } = all
   const shortOf = shortTaskIds(view.manager)
   const details = tasks.map((task) => {
     const icon = LIST_ICONS[task.status]
@@ -34,6 +35,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   })
   const summary = [
     'Async Tasks Summary:',
+    ...(queued > 0 ? [`- Queued: ${queued}`] : []),
     `- Running: ${counts.running}`,
     `- Completed: ${counts.completed}`,
     `- Failed: ${counts.failed}`,
@@ -49,6 +51,6 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   return {
     llmContent: [...summary, first < tasks.length ? lines : 'No more tasks.', ...asking].join('\n'),
     returnDisplay: boundLines(display, maxListChars(view)),
-    metadata: { count: tasks.length, ...counts },
+    metadata: { count: tasks.length, ...(queued > 0 && { queued }), ...counts },
   }
 }

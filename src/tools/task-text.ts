@@ -1,5 +1,6 @@
 /** Reads the texts of a task from a byte cursor: its output, and a result that was cut. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
 import { markShown, type ShownDelivery } from './shown-texts.js'
@@ -21,7 +22,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
     title: `Output of task ${task.id} (${task.status})`,
     chunk,
     reading: { task_id: task.id, action: 'output' },
-    isGrowing: task.status === 'running',
+    isGrowing: !isTerminal(task),
   })
 }
 
@@ -34,7 +35,7 @@ export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange
     title: `Result of task ${task.id} (${task.status})`,
     chunk,
     reading: { task_id: task.id, action: 'output', part: 'result' },
-    isGrowing: task.status === 'running',
+    isGrowing: !isTerminal(task),
     delivery,
   })
 }

@@ -22,6 +22,7 @@ export interface TaskView {
 
 /** The status in lists and details. */
 export const LIST_ICONS = {
+  queued: '',
   running: '',
   completed: '[OK]',
   failed: '[ERROR]',

@@ -14,6 +14,7 @@ import {
   InstanceError,
   type ProcessError,
   type AsyncTaskInfo,
+  type ActiveTaskInfo,
   type AsyncTaskStatus,
   type CancelledTaskInfo,
   type CompletedTaskInfo,
@@ -26,6 +27,7 @@ import {
   type RunContext,
   type RunFunction,
   type Runner,
+  type QueuedTaskInfo,
   type RunningTaskInfo,
   type SettledTaskInfo,
   type TaskCommandsOptions,
@@ -52,7 +54,11 @@ export function aRecordHasNoOutputUntilItsStatusSaysSo(): void {
 export function aRecordIsNarrowedByItsStatus(): void {
   expectTypeOf(task.status).toEqualTypeOf<AsyncTaskStatus>()
   expectTypeOf<TerminalStatus>().toEqualTypeOf<'completed' | 'failed' | 'cancelled'>()
+  expectTypeOf<ActiveTaskInfo>().toEqualTypeOf<QueuedTaskInfo | RunningTaskInfo>()
   switch (task.status) {
+    case 'queued':
+      expectTypeOf(task).toEqualTypeOf<QueuedTaskInfo>()
+      break
     case 'running':
       expectTypeOf(task).toEqualTypeOf<RunningTaskInfo>()
       expectTypeOf(task.completedAt).toEqualTypeOf<undefined>()

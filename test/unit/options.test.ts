@@ -142,7 +142,7 @@ it.each<[string, Options, string]>([
   [
     'localInstance',
     { tools: [{ name: 'a', run: noTurn }] },
-    'tools[0]: got {"name":"a"}, expected a tool: { name, execute }.',
+    'tools[0]: got {"name":"a"}, expected a tool: { name, execute, inputSchema?: a zod schema }.',
   ],
   ['mcpInstance', { args: 'a b' }, 'args: got "a b", expected an array.'],
   ['mcpInstance', { env: { A: 1 } }, 'env.A: got 1, expected a string.'],

@@ -35,7 +35,7 @@ export function keepLedger(manager: AsyncTaskManager): Ledger {
   manager.transitions$.subscribe((transition) => {
     if (transition.kind === 'delivery' && transition.to === 'delivered') delivered += 1
     if (transition.kind !== 'status') return
-    if (transition.to === 'running') launched.add(transition.taskId)
+    if (transition.to === 'running' || transition.to === 'queued') launched.add(transition.taskId)
     else ended[transition.to].push(transition.taskId)
   })
   const idsIn = (text: string): string[] =>

@@ -8,6 +8,7 @@
  *    next process, which adopts both, finds the same ids.
  * 3. Only an empty file is removed, by its owner.
  */
+import { hasEnded } from '../../../machines/task-entry.js'
 import type { Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
 import { STORE_TABLES } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
@@ -126,7 +127,7 @@ function gather(
   try {
     const all = union([own, ...others].map(({ contents }) => contents))
     const carried = new Set(all.deliveries.flatMap(({ taskIds }) => taskIds))
-    const isLeft = (task: StoredTask): boolean => task.status === 'running' || carried.has(task.id) || isKept(task)
+    const isLeft = (task: StoredTask): boolean => !hasEnded(task.status) || carried.has(task.id) || isKept(task)
     const contents = { ...all, tasks: all.tasks.filter(isLeft) }
     const dropped = all.tasks.filter((task) => !isLeft(task))
     const changes = [

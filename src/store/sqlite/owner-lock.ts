@@ -1,10 +1,12 @@
 /**
  * Who owns a store file. The lock is a transaction on a database of its own, `FILE-lock`: the system ends it with the process, whichever way
- * that ends, and readers of the store need not care. `FILE-owner` names the process.
+ * that ends, and readers of the store need not care. `FILE-owner` names the process: a store whose `FILE-lock` was removed by hand has an owner as
+ * long as that process runs.
  *
  * Nothing may open `FILE-lock` with `fs`: closing any descriptor of a file drops the POSIX locks that the process has on it.
  */
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database } from './driver.js'
 import { resultCode, SQLITE } from './sqlite-failure.js'
@@ -12,6 +14,9 @@ import { refuseLink } from './store-file.js'
 
 /** How long another process may hold the lock while it finds out that the store has an owner, in ms. */
 const BUSY_MS = 200
+
+/** How often an owner is looked up again, in ms. */
+const POLL_MS = 10
 
 /** The locks that this process holds. A database that is collected as garbage loses its lock. */
 const held = new Set<Database>()
@@ -30,7 +35,7 @@ export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
     database.exec(`PRAGMA busy_timeout = ${busyMs}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`)
   } catch (error) {
     database.close()
-    if (resultCode(error) === SQLITE.busy) throw new StoreInUseError(file, ownerOf(file))
+    if (resultCode(error) === SQLITE.busy) throw new StoreInUseError(file, ownerOf(file)?.pid)
     throw new StoreError('STORE_INVALID', `${lock}: it cannot be locked. It holds nothing: remove it.`, {
       cause: error,
     })
@@ -38,9 +43,10 @@ export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
   held.add(database)
   const owner = `${file}-owner`
   try {
+    refuseOwner(file, busyMs)
     // By rename: a reader never finds half of it. A link that someone has put there is removed, and not followed.
     rmSync(`${owner}.new`, { force: true })
-    writeFileSync(`${owner}.new`, JSON.stringify({ pid: process.pid }), { mode: 0o600, flag: 'wx' })
+    writeFileSync(`${owner}.new`, JSON.stringify(identityOf(process.pid)), { mode: 0o600, flag: 'wx' })
     renameSync(`${owner}.new`, owner)
   } catch (error) {
     unlock()
@@ -67,11 +73,27 @@ function createLock(lock: string): void {
   }
 }
 
+/** Refuses a store whose owner has lost the lock, and runs. A process that was killed loses its lock a moment before it has ended. */
+function refuseOwner(file: string, busyMs: number): void {
+  for (let waitedMs = 0; ; waitedMs += POLL_MS) {
+    const pid = runningOwnerOf(file)
+    if (pid === undefined) return
+    if (waitedMs >= busyMs) throw new StoreInUseError(file, pid)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS)
+  }
+}
+
+/** The process that owns a store, if it runs. */
+export function runningOwnerOf(file: string): number | undefined {
+  const owner = ownerOf(file)
+  return owner !== undefined && stateOf(owner) === 'alive' ? owner.pid : undefined
+}
+
 /** The process that owns a store, or owned it when it died. */
-export function ownerOf(file: string): number | undefined {
+function ownerOf(file: string): ProgramIdentity | undefined {
   try {
-    const { pid } = JSON.parse(readFileSync(`${file}-owner`, 'utf8')) as { readonly pid?: unknown }
-    return typeof pid === 'number' ? pid : undefined
+    const { pid, start, boot } = JSON.parse(readFileSync(`${file}-owner`, 'utf8')) as Partial<ProgramIdentity>
+    return pid === undefined || start === undefined || boot === undefined ? undefined : { pid, start, boot }
   } catch {
     return undefined
   }

@@ -11,7 +11,7 @@ import { migrate } from './migrations.js'
 import { lockStore } from './owner-lock.js'
 import { LAYOUT, readTable, textOf, valuesOf } from './schema.js'
 import { toStoreError } from './sqlite-failure.js'
-import { createFile, identityOf, inspectFile, prepareFolder, refuseLink } from './store-file.js'
+import { createFile, identityOf, inspectFile, prepareFolder, refuseHardLinks, refuseLink } from './store-file.js'
 
 /** After so many removed rows the file gives its free pages back. */
 const VACUUM_AFTER = 1000
@@ -94,6 +94,7 @@ class OpenFile {
     openHere.add(this.#realPath)
     let database: Database | undefined
     try {
+      refuseHardLinks(file)
       const version = inspectFile(file) ?? create(file)
       const contents = readChecked(file)
       this.#identity = identityOf(file)

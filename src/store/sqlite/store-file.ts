@@ -1,6 +1,8 @@
 /** What is checked of a file before it is opened for writing, and how a new one is created. */
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   linkSync,
   lstatSync,
@@ -23,8 +25,34 @@ const HEADER = { bytes: 100, magic: 'SQLite format 3\0', version: 60, applicatio
 export function prepareFolder(file: string): void {
   const folder = dirname(file)
   if (existsSync(folder)) return
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    // Of a parent that cannot be written, Node says that it does not exist.
+    accessSync(existingParentOf(folder), constants.W_OK)
+    throw error
+  }
   writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 })
+}
+
+function existingParentOf(folder: string): string {
+  const parent = dirname(folder)
+  return existsSync(parent) ? parent : existingParentOf(parent)
+}
+
+/**
+ * Each name of a file has a lock of its own. Call it with the lock held: a new file has two names for a moment.
+ * @throws StoreError for a file with several names
+ */
+export function refuseHardLinks(file: string): void {
+  // What a process left that was killed while it created the file.
+  rmSync(unfinished(file), { force: true })
+  const names = lstatSync(file, { throwIfNoEntry: false })?.nlink ?? 1
+  if (names === 1) return
+  throw new StoreError(
+    'STORE_INVALID',
+    `${file}: it has ${names} hard links, so that two processes could open it. Keep one of them; copy a store to back it up.`,
+  )
 }
 
 /** @throws StoreError for a symbolic link */
@@ -79,10 +107,10 @@ function readHeader(file: string): Buffer {
 
 /** Creates an empty store. It gets its name when it is complete, so that a crash leaves no half of one. */
 export function createFile(file: string): void {
-  const unfinished = `${file}-new`
-  for (const rest of ['', '-journal', '-wal', '-shm']) rmSync(`${unfinished}${rest}`, { force: true })
-  closeSync(openSync(unfinished, 'wx', 0o600))
-  const database = openDatabase(unfinished)
+  const draft = unfinished(file)
+  for (const rest of ['', '-journal', '-wal', '-shm']) rmSync(`${draft}${rest}`, { force: true })
+  closeSync(openSync(draft, 'wx', 0o600))
+  const database = openDatabase(draft)
   try {
     // Before the log is switched on: afterwards it would have no effect.
     database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ${APPLICATION_ID}`)
@@ -93,11 +121,14 @@ export function createFile(file: string): void {
     database.close()
   }
   try {
-    linkSync(unfinished, file)
+    linkSync(draft, file)
   } finally {
-    rmSync(unfinished)
+    rmSync(draft)
   }
 }
+
+/** The name of a store that is being created. */
+const unfinished = (file: string): string => `${file}-new`
 
 /** Identifies a file whatever its name is. */
 export function identityOf(file: string): string | undefined {

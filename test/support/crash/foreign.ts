@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sqliteStore, type StoredTask } from 'agent-tasks/store'
-import { identityOf } from '../../../src/engine/program-identity.js'
+import { identityOf } from '../../../src/process-identity.js'
 
 /** One process that leads a group of its own. */
 export interface Foreigner {

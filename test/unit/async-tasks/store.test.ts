@@ -302,6 +302,34 @@ describe('after a crash', () => {
     expect(String(errors[0])).toMatch(/wasDelivered\("delivery.*expected a boolean or undefined/)
   })
 
+  it('K4: an answer that does not come within 30 s is reported, and counts as none', async () => {
+    const { store } = crashedWithMessage('sent')
+    const errors: unknown[] = []
+    const clock = createManualClock()
+    const next = afterCrash(store, {
+      clock,
+      wasDelivered: () => new Promise(() => undefined),
+      onError: (error) => errors.push(error),
+    })
+    await tick()
+    clock.advance(29_999)
+    await tick()
+    expect(next.getPendingNotifications()).toEqual([])
+    clock.advance(1)
+    expect((await next.recovered).uncertain).toEqual(['a'])
+    expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', isRepeat: true }])
+    expect(String(errors[0])).toMatch(/wasDelivered\("delivery.*has not answered within 30 s/)
+  })
+
+  it('A9: a host that does not answer leaves no timer, and no task of its messages changes, after dispose', async () => {
+    const { store } = crashedWithMessage('sent')
+    const clock = createManualClock()
+    const next = afterCrash(store, { clock, wasDelivered: () => new Promise(() => undefined) })
+    await next.dispose()
+    await next.recovered
+    expect(clock.pending).toBe(0)
+  })
+
   it('K4: results wait until it is known whether their message arrived', async () => {
     const { store } = crashedWithMessage('sent')
     let answer: (isDelivered: boolean) => void = () => undefined

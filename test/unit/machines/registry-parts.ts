@@ -33,7 +33,8 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   const host = { requestAbort: (id: string) => void aborted.push(id), setQuestions: () => undefined }
   const actor = createActor(
     createRegistryLogic({
-      ...{ slots, ledger, history, journal, task: asyncTaskMachine, host },
+      slots: { task: slots, child: new Slots(-1, () => now), command: new Slots(-1, () => now) },
+      ...{ ledger, history, journal, task: asyncTaskMachine, host },
       elapsed: () => now,
       describeError: (error) => ({ error: String(error) }),
     }),

@@ -51,7 +51,16 @@ describe('a value of another type', () => {
     [aSecret, 42, 'options.it: got "(not shown)", expected a string.'],
     [aClock, { now: () => 0 }, 'options.it: got {}, expected a clock with now, setTimeout, clearTimeout.'],
     [anInspector, {}, 'options.it: got {}, expected a function, or an observer with a method next.'],
-    [listOf(aTool), [{ name: 'a' }], 'options.it[0]: got {"name":"a"}, expected a tool: { name, execute }.'],
+    [
+      listOf(aTool),
+      [{ name: 'a' }],
+      'options.it[0]: got {"name":"a"}, expected a tool: { name, execute, inputSchema?: a zod schema }.',
+    ],
+    [
+      aTool,
+      { name: 'a', execute: () => undefined, inputSchema: { type: 'object' } },
+      'expected a tool: { name, execute, inputSchema?: a zod schema }.',
+    ],
     [listOf(aName), ['a', undefined], 'options.it[1]: got undefined, expected a string'],
     [listOf(aName), 'a', 'options.it: got "a", expected an array.'],
     [recordOf(aFunction), { run: 1 }, 'options.it.run: got 1, expected a function.'],

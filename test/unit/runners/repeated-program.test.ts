@@ -13,7 +13,7 @@ import {
 import { folderName } from '../../../src/async-tasks/run-files.js'
 import { runWhenGone } from '../../../src/async-tasks/interrupted-runs.js'
 import { canFollow, lastOutput, readStart } from '../../../src/engine/program-folder.js'
-import { identityOf } from '../../../src/engine/program-identity.js'
+import { identityOf } from '../../../src/process-identity.js'
 import { isLeft, reapProgram, RUN_TOKEN, type StartedProgram } from '../../../src/engine/reap.js'
 import { startSurviving } from '../../../src/runners/surviving-program.js'
 import { sqliteStore, type StoredJson } from '../../../src/store/index.js'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../../../src/index.js'
 import { endSurvivor, findOrRevoke } from '../../../src/engine/program-folder.js'
-import { identityOf, stateOf } from '../../../src/engine/program-identity.js'
+import { identityOf, stateOf } from '../../../src/process-identity.js'
 import { reapProgram, toStartedProgram } from '../../../src/engine/reap.js'
 import { memoryStore, sqliteStore, StoreError, type Store } from '../../../src/store/index.js'
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -16,6 +17,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readStore, sqliteStore, StoreError, StoreInUseError, type StoredTask } from '../../../src/store/index.js'
 import { openDatabase } from '../../../src/store/sqlite/driver.js'
+import { identityOf } from '../../../src/process-identity.js'
 import { migrate } from '../../../src/store/sqlite/migrations.js'
 
 let folder: string
@@ -123,6 +125,50 @@ describe('the owner of a store', () => {
     expect(codeOf(() => sqliteStore(join(`${folder}-link`, 'tasks.db')).open())).toBe('STORE_IN_USE')
     store.close()
     rmSync(`${folder}-link`)
+  })
+
+  it('K9: has its owner as long as that runs, also when the lock was removed', () => {
+    const store = sqliteStore(file)
+    store.open()
+    rmSync(`${file}-lock`)
+    const code = `
+      import { sqliteStore } from './src/store/index.ts'
+      try { sqliteStore(process.argv[1]).open() } catch ({ code, pid }) { console.log(code, pid) }`
+    const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', code, file], {
+      encoding: 'utf8',
+    })
+    expect(stdout).toBe(`STORE_IN_USE ${process.pid}\n`)
+    store.close()
+  })
+
+  it('K9: has no owner when the process that is named was another one', () => {
+    createStore(task('a'))
+    const { pid, ...identity } = identityOf(process.pid) ?? { pid: 0 }
+    writeFileSync(`${file}-owner`, JSON.stringify({ pid, ...identity, start: '1' }))
+    const store = sqliteStore(file)
+    expect(store.open().tasks).toHaveLength(1)
+    store.close()
+  })
+
+  it('K9: is refused under a second name, which would have a lock of its own', () => {
+    createStore(task('a'))
+    linkSync(file, join(folder, 'second.db'))
+    const error = refusal(() => sqliteStore(join(folder, 'second.db')).open())
+    expect(error.code).toBe('STORE_INVALID')
+    expect(error.message).toContain('second.db: it has 2 hard links, so that two processes could open it.')
+    rmSync(join(folder, 'second.db'))
+    const store = sqliteStore(file)
+    expect(store.open().tasks).toHaveLength(1)
+    store.close()
+  })
+
+  it('opens with the name that a process left that was killed while it created the file', () => {
+    createStore(task('a'))
+    linkSync(file, `${file}-new`)
+    const store = sqliteStore(file)
+    expect(store.open().tasks).toHaveLength(1)
+    expect(existsSync(`${file}-new`)).toBe(false)
+    store.close()
   })
 
   it('K9: does not keep readers out, in this process or in another', () => {

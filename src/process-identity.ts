@@ -2,7 +2,7 @@
  * Tells a process from a later one that has got its pid: by the time of its start, and by the boot of the system.
  * Linux: proc(5); other systems: ps(1) and `kern.boottime`, with a resolution of a second.
  */
-import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
+import { nodeBuiltin, nodePlatform } from './node-builtins.js'
 
 /** A process, for as long as files remember it. */
 export interface ProgramIdentity {
