@@ -62,6 +62,7 @@ import {
   objectWith,
 } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
+import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
@@ -130,6 +131,8 @@ export interface AsyncTaskManagerOptions {
    * and those whose `retry` says so are run again. Default: they have failed.
    */
   readonly findRunner?: FindRunner
+  /** Traces the runs and counts the tasks (`agent-tasks/telemetry`). Default: none. */
+  readonly telemetry?: Telemetry
   /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
@@ -146,6 +149,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   inspect: anInspector,
   store: objectWith('a store', 'open', 'write', 'close'),
   findRunner: aFunction,
+  telemetry: aTelemetry,
   wasDelivered: aFunction,
   machines: optionsOf({ task: aMachine }),
 }
@@ -183,6 +187,7 @@ export class AsyncTaskManager {
   readonly #createId: (prefix: string) => string
   readonly #graceMs: number
   readonly #outputBytes: number
+  readonly #telemetry: Telemetry | undefined
   #disposal: Promise<void> | undefined
 
   /**
@@ -198,6 +203,7 @@ export class AsyncTaskManager {
     this.#createId = options.createId ?? randomId
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
     this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
+    this.#telemetry = options.telemetry
     this.#engine =
       options.engine ??
       createInProcessEngine({
@@ -213,7 +219,10 @@ export class AsyncTaskManager {
       taskMachine: options.machines?.task,
       store: options.store,
       onEnd: (transition) => this.#events.callHandlers(transition),
-      onDispose: () => this.#events.close(),
+      onDispose: () => {
+        this.#events.close()
+        stopWatching?.()
+      },
     })
     this.#events = new TaskEvents(this.registry)
     this.transitions$ = this.#events.transitions$
@@ -222,6 +231,15 @@ export class AsyncTaskManager {
     this.running$ = this.#events.running$
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
+    const stopWatching = this.#telemetry?.watch({
+      kind: 'task',
+      counts: () => ({
+        running: this.registry.ledger.running().length,
+        queued: this.registry.ledger.queued().length,
+        owed: this.registry.ledger.owed().length,
+      }),
+      transitions$: this.transitions$,
+    })
     this.actor = createRegistryActor(this.registry)
     const { persistence } = this.registry
     this.recovered =
@@ -327,6 +345,7 @@ export class AsyncTaskManager {
         run: storedRun(runner, params),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId)
+      if (this.#telemetry !== undefined) this.registry.attachment(entry).trace = this.#telemetry.current()
       startRun(this.#runHost(), entry, { runner, graceMs: admission.graceMs, params })
       return registered
     })
@@ -574,6 +593,7 @@ export class AsyncTaskManager {
     return {
       registry: this.registry,
       engine: this.#engine,
+      telemetry: this.#telemetry,
       report: this.#report.bind(this),
       append: this.#append.bind(this),
     }

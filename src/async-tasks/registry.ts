@@ -36,6 +36,7 @@ import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
 import { failureOf } from '../protocol/outcomes.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { DeadlineTimer } from './deadline-timer.js'
@@ -51,6 +52,8 @@ export interface Attachment {
   run?: Run
   log?: OutputLog
   questions?: OpenQuestions
+  /** The span that launched it. */
+  trace?: TraceContext | undefined
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void
   /** Removes the files of the run, once its end has been stored. */

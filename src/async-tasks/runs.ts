@@ -1,12 +1,13 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import type { AsyncTaskEvent } from '../../machines/async-task.js'
-import type { TaskFailure, TaskProgress } from '../../machines/records.js'
+import type { FailedTaskInfo, TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
 import { RunFiles } from './run-files.js'
 import { preview } from '../preview.js'
+import type { Operation, Telemetry } from '../protocol/telemetry.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
@@ -15,6 +16,7 @@ import { askQuestion } from './questions.js'
 export interface RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
+  readonly telemetry: Telemetry | undefined
   report(entry: TaskEntry, progress: number | TaskProgress): void
   append(entry: TaskEntry, text: string): void
 }
@@ -59,17 +61,22 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     ask: (question) => askQuestion(registry, entry, question),
     ...(durability && { durability }),
   })
+  const operation = host.telemetry && startOperation(host.telemetry, registry, entry)
   try {
     const run = engine.start({
       id,
       graceMs,
-      run: ({ signal }) => runner(input, context(signal)),
+      run: ({ signal }) =>
+        operation === undefined
+          ? runner(input, context(signal))
+          : operation.run(() => runner(input, { ...context(signal), trace: operation.trace })),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {
       registry.runs.delete(run)
       files.setSettled(outcome, isResumed)
       settle(registry, entry, outcome)
+      if (operation !== undefined) endOperation(operation, entry)
     }
     registry.attachment(entry).run = run
     registry.runs.add(run)
@@ -78,7 +85,34 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
     settle(registry, entry, { type: 'threw', reason })
+    if (operation !== undefined) endOperation(operation, entry)
   }
+}
+
+function startOperation(telemetry: Telemetry, registry: TaskRegistry, entry: TaskEntry): Operation {
+  const { record } = entry
+  return telemetry.start({
+    type: 'invoke_agent',
+    name: record.subagentName,
+    parent: registry.peekAttachment(entry)?.trace,
+    taskId: record.id,
+    attempt: record.attempt ?? 1,
+    input: record.goalPrompt,
+  })
+}
+
+function endOperation(operation: Operation, { record }: TaskEntry): void {
+  if (record.status === 'completed') operation.end({ output: record.output })
+  else if (record.status === 'cancelled') operation.end({ errorType: 'cancelled' })
+  else if (record.status === 'failed') {
+    operation.end({ errorType: failureType(record), error: record.error })
+  } else operation.end()
+}
+
+/** A low number of kinds, as metrics need them. */
+function failureType({ launchedAt, completedAt, timeoutMs, errorCode, errorName }: FailedTaskInfo): string {
+  if (timeoutMs !== undefined && completedAt - launchedAt >= timeoutMs) return 'timeout'
+  return errorCode ?? errorName ?? '_OTHER'
 }
 
 function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {

@@ -1,5 +1,6 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
 import type { OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 import type { StartedProgram } from './reap.js'
 
@@ -25,6 +26,8 @@ export interface RunContext {
    * @throws QuestionWithdrawnError when the task ends or is overdue; InvalidInputError for a malformed question
    */
   ask(question: TaskQuestionInput): Promise<TaskAnswer>
+  /** The span of this run, for other processes (`TRACEPARENT`); only with telemetry. */
+  readonly trace?: TraceContext | undefined
   /** What of the run outlives this process; only where the task is in a store. */
   readonly durability?: RunDurability
 }

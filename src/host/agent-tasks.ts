@@ -36,6 +36,7 @@ import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { definitionOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
+import { tracedTools } from '../tools/traced-tools.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
@@ -233,7 +234,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
 
   const dispose = (): Promise<void> => manager.dispose()
   return {
-    tools,
+    tools: options.telemetry === undefined ? tools : tracedTools(tools, options.telemetry),
     commands: createTaskCommands({ getAsyncTaskManager }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,

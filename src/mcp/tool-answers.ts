@@ -7,6 +7,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { errorTypeOf, TOOL_ERROR, traceOf } from '../protocol/telemetry.js'
 import { namedIn, type Caller } from './callers.js'
 import { addImages, addOwed, CarriedResults } from './carried-results.js'
 import { imagesOf } from './command-images.js'
@@ -55,7 +57,7 @@ export async function answerCall(
     caller.onNamed?.(namedIn(args))
     const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold, onLaunched }
     const generation = generationOf(callee, context)
-    const result = await callTool(callee, args, call, generation)
+    const result = await tracedCall(callee, args, context, () => callTool(callee, args, call, generation))
     if (isStarted(result)) {
       const answer = tasks.create(result, owner, generation ?? 'extension')
       if (generation === '2025-11-25') taskProgress.follow(result.taskId, progressToken)
@@ -79,6 +81,33 @@ export async function answerCall(
     })
   }
 }
+
+/** Makes a call in a span of the trace that the request belongs to (SEP-414). */
+async function tracedCall(
+  { tool, app: { backend } }: Callee,
+  args: Readonly<Record<string, unknown>>,
+  { mcpReq: { id, _meta } }: ServerContext,
+  work: () => Promise<StartedTask | McpResult>,
+): Promise<StartedTask | McpResult> {
+  const { telemetry } = backend
+  if (telemetry === undefined) return work()
+  const operation = telemetry.start({
+    ...{ type: 'execute_tool', name: tool.name, callId: String(id), isServed: true },
+    ...{ parent: traceOf(_meta), input: args },
+  })
+  try {
+    const result = await operation.run(work)
+    const isError = !isStarted(result) && result['isError'] === true
+    operation.end(isStarted(result) ? {} : { output: result, ...(isError && { errorType: TOOL_ERROR }) })
+    return result
+  } catch (error) {
+    operation.end({ errorType: codeOf(error), error: describeFailure(error) })
+    throw error
+  }
+}
+
+/** The conventions name the code of a JSON-RPC error. */
+const codeOf = (error: unknown): string => (error instanceof ProtocolError ? String(error.code) : errorTypeOf(error))
 
 /** How the client follows the task that a call becomes; undefined when the call cannot become one. */
 function generationOf({ is2025, asTask }: Callee, context: ServerContext): TaskGeneration | undefined {
