@@ -19,6 +19,9 @@ import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
 import { sessionFaults } from '../model/session-faults.js'
 import { sessionsProperty } from '../model/sessions.property.js'
+import { mcpTaskFaults, traceFaults } from '../model/mcp-faults.js'
+import { mcpTasksProperty } from '../model/mcp-tasks.property.js'
+import { tracesProperty } from '../model/traces.property.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
 import { givenSeed } from './property.js'
 import { createSubject } from './subject.js'
@@ -45,6 +48,8 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['crashes', crashesProperty],
   ['restarts', restartsProperty],
   ['sessions', sessionsProperty],
+  ['mcp tasks', mcpTasksProperty],
+  ['traces', tracesProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -84,7 +89,20 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => sessionsProperty(alter),
 }))
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions]
+const mcp = [
+  ...mcpTaskFaults.map(({ alter, ...fault }): Planting => ({
+    ...fault,
+    property: 'mcp tasks',
+    broken: () => mcpTasksProperty(alter),
+  })),
+  ...traceFaults.map(({ alter, ...fault }): Planting => ({
+    ...fault,
+    property: 'traces',
+    broken: () => tracesProperty(alter),
+  })),
+]
+
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...mcp]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -93,7 +111,7 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12']) {
+for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', 'F12']) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
 const names = [
@@ -104,6 +122,8 @@ const names = [
   ...crashFaults,
   ...restartFaults,
   ...sessionFaults,
+  ...mcpTaskFaults,
+  ...traceFaults,
 ].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)
