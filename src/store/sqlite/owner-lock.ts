@@ -10,13 +10,19 @@ import { identityOf, stateOf, type ProgramIdentity } from '../../process-identit
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database } from './driver.js'
 import { resultCode, SQLITE } from './sqlite-failure.js'
-import { refuseLink } from './store-file.js'
+import { realPath, refuseLink } from './store-file.js'
 
 /** How long another process may hold the lock while it finds out that the store has an owner, in ms. */
 const BUSY_MS = 200
 
 /** How often an owner is looked up again, in ms. */
 const POLL_MS = 10
+
+/** What `FILE-owner` says. */
+interface Owner extends ProgramIdentity {
+  /** The path of the store. */
+  readonly file: string
+}
 
 /** The locks that this process holds. A database that is collected as garbage loses its lock. */
 const held = new Set<Database>()
@@ -46,7 +52,10 @@ export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
     refuseOwner(file, busyMs)
     // By rename: a reader never finds half of it. A link that someone has put there is removed, and not followed.
     rmSync(`${owner}.new`, { force: true })
-    writeFileSync(`${owner}.new`, JSON.stringify(identityOf(process.pid)), { mode: 0o600, flag: 'wx' })
+    writeFileSync(`${owner}.new`, JSON.stringify({ ...identityOf(process.pid), file: realPath(file) }), {
+      mode: 0o600,
+      flag: 'wx',
+    })
     renameSync(`${owner}.new`, owner)
   } catch (error) {
     unlock()
@@ -90,10 +99,11 @@ export function runningOwnerOf(file: string): number | undefined {
 }
 
 /** The process that owns a store, or owned it when it died. */
-function ownerOf(file: string): ProgramIdentity | undefined {
+function ownerOf(file: string): Owner | undefined {
   try {
-    const { pid, start, boot } = JSON.parse(readFileSync(`${file}-owner`, 'utf8')) as Partial<ProgramIdentity>
-    return pid === undefined || start === undefined || boot === undefined ? undefined : { pid, start, boot }
+    const owner = JSON.parse(readFileSync(`${file}-owner`, 'utf8')) as Owner
+    // A copy of a store has no owner.
+    return owner.file === realPath(file) ? owner : undefined
   } catch {
     return undefined
   }

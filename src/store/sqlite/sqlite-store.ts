@@ -2,8 +2,7 @@
  * A store in one SQLite file. Committed changes survive the end of the process and of the machine: the log is on the disk before a write
  * returns (WAL, `synchronous=FULL`: https://sqlite.org/pragma.html#pragma_synchronous).
  */
-import { realpathSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { STORE_TABLES, type Store, type StoreChange, type StoreContents, type StoreTable } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database, type Statement } from './driver.js'
@@ -11,7 +10,15 @@ import { migrate } from './migrations.js'
 import { lockStore } from './owner-lock.js'
 import { LAYOUT, readTable, textOf, valuesOf } from './schema.js'
 import { toStoreError } from './sqlite-failure.js'
-import { createFile, identityOf, inspectFile, prepareFolder, refuseHardLinks, refuseLink } from './store-file.js'
+import {
+  createFile,
+  identityOf,
+  inspectFile,
+  prepareFolder,
+  realPath,
+  refuseHardLinks,
+  refuseLink,
+} from './store-file.js'
 
 /** After so many removed rows the file gives its free pages back. */
 const VACUUM_AFTER = 1000
@@ -212,13 +219,4 @@ function prepareStatements(database: Database) {
     return [table, { put: database.prepare(put), remove: database.prepare(`DELETE FROM ${name} WHERE id = ?`) }]
   })
   return Object.fromEntries(entries) as Record<StoreTable, { put: Statement; remove: Statement }>
-}
-
-function realPath(file: string): string {
-  const absolute = resolve(file)
-  try {
-    return join(realpathSync(dirname(absolute)), basename(absolute))
-  } catch {
-    return absolute
-  }
 }

@@ -9,11 +9,12 @@ import {
   mkdirSync,
   openSync,
   readSync,
+  realpathSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from '../store-errors.js'
 import { openDatabase } from './driver.js'
 import { APPLICATION_ID, createTables, LAYOUT_VERSION } from './schema.js'
@@ -134,4 +135,14 @@ const unfinished = (file: string): string => `${file}-new`
 export function identityOf(file: string): string | undefined {
   const stats = statSync(file, { throwIfNoEntry: false, bigint: true })
   return stats && `${stats.dev}:${stats.ino}`
+}
+
+/** The path of a file, without links in the names of its folders. */
+export function realPath(file: string): string {
+  const absolute = resolve(file)
+  try {
+    return join(realpathSync(dirname(absolute)), basename(absolute))
+  } catch {
+    return absolute
+  }
 }

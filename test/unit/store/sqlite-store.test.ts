@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -144,9 +145,20 @@ describe('the owner of a store', () => {
   it('K9: has no owner when the process that is named was another one', () => {
     createStore(task('a'))
     const { pid, ...identity } = identityOf(process.pid) ?? { pid: 0 }
-    writeFileSync(`${file}-owner`, JSON.stringify({ pid, ...identity, start: '1' }))
+    writeFileSync(`${file}-owner`, JSON.stringify({ pid, ...identity, start: '1', file: realpathSync(file) }))
     const store = sqliteStore(file)
     expect(store.open().tasks).toHaveLength(1)
+    store.close()
+  })
+
+  it('K9: does not own a copy', () => {
+    const store = sqliteStore(file)
+    store.open()
+    const copy = join(folder, 'copy.db')
+    for (const suffix of ['', '-wal', '-owner']) copyFileSync(`${file}${suffix}`, `${copy}${suffix}`)
+    const second = sqliteStore(copy)
+    expect(second.open().tasks).toEqual([])
+    second.close()
     store.close()
   })
 
