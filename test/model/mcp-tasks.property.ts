@@ -23,7 +23,8 @@ type Action =
   | { readonly type: 'end' | 'cancel'; readonly index: number }
   | { readonly type: 'get'; readonly index: number; readonly by: Owner; readonly is2025: boolean }
   | { readonly type: 'list'; readonly by: Owner }
-  | { readonly type: 'break' | 'mend' }
+  | { readonly type: 'break' }
+  | { readonly type: 'mend' }
 
 interface Known {
   readonly id: string
@@ -42,7 +43,7 @@ const actions: fc.Arbitrary<Action[]> = fc.array(
     { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('end' as const, 'cancel' as const), index }) },
     { weight: 5, arbitrary: fc.record({ type: fc.constant('get' as const), index, by, is2025: fc.boolean() }) },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('list' as const), by }) },
-    { weight: 2, arbitrary: fc.record({ type: fc.constantFrom('break' as const, 'mend' as const) }) },
+    { weight: 2, arbitrary: fc.constantFrom<Action>({ type: 'break' }, { type: 'mend' }) },
   ),
   { maxLength: 25, size: 'max' },
 )

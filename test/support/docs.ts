@@ -1,5 +1,5 @@
 /**
- * `npm run docs:run`: compiles and runs every TypeScript block of README and docs/, and checks every JSON block. `jsonl` blocks contain
+ * `npm run docs:run`: compiles and runs every TypeScript block of README and docs/ and every session of docs/examples/sessions/, and checks every JSON block. `jsonl` blocks contain
  * messages of the wire protocol, and every type of message must be shown. Needs `npm run build` first, because the programs import the
  * package by its name.
  *
@@ -56,12 +56,15 @@ const server = await startTaskServer({
 const programs = documents
   .flatMap((file) => readPrograms(blocks.filter((block) => block.file === file)))
   .map((program) => ({ ...program, path: write(program) }))
+const sessions = list('docs/examples/sessions').map((file) => ({ file, line: 1, text: '', path: join(root, file) }))
 compile()
 if (failures.length === 0) await runAll(2)
 await server.close()
 
 for (const failure of failures) console.error(`docs: FAILED: ${failure}`)
-console.log(`docs: ${programs.length} programs of ${documents.length} documents, ${failures.length} failed`)
+console.log(
+  `docs: ${programs.length} programs of ${documents.length} documents, ${sessions.length} sessions, ${failures.length} failed`,
+)
 process.exit(failures.length === 0 ? 0 : 1)
 
 function list(name: string): string[] {
@@ -126,7 +129,7 @@ function compile(): void {
 async function runAll(atOnce: number): Promise<void> {
   const needsBrowser = ({ file, line }: DocProgram): boolean =>
     blocks.some((block) => block.file === file && block.line === line && block.flags.includes('browser'))
-  const waiting = programs.filter((program) => !needsBrowser(program))
+  const waiting = [...programs, ...sessions].filter((program) => !needsBrowser(program))
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await run(next)
   }
