@@ -173,7 +173,7 @@ export default {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: [...layers.flat(), 'client', 'inspect', 'testing']
+        pathNot: [...layers.flat(), 'client', 'inspect', 'telemetry', 'testing']
           .map(folder)
           .concat('^src/index[.]ts$', everyoneMayUse, version),
       },

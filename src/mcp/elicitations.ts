@@ -46,10 +46,7 @@ async function ask(
   const { method, params } = formOf(question)
   try {
     const signal = AbortSignal.any([mcpReq.signal, withdrawn.signal])
-    const answer = await mcpReq.send(
-      { method, params: { ...params, _meta } as never },
-      { signal, timeout: MAX_TIMER_MS },
-    )
+    const answer = await mcpReq.send({ method, params: { ...params, _meta } }, { signal, timeout: MAX_TIMER_MS })
     manager.answerTask(taskId, question.id, answerTo(question, answer))
   } catch {
     // The model can still answer it with answer_async_task.

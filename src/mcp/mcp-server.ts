@@ -6,50 +6,17 @@ import { packageVersion } from '../version.js'
 import { registerPrompt } from './background-tasks-prompt.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
-import { Confirmations } from './confirmations.js'
 import { assumedExchange, type FindExchange } from './exchange.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
-import { createMcpTasks, type McpTasks } from './mcp-tasks.js'
-import { listed, type McpTool } from './mcp-tool.js'
+import type { McpApp } from './mcp-app.js'
+import { listed } from './mcp-tool.js'
 import { withMarks } from './result-marks.js'
 import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
-import { createTaskHandles } from './task-handles.js'
 import { createTaskProgress } from './task-progress.js'
-import { createTaskTools, taskResult } from './task-tools.js'
 import { TASKS_CAPABILITY } from './tasks-2025.js'
 import { TASKS_EXTENSION } from './tasks-extension-wire.js'
 import { answerCall } from './tool-answers.js'
-import { projectOf, type FindProject } from './working-directory.js'
-
-/** What all connections of one server share. */
-export interface McpApp {
-  readonly backend: Backend
-  readonly tasks: McpTasks
-  readonly confirmations: Confirmations
-  readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
-  /** Cancels every task and stops every program. */
-  close(): Promise<void>
-}
-
-/** @param createTools the tools for one owner; default: those of this package */
-export function createMcpApp(
-  backend: Backend,
-  createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
-): McpApp {
-  const confirmations = new Confirmations(backend.manager)
-  const handles = createTaskHandles({
-    ...{ backend, confirmations },
-    toEarlierResult: (record) => taskResult(backend, record),
-  })
-  return {
-    ...{ backend, confirmations, createTools },
-    tasks: createMcpTasks(handles, backend.manager),
-    close: async () => {
-      handles.close()
-      await backend.close()
-    },
-  }
-}
+import { projectOf } from './working-directory.js'
 
 const INSTRUCTIONS = [
   'Runs work in the background. Start it with the tool task (a subagent) or submit_commands (tool calls on an instance), with',
@@ -110,7 +77,7 @@ export function createMcpServer(
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
   registerPrompt(server, [...byName.keys()])
-  const stops = [taskProgress.close, app.tasks.register(server, owner, exchangeOf, is2025)]
+  const stops = [() => taskProgress.close(), app.tasks.register(server, owner, exchangeOf, is2025)]
   if (delivery !== 'none') stops.push(sendChanges(server, backend, owner, delivery))
   server.onclose = () => {
     for (const stop of stops) stop()

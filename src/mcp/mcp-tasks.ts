@@ -21,8 +21,8 @@ export interface McpTasks {
    * @returns stops the notifications about its tasks
    */
   register(server: LowLevelServer, owner: string, exchangeOf: FindExchange, is2025: boolean): () => void
-  /** Calls `onEnd` when the task has ended; at once if it has. Returns a function that stops it. */
-  whenEnded(taskId: string, owner: string, onEnd: () => void): () => void
+  /** Calls `onEnd` when the task has ended, at once if it has; not after `signal` has aborted. */
+  whenEnded(taskId: string, owner: string, signal: AbortSignal, onEnd: () => void): void
 }
 
 export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager): McpTasks {
@@ -65,11 +65,11 @@ export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager):
       })
       return () => subscription.unsubscribe()
     },
-    whenEnded: (taskId, owner, onEnd) => {
+    whenEnded: (taskId, owner, signal, onEnd) => {
       const handle = handles.find(taskId, owner)
       if (handle.end !== undefined) {
         onEnd()
-        return () => undefined
+        return
       }
       const subscription = handles.changes$.subscribe({
         next: (changed) => {
@@ -77,7 +77,7 @@ export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager):
         },
         complete: onEnd,
       })
-      return () => subscription.unsubscribe()
+      signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true })
     },
   }
 }

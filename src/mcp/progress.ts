@@ -25,7 +25,7 @@ export type ProgressParams = {
 
 export interface ProgressReport {
   /** The call is about this task: what it reports is sent on. */
-  follow(taskId: string): void
+  readonly follow: (taskId: string) => void
   stop(): void
 }
 

@@ -76,7 +76,7 @@ export interface TaskHandles {
   /** Tasks that have asked, were answered or ended. */
   readonly changes$: Observable<TaskHandle>
   /** Unsubscribes from the registry and removes all tasks. */
-  close(): void
+  readonly close: () => void
 }
 
 /** The longest status message, in characters. */

@@ -1,6 +1,6 @@
 /** Progress of tasks of 2025-11-25: the token of the call that started one is valid until the task has ended. */
 import type { LowLevelServer } from './low-level-server.js'
-import type { McpApp } from './mcp-server.js'
+import type { McpApp } from './mcp-app.js'
 import { reportProgress } from './progress.js'
 import { relatedTo } from './tasks-2025.js'
 
@@ -23,14 +23,14 @@ export function createTaskProgress(server: LowLevelServer, app: McpApp, owner: s
           .catch(() => undefined)
       })
       report.follow(taskId)
+      const ended = new AbortController()
       const stop = (): void => {
         report.stop()
         stops.delete(stop)
-        unsubscribe?.()
+        ended.abort()
       }
-      let unsubscribe: (() => void) | undefined
       stops.add(stop)
-      unsubscribe = app.tasks.whenEnded(taskId, owner, stop)
+      app.tasks.whenEnded(taskId, owner, ended.signal, stop)
     },
     close: () => {
       for (const stop of stops) stop()

@@ -13,7 +13,7 @@ import { namedIn, type Caller } from './callers.js'
 import { addImages, addOwed, CarriedResults } from './carried-results.js'
 import { imagesOf } from './command-images.js'
 import type { Exchange } from './exchange.js'
-import type { McpApp } from './mcp-server.js'
+import type { McpApp } from './mcp-app.js'
 import type { TaskGeneration } from './mcp-tasks.js'
 import { isStarted, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
 import { reportProgress } from './progress.js'
@@ -126,8 +126,9 @@ async function callTool(
     const started = await tool.start?.(args, call)
     if (started !== undefined) return started
   } else if (tool.requiresTask === true) {
-    if (is2025)
+    if (is2025) {
       throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${tool.name} must be called as a task.`)
+    }
     throw new MissingRequiredClientCapabilityError({ requiredCapabilities: REQUIRED_CAPABILITIES })
   }
   return tool.call(args, call)

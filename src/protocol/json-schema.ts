@@ -33,7 +33,7 @@ function schemaFor(schema: z.ZodType, dropped: typeof CHECKED | readonly never[]
       if (isAnyString(jsonSchema.propertyNames)) delete jsonSchema.propertyNames
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-      for (const keyword of dropped) delete jsonSchema[keyword]
+      for (const keyword of dropped) Reflect.deleteProperty(jsonSchema, keyword)
       if (dropped.length > 0 && isAnything(jsonSchema.additionalProperties)) delete jsonSchema.additionalProperties
     },
   })

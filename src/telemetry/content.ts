@@ -30,7 +30,8 @@ function messages(role: string, content: unknown): string {
 /** A tool may return what JSON cannot represent. */
 function jsonOf(value: unknown): string {
   try {
-    return JSON.stringify(value) ?? String(value)
+    const text: unknown = JSON.stringify(value)
+    return typeof text === 'string' ? text : String(value)
   } catch {
     return '[not JSON]'
   }

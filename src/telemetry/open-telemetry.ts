@@ -10,7 +10,7 @@ import {
   type TracerProvider,
 } from '@opentelemetry/api'
 import { aBoolean, checkOptions, objectWith, type OptionTypes } from '../protocol/option-checks.js'
-import type { Operation, OperationEnd, OperationStart, Telemetry } from '../protocol/telemetry.js'
+import type { Operation, OperationEnd, OperationStart, Telemetry, TraceContext } from '../protocol/telemetry.js'
 import { inputAttributes, outputAttributes, shownText } from './content.js'
 import { createTaskMetrics } from './task-metrics.js'
 import { contextOf, traceContextOf } from './trace-context.js'
@@ -56,10 +56,12 @@ export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     execute_tool: histogram('gen_ai.execute_tool.duration', 'The duration of the call of a tool.', TOOL_BOUNDS),
   }
   const taskMetrics = createTaskMetrics(meter)
+  /** Spans of this process. */
+  const own = new WeakSet<TraceContext>()
 
   const start = (operation: OperationStart): Operation => {
     const { type, name, parent, isServed = false, attempt = 1 } = operation
-    const within = (parent && contextOf(parent)) ?? context.active()
+    const within = (parent && contextOf(parent, !own.has(parent))) ?? context.active()
     const span = tracer.startSpan(
       `${type} ${name}`,
       {
@@ -93,7 +95,11 @@ export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     }
   }
   return {
-    current: () => traceContextOf(trace.getSpanContext(context.active())),
+    current: () => {
+      const present = traceContextOf(trace.getSpanContext(context.active()))
+      if (present !== undefined) own.add(present)
+      return present
+    },
     within: (parent, work) => {
       const remote = parent && contextOf(parent)
       return remote === undefined ? work() : context.with(remote, work)

@@ -22,13 +22,16 @@ export function traceContextOf(spanContext: SpanContext | undefined): TraceConte
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/
 
-/** The context of a span of another process; undefined for one that is malformed. */
-export function contextOf({ traceparent, tracestate }: TraceContext): Context | undefined {
+/**
+ * The context of a span; undefined for one that is malformed.
+ * @param isRemote whether it is one of another process
+ */
+export function contextOf({ traceparent, tracestate }: TraceContext, isRemote = true): Context | undefined {
   const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(traceparent) ?? []
   // Version ff is invalid; version 00 has four fields.
   if (version === undefined || version === 'ff' || (version === '00' && traceparent.length > 55)) return undefined
   const spanContext: SpanContext = {
-    ...{ traceId, spanId, isRemote: true, traceFlags: Number.parseInt(flags, 16) & 1 },
+    ...{ traceId, spanId, isRemote, traceFlags: Number.parseInt(flags, 16) & 1 },
     ...(tracestate !== undefined && { traceState: createTraceState(tracestate) }),
   }
   return isSpanContextValid(spanContext) ? trace.setSpanContext(ROOT_CONTEXT, spanContext) : undefined

@@ -77,7 +77,7 @@ export function tracesProperty(
         send: (text) => {
           const message = JSON.parse(text) as { type: string; callId: string; taskId: string }
           if (message.type !== 'tool_call') return
-          const trace = traceOf(message as never)
+          const trace = traceOf(message)
           const wanted = expected.get(message.taskId) ?? -1
           const isNamed = [1, 2, 3].some((one) => trace !== undefined && idIn(trace) === traceIdOf(one))
           const isRight = wanted === 0 ? !isNamed : trace !== undefined && idIn(trace) === traceIdOf(wanted)

@@ -32,7 +32,7 @@ async function setUp({ run, config = {}, tools, elicit }: SetUp = {}) {
     const client = new Client({ name: 'first', version: '1' }, { capabilities: elicit ? { elicitation: {} } : {} })
     if (elicit) client.setRequestHandler(ElicitRequestSchema, ({ params }) => elicit(params))
     const transport = new StreamableHTTPClientTransport(new URL(server.url))
-    await client.connect(transport as Parameters<Client['connect']>[0])
+    await client.connect(transport)
     onTestFinished(() => client.close())
     return client
   }
@@ -55,7 +55,7 @@ const textOf = ({ content }: { content: readonly { readonly type: string }[] }):
 const codeOf = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => 'no error',
-    (error: { readonly code?: unknown }) => error.code,
+    (error: unknown) => (error as { readonly code?: unknown }).code,
   )
 
 describe('a client of 2025-11-25', () => {

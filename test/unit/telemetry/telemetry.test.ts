@@ -36,7 +36,7 @@ describe('a subagent', () => {
     await inSpan('turn', () => tools.task.execute(input, { toolCallId: 'call-1' }))
     await until(() => spans().length === 3)
     expect(lineOf(spans(), 'invoke_agent helper')).toEqual(['turn', 'execute_tool task', 'invoke_agent helper'])
-    const { attributes, kind } = span('invoke_agent helper')
+    const { attributes, kind, parentSpanContext } = span('invoke_agent helper')
     expect(attributes).toEqual({
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.agent.name': 'helper',
@@ -45,6 +45,8 @@ describe('a subagent', () => {
       'agent_tasks.attempt': 1,
     })
     expect(kind).toBe(SpanKind.INTERNAL)
+    // A span with a remote parent would be shown as the entry of another process.
+    expect(parentSpanContext?.isRemote).not.toBe(true)
     expect(span('execute_tool task').attributes).toEqual({
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': 'task',
@@ -93,7 +95,7 @@ describe('a subagent', () => {
     manager.cancelTask(id)
     clock.advance(1000)
     await until(() => spans().length === 5)
-    const errors = Object.fromEntries(
+    const errors: Record<string, unknown> = Object.fromEntries(
       spans().map((span) => [span.attributes['gen_ai.agent.name'], span.attributes['error.type']]),
     )
     expect(errors).toEqual({
@@ -147,9 +149,7 @@ describe('one trace', () => {
     })
     onTestFinished(() => server.close())
     const client = new FirstClient({ name: 'host', version: '1' })
-    await client.connect(
-      new StreamableHTTPClientTransport(new URL(server.url)) as Parameters<FirstClient['connect']>[0],
-    )
+    await client.connect(new StreamableHTTPClientTransport(new URL(server.url)))
     onTestFinished(() => client.close())
     const _meta = await inSpan('turn', () => Promise.resolve({ ...telemetry.current() }))
     const call = { name: 'task', arguments: { subagent_name: 'helper', goal_prompt: GOAL }, _meta }
