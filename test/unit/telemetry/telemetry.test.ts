@@ -96,7 +96,7 @@ describe('a subagent', () => {
     clock.advance(1000)
     await until(() => spans().length === 5)
     const errors: Record<string, unknown> = Object.fromEntries(
-      spans().map((span) => [span.attributes['gen_ai.agent.name'], span.attributes['error.type']]),
+      spans().map((span) => [String(span.attributes['gen_ai.agent.name']), span.attributes['error.type']] as const),
     )
     expect(errors).toEqual({
       ...{ works: undefined, fails: 'TypeError', codes: 'EXIT_3', cancelled: 'cancelled', late: 'timeout' },
