@@ -1,23 +1,29 @@
 /**
- * One background task: it runs until it ends, and it ends once.
+ * One background task: it waits, runs, perhaps more than once, and ends once.
  *
  * T1  A task ends in exactly one of completed, failed, cancelled; later events change nothing.
  * T2  The event that ends a task fixes its status, output and error.
- * T3  After its deadline a task can only fail, unless it is cancelled first.
+ * T3  After its deadline a task can only fail, or be run again, unless it is cancelled first.
  * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace has passed. What the run
  *     returned is kept as its late output.
  * T5  A task that waits for an answer is still running: any end ends it, and its deadline keeps counting.
- * T6  A question is open until it is answered, once. Question ids are never reused, and an overdue task has no open question.
+ * T6  A question is open until it is answered, once. Question ids are never reused, and only a run that is within its limits asks.
+ * T7  A task that waits for a slot can start, fail or be cancelled: nothing that an earlier run reports changes it.
+ * T8  A task that exceeds a budget may complete until it is stopped, and is not run again. Then it fails as an overdue one does, with a message
+ *     that names the budget.
  *
- * The registry keeps the time: it sends `deadline.passed` and `grace.passed`.
+ * The registry keeps the time and the queue: it sends `task.start`, `deadline.passed` and `grace.passed`. A task starts as running, and goes to
+ * queued at once when there is no slot: most tasks never wait.
  */
 import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import type { AskedQuestion, OutputObject, Settlement, TaskFailure, TaskQuestion } from './records.js'
 
 /** The effects of a task, provided by the host. Called inside a transition: they must not throw. */
 export interface AsyncTaskHost {
-  /** Asks the run to stop: the deadline has passed. */
-  requestAbort(taskId: string): void
+  /** Asks the run to stop: the deadline has passed, or the time to wrap up; `excess` is the budget that was exceeded, in words. */
+  requestAbort(taskId: string, excess?: string): void
+  /** Asks the run to conclude: a budget is exceeded. */
+  requestWrapUp(taskId: string, excess: string): void
   /** Publishes the open questions after a change. */
   setQuestions(taskId: string, questions: readonly TaskQuestion[]): void
 }
@@ -39,6 +45,9 @@ export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | ({ readonly type: 'task.fail' } & TaskFailure)
   | { readonly type: 'task.cancel' }
+  | { readonly type: 'task.queue' }
+  | { readonly type: 'task.start' }
+  | { readonly type: 'budget.exceeded'; readonly message: string }
   | { readonly type: 'task.ask'; readonly question: AskedQuestion }
   | { readonly type: 'task.answer'; readonly questionId: string }
   | { readonly type: 'deadline.passed' }
@@ -52,6 +61,8 @@ export interface AsyncTaskContext extends AsyncTaskInput {
   readonly questions: readonly TaskQuestion[]
   /** How many questions the run has asked so far. */
   readonly asked: number
+  /** The budget that was exceeded, in words; absent while none is. */
+  readonly excess?: string
 }
 
 const CANCELLED: Settlement = { status: 'cancelled' }
@@ -64,16 +75,27 @@ export function timeoutMessage(timeoutMs: number, reported?: string): string {
   return `Task timed out: it did not end within its limit of ${limit}.${reported === undefined ? '' : ` It then reported: ${reported}`}`
 }
 
-/** The end of an overdue task; `event` is the report of its run, or the end of its grace period. */
-function timeoutOf(timeoutMs: number, event: AsyncTaskEvent): Settlement {
+/** The code of a task that was stopped because it had exceeded a budget. */
+export const BUDGET_EXCEEDED = 'BUDGET_EXCEEDED'
+
+/** The end of a task that was stopped; `event` is the report of its run, or the end of its grace period. */
+function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEvent): Settlement {
+  const messageOf = (reported?: string): string =>
+    excess === undefined
+      ? timeoutMessage(timeoutMs, reported)
+      : `${excess}${reported === undefined ? '' : ` It then reported: ${reported}`}`
+  const code = excess !== undefined && { errorCode: BUDGET_EXCEEDED }
   if (event.type === 'task.fail') {
     const { cause } = event
-    return { status: 'failed', error: timeoutMessage(timeoutMs, event.error), ...(cause !== undefined && { cause }) }
+    return { status: 'failed', error: messageOf(event.error), ...code, ...(cause !== undefined && { cause }) }
   }
-  const error = timeoutMessage(timeoutMs)
+  const error = messageOf()
   // A run that stops when it is asked to returns nothing.
-  if (event.type !== 'task.complete' || Object.keys(event.output).length === 0) return { status: 'failed', error }
-  return { status: 'failed', error: `${error} It then returned a result, too late.`, lateOutput: event.output }
+  if (event.type !== 'task.complete' || Object.keys(event.output).length === 0) {
+    return { status: 'failed', error, ...code }
+  }
+  const late = `${error} It then returned a result, too late.`
+  return { status: 'failed', error: late, ...code, lateOutput: event.output }
 }
 
 /** The machine of one background task. */
@@ -89,6 +111,7 @@ export const asyncTaskMachine = setup({
       event.type === 'task.answer' && questions.length > 1 && questions.some(({ id }) => id === event.questionId),
     isOpen: ({ context, event }) =>
       event.type === 'task.answer' && context.questions.some(({ id }) => id === event.questionId),
+    isWithinBudget: ({ context }) => context.excess === undefined,
   },
   actions: {
     keepOutput: assign({
@@ -105,9 +128,8 @@ export const asyncTaskMachine = setup({
       },
     }),
     keepCancellation: assign({ settlement: CANCELLED }),
-    keepTimeout: assign({
-      settlement: ({ context, event }) => timeoutOf(context.timeoutMs ?? 0, event),
-    }),
+    keepStop: assign({ settlement: ({ context, event }) => stopOf(context, event) }),
+    keepExcess: assign(({ event }) => (event.type === 'budget.exceeded' ? { excess: event.message } : {})),
     addQuestion: assign(({ context: { questions, asked }, event }) => {
       if (event.type !== 'task.ask') return {}
       const question = Object.freeze({ ...event.question, id: `question-${asked + 1}` })
@@ -119,17 +141,36 @@ export const asyncTaskMachine = setup({
     }),
     removeQuestions: assign({ questions: NO_QUESTIONS }),
     publishQuestions: ({ context: { host, id, questions } }) => host.setQuestions(id, questions),
-    requestAbort: ({ context: { host, id } }) => host.requestAbort(id),
+    requestAbort: ({ context: { host, id, excess } }) => host.requestAbort(id, excess),
+    requestWrapUp: ({ context: { host, id, excess = '' } }) => host.requestWrapUp(id, excess),
   },
 }).createMachine({
   id: 'asyncTask',
-  description: 'One background run, from its registration to its only end.',
+  description: 'One background task, from its registration to its only end.',
   context: ({ input }) => ({ settlement: undefined, questions: NO_QUESTIONS, asked: 0, ...input }),
   initial: 'running',
   states: {
+    queued: {
+      description: 'It waits for a slot, or for the time of its next run. It holds no slot.',
+      on: {
+        'task.start': { target: 'running', description: 'A slot is free, and it is the next.' },
+        'task.fail': { target: 'failed', actions: 'keepError', description: 'It has waited too long.' },
+        'task.cancel': {
+          target: 'cancelled',
+          actions: 'keepCancellation',
+          description: 'The task was cancelled before its run started.',
+        },
+      },
+    },
     running: {
       description: 'The run is working.',
       on: {
+        'task.queue': { target: 'queued', description: 'No slot is free, or the run has failed and is repeated.' },
+        'budget.exceeded': {
+          target: 'wrapping',
+          actions: 'keepExcess',
+          description: 'The runs have used more than a budget allows.',
+        },
         'task.ask': {
           target: 'asking',
           actions: ['addQuestion', 'publishQuestions'],
@@ -158,6 +199,16 @@ export const asyncTaskMachine = setup({
             description: 'The last open question was answered.',
           },
         ],
+        'task.queue': {
+          target: 'queued',
+          actions: ['removeQuestions', 'publishQuestions'],
+          description: 'The run has failed and is repeated: its questions are withdrawn.',
+        },
+        'budget.exceeded': {
+          target: 'wrapping',
+          actions: ['keepExcess', 'removeQuestions', 'publishQuestions'],
+          description: 'The runs have used more than a budget allows: the open questions are withdrawn.',
+        },
         'deadline.passed': {
           target: 'stopping',
           actions: ['removeQuestions', 'publishQuestions'],
@@ -168,30 +219,46 @@ export const asyncTaskMachine = setup({
         'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
       },
     },
+    wrapping: {
+      description: 'A budget is exceeded: the run is asked to conclude, and may still complete.',
+      entry: 'requestWrapUp',
+      on: {
+        'deadline.passed': { target: 'stopping', description: 'The time to wrap up, or the deadline, has passed.' },
+        'task.complete': { target: 'completed', actions: 'keepOutput', description: 'The run concluded in time.' },
+        'task.fail': { target: 'failed', actions: 'keepError', description: 'The run threw.' },
+        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
+      },
+    },
     stopping: {
-      description: 'The deadline has passed: the run is asked to stop, and the task fails whatever the run reports.',
+      description:
+        'Its time has passed: the run is asked to stop, and the task does not complete whatever the run reports.',
       entry: 'requestAbort',
       on: {
+        'task.queue': {
+          guard: 'isWithinBudget',
+          target: 'queued',
+          description: 'The run stopped within its grace period, and is repeated.',
+        },
         'task.complete': {
           target: 'failed',
-          actions: 'keepTimeout',
+          actions: 'keepStop',
           description: 'The run returned too late: its output is kept as late output.',
         },
         'task.fail': {
           target: 'failed',
-          actions: 'keepTimeout',
+          actions: 'keepStop',
           description: 'The run stopped; the error includes what it reported.',
         },
         'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
         'grace.passed': {
           target: 'failed',
-          actions: 'keepTimeout',
+          actions: 'keepStop',
           description: 'The run did not stop within its grace period.',
         },
       },
     },
     completed: { type: 'final', description: 'The run returned an output.' },
-    failed: { type: 'final', description: 'The run threw, could not start, or exceeded its deadline.' },
+    failed: { type: 'final', description: 'The run threw, could not start, or exceeded a limit.' },
     cancelled: { type: 'final', description: 'The task was cancelled; later results of its run are dropped.' },
   },
   output: ({ context }) => context.settlement ?? CANCELLED,

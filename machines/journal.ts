@@ -38,12 +38,12 @@ export class Journal {
     this.#seq = Math.max(this.#seq, seq)
   }
 
-  /** A task was registered (`from` is null) or has ended: its record has the number and the time already. */
-  status(entry: TaskEntry, from: AsyncTaskStatus | null): void {
+  /** The status of a task has changed (`from` is null for a new one): its record has the number already. */
+  status(entry: TaskEntry, from: AsyncTaskStatus | null, at?: number): void {
     const { record } = entry
     const { id: taskId, owner, seq, status: to } = record
-    const at = record.completedAt ?? record.launchedAt
-    this.#write(entry, { kind: 'status', seq, taskId, owner, from, to, at, record })
+    const time = at ?? record.completedAt ?? record.launchedAt
+    this.#write(entry, { kind: 'status', seq, taskId, owner, from, to, at: time, record })
   }
 
   delivery(entry: TaskEntry, from: DeliveryStatus, deliveryId: string | undefined): void {

@@ -3,7 +3,7 @@
  * lease, and an owner has at most one exclusive lease (R4).
  */
 import type { Journal } from './journal.js'
-import type { DeliveryStatus, Settlement } from './records.js'
+import type { ActiveTaskInfo, DeliveryStatus, Settlement } from './records.js'
 import { byEnd, byRegistration, isTerminal, type Lease, type TaskEntry } from './task-entry.js'
 import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
 
@@ -108,6 +108,15 @@ export class Ledger {
     if (status === 'running' || status === 'queued') this.#add(entry, status)
     else if (delivery === 'owed') this.#add(entry, 'owed')
     else this.#options.onCleared(entry)
+  }
+
+  /** A task has started, or waits again: its record says so. */
+  move(entry: TaskEntry, record: ActiveTaskInfo, at: number): void {
+    const from = entry.record.status === 'queued' ? 'queued' : 'running'
+    this.#remove(entry, from)
+    entry.record = record
+    this.#add(entry, record.status)
+    this.#options.journal.status(entry, from, at)
   }
 
   /** A task has ended: writes its record, and what is owed for it. */

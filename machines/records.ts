@@ -58,6 +58,36 @@ export interface TaskAnswer {
   readonly content?: Readonly<Record<string, unknown>>
 }
 
+/** An earlier run of a task, which was repeated. */
+export interface TaskAttempt {
+  /** Which run it was, from 1. */
+  readonly number: number
+  /** When it started, in ms since the epoch. */
+  readonly startedAt: number
+  /** When it ended, in ms since the epoch; absent when its process died. */
+  readonly endedAt?: number
+  /** Why it was repeated, in words; at most 500 characters. */
+  readonly error: string
+}
+
+/** What the runs of a task have used. */
+export interface SpentTotals {
+  /** Tokens of models. */
+  readonly tokens?: number
+  /** In the currency of the host. */
+  readonly cost?: number
+  /** Turns, calls, or whatever the host counts. */
+  readonly steps?: number
+  /** The time of all runs; counted where it is limited. */
+  readonly seconds?: number
+}
+
+/** How much the runs of a task may use in all. */
+export interface TaskBudget extends SpentTotals {
+  /** How long a run may take to conclude once it has used more, in ms. Default 30000. */
+  readonly wrapUpMs?: number
+}
+
 interface TaskFields {
   /** Unique among the retained records. */
   readonly id: string
@@ -77,10 +107,18 @@ interface TaskFields {
   readonly notifiedAt?: number
   /** The result may have been delivered before: the process that did it died before it could know. */
   readonly isRepeat?: boolean
-  /** The deadline, in ms after the launch. */
+  /** When its run started, in ms since the epoch; absent when that was at its launch. */
+  readonly startedAt?: number
+  /** The deadline, in ms after the start of the run. */
   readonly timeoutMs?: number
-  /** Which run of the task this is, from the second one on: the earlier ones died with their processes. */
+  /** Which run of the task this is, from the second one on. */
   readonly attempt?: number
+  /** The last ten of its earlier runs. */
+  readonly attempts?: readonly TaskAttempt[]
+  /** What its runs may use in all. */
+  readonly budget?: TaskBudget
+  /** What its runs have used. */
+  readonly spent?: SpentTotals
   /** The last progress that its run reported. */
   readonly progress?: TaskProgress
   /** The controller that was registered with it: aborting it cancels the task. */
@@ -189,6 +227,14 @@ export type Settlement =
 /** What a limit counts: tasks of the host, tasks that a run has launched, or programs as jobs. */
 export type SlotPool = 'task' | 'child' | 'command'
 
+/** How a task waits for a slot. */
+export interface QueueTicket {
+  /** A higher one goes first. */
+  readonly priority: number
+  /** The bytes that are held for it. */
+  readonly bytes: number
+}
+
 /** The data of a task that is to be registered. */
 export interface TaskAdmission {
   /** No retained task may have it. */
@@ -201,7 +247,7 @@ export interface TaskAdmission {
   readonly owner: string
   /** Aborting it cancels the task. */
   readonly abortController?: AbortController
-  /** The deadline, in ms after the launch. */
+  /** The deadline, in ms after the start of the run. */
   readonly timeoutMs?: number
   /** How long the run may take to stop after the deadline, in ms. */
   readonly graceMs: number
@@ -209,6 +255,10 @@ export interface TaskAdmission {
   readonly isForeground?: boolean
   /** Whose slot it takes. Default: `task`. */
   readonly pool?: SlotPool
+  /** It waits when there is no slot. Default: it is refused. */
+  readonly ticket?: QueueTicket
+  /** What its runs may use. */
+  readonly budget?: TaskBudget
   /** What a store keeps of its run; absent when the caller runs it. */
   readonly run?: Readonly<Record<string, unknown>>
 }
@@ -226,7 +276,7 @@ interface TransitionFields {
   readonly record: AsyncTaskInfo
 }
 
-/** A task was registered (`from` is null) or ended. */
+/** A task was registered (`from` is null), has started, waits for its next run, or has ended. */
 export interface StatusTransition extends TransitionFields {
   /** Discriminates the union of transitions. */
   readonly kind: 'status'

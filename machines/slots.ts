@@ -2,6 +2,9 @@
 import { DueTimes } from './due-times.js'
 import type { SlotPool } from './records.js'
 import type { TaskEntry } from './task-entry.js'
+import { TaskQueue, type QueueLimits } from './task-queue.js'
+
+const NO_LIMITS: QueueLimits = { max: Infinity, maxBytes: Infinity, maxWaitMs: undefined }
 
 /** The slots of each pool. */
 export type SlotPools = Readonly<Record<SlotPool, Slots>>
@@ -16,11 +19,19 @@ export class Slots {
   /** Slots of launched runs, which may outlive their tasks. */
   readonly #untilRelease = new Set<TaskEntry>()
   readonly #reservations = new DueTimes<string>()
+  /** What waits for a slot. */
+  readonly queue: TaskQueue
 
   /** @param now the time that reservations expire by, in ms */
-  constructor(max: number, now: () => number) {
+  constructor(max: number, now: () => number, limits: QueueLimits = NO_LIMITS) {
     this.max = max
     this.#now = now
+    this.queue = new TaskQueue(limits)
+  }
+
+  /** When a slot that is reserved may become free; undefined while nothing waits for it. */
+  get nextExpiry(): number | undefined {
+    return this.queue.size === 0 ? undefined : this.#reservations.next
   }
 
   get inUse(): number {
@@ -64,9 +75,9 @@ export class Slots {
     this.#untilEnd.delete(entry)
   }
 
-  /** The launched run has settled, or its grace has passed. */
-  release(entry: TaskEntry): void {
-    this.#untilRelease.delete(entry)
+  /** The launched run has settled, or its grace has passed. False when it holds no slot here. */
+  release(entry: TaskEntry): boolean {
+    return this.#untilRelease.delete(entry)
   }
 
   #dropExpired(): void {

@@ -1,29 +1,77 @@
 /** The frozen records of a task: each change makes a new one (A8). */
 import type {
+  ActiveTaskInfo,
   AsyncTaskInfo,
   DeliveryStatus,
+  QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   Settlement,
   TaskAdmission,
+  TaskAttempt,
   TaskQuestion,
 } from './records.js'
 
 /** The record of a task that has just been registered. */
-export function runningRecord(admission: TaskAdmission, seq: number, launchedAt: number): RunningTaskInfo {
-  const { id, subagentName, goalPrompt, owner, timeoutMs, abortController } = admission
+export function admittedRecord<S extends ActiveTaskInfo['status']>(
+  admission: TaskAdmission,
+  { status, seq, launchedAt }: { readonly status: S; readonly seq: number; readonly launchedAt: number },
+): ActiveTaskInfo & { readonly status: S } {
+  const { id, subagentName, goalPrompt, owner, timeoutMs, budget, abortController } = admission
   return Object.freeze({
     id,
     subagentName,
     goalPrompt,
     owner,
-    status: 'running',
+    status,
     delivery: 'none',
     launchedAt,
     seq,
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(budget !== undefined && { budget }),
     ...(abortController !== undefined && { abortController }),
-  })
+  }) as ActiveTaskInfo & { readonly status: S }
+}
+
+/** The record of a task that waited, and has started. */
+export function startedRecord(record: AsyncTaskInfo, seq: number, startedAt: number): RunningTaskInfo {
+  return Object.freeze({ ...record, status: 'running', seq, startedAt }) as RunningTaskInfo
+}
+
+/** How many earlier runs of a task are kept in its record. */
+const MAX_ATTEMPTS = 10
+
+/** The longest error of an earlier run, in characters. */
+const ERROR_CHARS = 500
+
+/** Adds a run to the earlier runs of a task. */
+export function withAttempt(attempts: readonly TaskAttempt[] = [], attempt: TaskAttempt): readonly TaskAttempt[] {
+  const error = attempt.error.slice(0, ERROR_CHARS)
+  const all: readonly TaskAttempt[] = [...attempts, Object.freeze({ ...attempt, error })]
+  return Object.freeze<TaskAttempt[]>(all.slice(-MAX_ATTEMPTS))
+}
+
+/** The record of a task that waits for its next run, after one that failed with this error. */
+export function requeuedRecord(
+  record: AsyncTaskInfo,
+  { seq, endedAt, error, abortController }: RequeueChange,
+): QueuedTaskInfo {
+  const { questions: _, progress: _progress, startedAt = record.launchedAt, attempt = 1, ...fields } = record
+  return Object.freeze({
+    ...fields,
+    status: 'queued',
+    seq,
+    attempt: attempt + 1,
+    attempts: withAttempt(record.attempts, { number: attempt, startedAt, endedAt, error }),
+    ...(abortController !== undefined && { abortController }),
+  }) as QueuedTaskInfo
+}
+
+interface RequeueChange {
+  readonly seq: number
+  readonly endedAt: number
+  readonly error: string
+  readonly abortController: AbortController | undefined
 }
 
 /**
@@ -39,12 +87,13 @@ export function endedRecord(
     completedAt,
   }: { readonly delivery: DeliveryStatus; readonly seq: number; readonly completedAt: number },
 ): SettledTaskInfo {
-  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, attempt, progress, abortController } = running
+  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, progress, abortController } = running
   const ended = endOf(settlement)
   return frozenWithCause(
     settlement,
     Object.assign(
-      attempt === undefined ? ended : Object.assign(ended, { attempt }),
+      ended,
+      historyOf(running),
       timeoutMs !== undefined && { timeoutMs },
       progress !== undefined && { progress },
       abortController !== undefined && { abortController },
@@ -74,14 +123,28 @@ export function endedRecord(
   }
 }
 
-/** A copy with another owner, delivery or progress, or marked as a possible repeat. */
+/** What the record of an ended task keeps of its runs; nothing for most. */
+function historyOf({ startedAt, attempt, attempts, budget, spent }: AsyncTaskInfo): object | undefined {
+  if (startedAt === undefined && attempt === undefined && budget === undefined && spent === undefined) return undefined
+  return {
+    ...(startedAt !== undefined && { startedAt }),
+    ...(attempt !== undefined && { attempt }),
+    ...(attempts !== undefined && { attempts }),
+    ...(budget !== undefined && { budget }),
+    ...(spent !== undefined && { spent }),
+  }
+}
+
+/** A copy with another owner, delivery, progress or sum, or marked as a possible repeat. */
 export function changedRecord(
   record: AsyncTaskInfo,
-  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress' | 'isRepeat'>>,
+  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress' | 'spent' | 'isRepeat'>>,
 ): AsyncTaskInfo {
   return frozenWithCause(
     record,
-    'progress' in change || 'isRepeat' in change ? { ...change, ...record, ...change } : { ...record, ...change },
+    'progress' in change || 'spent' in change || 'isRepeat' in change
+      ? { ...change, ...record, ...change }
+      : { ...record, ...change },
   )
 }
 

@@ -9,6 +9,7 @@
  *     passed over.
  * R6  Every change is numbered and queued for the host in that order; no host code runs inside a transition.
  * R7  A disposed registry changes nothing more.
+ * R8  A free slot goes to the next task that waits, in the transition that frees it: nothing else takes it while one does.
  *
  * It is actor logic rather than a machine: it has no states to move between, only counts. Slots, ledger and history change in
  * place; the snapshot is new after each event, and frozen. Tasks are made with `createActor({ parent })`: `spawn` copies the list
@@ -20,14 +21,24 @@ import { DueTimes } from './due-times.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
-import type { AsyncTaskInfo, RunningTaskInfo, Settlement, SlotPool, TaskAdmission, TaskFailure } from './records.js'
+import { BudgetTimes, type TimeBudget } from './budget-times.js'
+import type {
+  ActiveTaskInfo,
+  AsyncTaskInfo,
+  QueueTicket,
+  Settlement,
+  SlotPool,
+  TaskAdmission,
+  TaskBudget,
+  TaskFailure,
+} from './records.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
-import type { SlotPools, Slots } from './slots.js'
+import { Slots, type SlotPools } from './slots.js'
 import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
-import { runningRecord } from './task-record.js'
+import { admittedRecord, requeuedRecord, startedRecord } from './task-record.js'
 
 /** Why a task was not admitted. */
-export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room'
+export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room' | 'queue-full'
 
 /** The answer to `task.register`. */
 export type Admission =
@@ -71,13 +82,32 @@ export type RegistryEvent =
   | Command<
       'task.resume',
       {
-        readonly record: RunningTaskInfo
+        readonly record: ActiveTaskInfo
         readonly graceMs: number
+        /** What is left until its deadline. */
         readonly remainingMs: number | undefined
         readonly pool: SlotPool
+        /** How it waits; needed for one that is queued. */
+        readonly ticket: QueueTicket
+        /** Its place among all tasks; undefined for the one that its record has. */
+        readonly place: number | undefined
       },
       TaskEntry
     >
+  | {
+      /** The run of a task has failed, and is repeated. */
+      readonly type: 'task.requeue'
+      readonly entry: TaskEntry
+      readonly ticket: QueueTicket
+      /** How long it waits before it may start, in ms. */
+      readonly delayMs: number
+      readonly graceMs: number
+      /** What the run failed with, in words. */
+      readonly error: string
+      /** Replaces one that has aborted. */
+      readonly abortController: AbortController | undefined
+    }
+  | { readonly type: 'wrapUp.begin'; readonly entry: TaskEntry }
   | { readonly type: 'lease.restore'; readonly deliveryId: string; readonly taskIds: readonly string[] }
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
   | { readonly type: 'slot.release'; readonly entry: TaskEntry }
@@ -108,6 +138,14 @@ export interface RegistryParts {
   readonly elapsed: () => number
   /** Stores the launch of a task that is about to be admitted. If it throws, the task is not admitted. */
   readonly storeLaunch?: (entry: TaskEntry, admission: TaskAdmission) => void
+  /** Starts the run of a task that has waited. It calls no host code. */
+  readonly startRun: (entry: TaskEntry) => void
+  /** A task that has waited could not start in time. */
+  readonly expiry: TaskFailure
+  /** Says in words that the runs of a task took longer than its budget allows. */
+  readonly describeOverrun: (entry: TaskEntry) => string
+  /** The run time of a task was counted. */
+  readonly onRan?: (entry: TaskEntry, seconds: number) => void
   /** Describes what the actor of a task failed with. */
   readonly describeError: (error: unknown) => TaskFailure
 }
@@ -122,9 +160,13 @@ const TASK_ACTOR_PREFIX = 'task.'
 /** Makes the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
   const { ledger, history, journal, task, host, elapsed } = parts
-  const pools = Object.values(parts.slots)
+  /** The tasks that take no slot wait for their next runs here. */
+  const slotless = new Slots(-1, elapsed)
+  const pools = [...Object.values(parts.slots), slotless]
   const slots = parts.slots.task
+  /** The deadlines of what runs, and until when what waits may wait. */
   const deadlines = new DueTimes<TaskEntry>()
+  const budgets = new BudgetTimes()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
 
@@ -142,25 +184,87 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       leased: ledger.countOf('leased'),
       retained: history.size,
       seq: journal.seq,
-      nextDeadlineAt: deadlines.next,
+      nextDeadlineAt: pools.reduce(
+        (first, { nextExpiry }) => earliest(first, nextExpiry),
+        earliest(deadlines.next, budgets.next),
+      ),
     })
 
   const refusalOf = (
-    id: string,
+    { id, ticket, pool = 'task' }: TaskAdmission,
     reservationId: string | undefined,
-    limited: Slots | undefined,
+    waits: boolean,
   ): AdmissionRefusal | undefined => {
     if (history.get(id) !== undefined) return 'id-in-use'
     if (reservationId !== undefined) return slots.hasReservation(reservationId) ? undefined : 'no-reservation'
-    return limited?.hasRoom() === false ? 'no-room' : undefined
+    if (waits && ticket === undefined) return 'no-room'
+    if (waits && ticket !== undefined && !parts.slots[pool].queue.hasRoom(ticket.bytes)) return 'queue-full'
+    return undefined
+  }
+
+  /** The limits on the time of a run count from its start. */
+  const begin = (entry: TaskEntry, timeoutMs: number | undefined): void => {
+    const now = elapsed()
+    if (timeoutMs !== undefined) deadlines.set(entry, now + timeoutMs)
+    budgets.start(entry, now)
+  }
+
+  const limitWait = (entry: TaskEntry, { queue }: Slots): void => {
+    if (queue.limits.maxWaitMs !== undefined) deadlines.set(entry, elapsed() + queue.limits.maxWaitMs)
+  }
+
+  /** Starts what waits, as long as there are slots. */
+  const startNext = (scope: Deferring): void => {
+    for (const slots of pools) {
+      for (let entry = nextOf(slots); entry !== undefined; entry = nextOf(slots)) start(entry, slots, scope)
+    }
+  }
+
+  const start = (entry: TaskEntry, slots: Slots, scope: Deferring): void => {
+    const { ref } = entry
+    const now = journal.now()
+    slots.queue.remove(entry)
+    slots.take(entry, true)
+    deadlines.delete(entry)
+    begin(entry, entry.record.timeoutMs)
+    ledger.move(entry, startedRecord(entry.record, journal.next(), now), now)
+    parts.startRun(entry)
+    scope.defer(() => ref?.send({ type: 'task.start' }))
+  }
+
+  /** The run of a task has ended, and another one follows: it keeps its place, and waits without a slot. */
+  const requeue = ({
+    entry,
+    ticket,
+    delayMs,
+    graceMs,
+    error,
+    abortController,
+  }: Extract<RegistryEvent, { type: 'task.requeue' }>): void => {
+    const slots = pools.find((pool) => pool.release(entry)) ?? slotless
+    const endedAt = journal.now()
+    deadlines.delete(entry)
+    countRun(entry)
+    entry.graceMs = graceMs
+    slots.queue.add(entry, ticket, delayMs > 0)
+    if (delayMs > 0) deadlines.set(entry, elapsed() + delayMs)
+    else limitWait(entry, slots)
+    ledger.move(entry, requeuedRecord(entry.record, { seq: journal.next(), endedAt, error, abortController }), endedAt)
+  }
+
+  const countRun = (entry: TaskEntry): void => {
+    const ranMs = budgets.stop(entry, elapsed())
+    if (ranMs !== undefined) parts.onRan?.(entry, ranMs / 1000)
   }
 
   const admit = (
     { admission, isLaunched, reservationId, reply }: Extract<RegistryEvent, { type: 'task.register' }>,
     parent: AnyActorRef,
-  ): AnyActorRef | undefined => {
-    const { id, subagentName, timeoutMs, graceMs, isForeground = false, pool = 'task' } = admission
-    const refusal = refusalOf(id, reservationId, isLaunched && !isForeground ? parts.slots[pool] : undefined)
+  ): TaskEntry | undefined => {
+    const { id, subagentName, timeoutMs, graceMs, isForeground = false, pool = 'task', ticket, budget } = admission
+    const slots = parts.slots[pool]
+    const waits = isLaunched && !isForeground && reservationId === undefined && !slots.hasRoom()
+    const refusal = refusalOf(admission, reservationId, waits)
     if (refusal !== undefined) {
       reply({ refusal })
       return undefined
@@ -168,28 +272,40 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
     const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
     const seq = journal.next()
-    const entry = newEntry(runningRecord(admission, seq, journal.now()), ref, graceMs)
+    const status = waits ? 'queued' : 'running'
+    const entry = newEntry(admittedRecord(admission, { status, seq, launchedAt: journal.now() }), ref, graceMs)
     try {
       parts.storeLaunch?.(entry, admission)
     } catch (failure) {
       reply({ failure })
       return undefined
     }
-    if (reservationId !== undefined) slots.cancelReservation(reservationId)
+    if (reservationId !== undefined) parts.slots.task.cancelReservation(reservationId)
     history.add(entry)
-    if (!isForeground) parts.slots[pool].take(entry, isLaunched)
-    if (timeoutMs !== undefined) deadlines.set(entry, elapsed() + timeoutMs)
+    if (budget !== undefined) budgets.add(entry, timesOf(budget), 0)
+    if (waits && ticket !== undefined) {
+      slots.queue.add(entry, ticket)
+      limitWait(entry, slots)
+    } else {
+      if (!isForeground) slots.take(entry, isLaunched)
+      begin(entry, timeoutMs)
+    }
     ledger.add(entry)
     journal.status(entry, null)
     reply({ entry })
-    return ref
+    return entry
   }
 
   const end = (entry: TaskEntry | undefined, settlement: Settlement): void => {
     if (entry === undefined || isTerminal(entry.record)) return
     entry.ref = undefined
     deadlines.delete(entry)
-    for (const pool of pools) pool.end(entry)
+    countRun(entry)
+    budgets.delete(entry)
+    for (const pool of pools) {
+      pool.end(entry)
+      pool.queue.remove(entry)
+    }
     history.end()
     ledger.end(entry, settlement)
   }
@@ -204,20 +320,27 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
 
   /** A task of an earlier process whose run goes on. */
   const resume = (
-    { record, graceMs, remainingMs, pool, reply }: Extract<RegistryEvent, { type: 'task.resume' }>,
+    { record, graceMs, remainingMs, pool, ticket, place, reply }: Extract<RegistryEvent, { type: 'task.resume' }>,
     parent: AnyActorRef,
-  ): AnyActorRef => {
-    const { id, subagentName, timeoutMs } = record
+  ): TaskEntry => {
+    const { id, subagentName, timeoutMs, budget, spent } = record
     const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
     const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
-    const entry = newEntry(record, ref, graceMs)
+    const entry = newEntry(record, ref, graceMs, place)
+    const slots = parts.slots[pool]
     journal.continueAfter(record.seq)
     history.add(entry)
-    parts.slots[pool].take(entry, true)
-    if (remainingMs !== undefined) deadlines.set(entry, elapsed() + remainingMs)
+    if (budget !== undefined) budgets.add(entry, timesOf(budget), (spent?.seconds ?? 0) * 1000)
+    if (record.status === 'queued') {
+      slots.queue.add(entry, ticket)
+      limitWait(entry, slots)
+    } else {
+      slots.take(entry, true)
+      begin(entry, remainingMs)
+    }
     ledger.add(entry)
     reply(entry)
-    return ref
+    return entry
   }
 
   /** The tasks whose deadline or grace period has passed, with the event that each gets. */
@@ -225,13 +348,44 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const now = elapsed()
     const due: TaskEntry[] = []
     for (let entry = deadlines.take(now); entry !== undefined; entry = deadlines.take(now)) due.push(entry)
-    return due.map((entry) => {
+    return due.flatMap((entry) => {
       const { ref, graceMs } = entry
+      if (entry.record.status === 'queued') return waited(entry)
+      budgets.conclude(entry)
       // A grace period of 0 ms ends with the next timer: the run is asked to stop first.
       if (graceMs !== undefined) deadlines.set(entry, now + graceMs)
       entry.graceMs = undefined
-      return () => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })
+      return [() => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })]
     })
+  }
+
+  /** The time of a task that waits has come: it may start, or has waited too long. */
+  const waited = (entry: TaskEntry): (() => void)[] => {
+    const { ref } = entry
+    const delaying = pools.find(({ queue }) => queue.isDelayed(entry))
+    if (delaying === undefined) return [() => ref?.send({ type: 'task.fail', ...parts.expiry })]
+    delaying.queue.setReady(entry)
+    limitWait(entry, delaying)
+    return []
+  }
+
+  /** The tasks whose run time, or whose time to wrap up, is used up. */
+  const takeSpent = (): (() => void)[] => {
+    const now = elapsed()
+    const sends: (() => void)[] = []
+    for (let due = budgets.take(now); due !== undefined; due = budgets.take(now)) {
+      const { entry, isWrapping } = due
+      const { ref, graceMs } = entry
+      if (!isWrapping) {
+        const message = parts.describeOverrun(entry)
+        sends.push(() => ref?.send({ type: 'budget.exceeded', message }))
+      } else if (graceMs !== undefined) {
+        entry.graceMs = undefined
+        deadlines.set(entry, now + graceMs)
+        sends.push(() => ref?.send({ type: 'deadline.passed' }))
+      }
+    }
+    return sends
   }
 
   const prune = (): void => {
@@ -248,17 +402,19 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           ? history.get(event.actorId.slice(TASK_ACTOR_PREFIX.length))
           : undefined
         end(entry, 'output' in event ? event.output : { status: 'failed', ...parts.describeError(event.error) })
+        startNext(scope)
         return snapshotOf('active', phase())
       }
       switch (event.type) {
         case 'task.register': {
-          const ref = admit(event, scope.self)
-          if (ref !== undefined) scope.defer(() => ref.start())
+          startNext(scope)
+          const entry = admit(event, scope.self)
+          if (entry !== undefined) scope.defer(() => startActor(entry))
           break
         }
         case 'task.resume': {
-          const ref = resume(event, scope.self)
-          scope.defer(() => ref.start())
+          const entry = resume(event, scope.self)
+          scope.defer(() => startActor(entry))
           break
         }
         case 'task.restore':
@@ -278,7 +434,17 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
         case 'slot.release':
           for (const pool of pools) pool.release(event.entry)
           break
+        case 'task.requeue': {
+          const { ref } = event.entry
+          requeue(event)
+          scope.defer(() => ref?.send({ type: 'task.queue' }))
+          break
+        }
+        case 'wrapUp.begin':
+          budgets.wrapUp(event.entry, elapsed())
+          break
         case 'reservation.take': {
+          startNext(scope)
           const isTaken = slots.hasRoom()
           if (isTaken) slots.reserve(event.reservationId, event.ttlMs)
           event.reply(isTaken)
@@ -322,22 +488,50 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'deadlines.due':
-          for (const send of takeDue()) scope.defer(send)
+          for (const send of [...takeDue(), ...takeSpent()]) scope.defer(send)
           break
         case 'registry.dispose':
           return snapshotOf('done', 'disposed')
       }
+      startNext(scope)
       return snapshotOf('active', phase())
     },
   }
 }
 
-function newEntry(record: AsyncTaskInfo, ref: TaskEntry['ref'], graceMs: number): TaskEntry {
+/** The next task that waits and may start now. */
+function nextOf(slots: Slots): TaskEntry | undefined {
+  return slots.queue.size > 0 && slots.hasRoom() ? slots.queue.peek() : undefined
+}
+
+/** How long a run may take to conclude once a budget is exceeded, in ms. */
+const DEFAULT_WRAP_UP_MS = 30_000
+
+function timesOf({ seconds, wrapUpMs = DEFAULT_WRAP_UP_MS }: TaskBudget): TimeBudget {
+  return { runMs: seconds === undefined ? undefined : seconds * 1000, wrapUpMs }
+}
+
+function earliest(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
+}
+
+/** Starts the actor of a task, which waits if it has no slot. */
+function startActor({ ref, record }: TaskEntry): void {
+  ref?.start()
+  if (record.status === 'queued') ref?.send({ type: 'task.queue' })
+}
+
+/** Where a transition puts what follows it. */
+interface Deferring {
+  readonly defer: (act: () => void) => void
+}
+
+function newEntry(record: AsyncTaskInfo, ref: TaskEntry['ref'], graceMs: number, place = record.seq): TaskEntry {
   return {
     record,
     ref,
     graceMs,
-    serial: record.seq,
+    serial: place,
     lease: undefined,
     claims: undefined,
     isDisowned: false,

@@ -32,11 +32,14 @@ export class TaskLimitError extends AgentTasksError {
   /** The limit that was reached. */
   readonly maxAsyncTasks: number
 
-  constructor(maxAsyncTasks: number) {
-    super('TASK_LIMIT', limitReason(maxAsyncTasks))
+  /** @param queued how many tasks wait for a slot, if the queue is full as well */
+  constructor(maxAsyncTasks: number, queued?: number) {
+    super('TASK_LIMIT', limitReason(maxAsyncTasks) + (queued === undefined ? '' : queueReason(queued)))
     this.maxAsyncTasks = maxAsyncTasks
   }
 }
+
+const queueReason = (queued: number): string => `, and the queue is full (${queued} waiting)`
 
 /** The reason that there is no free slot. Models and hosts know this text. */
 export function limitReason(maxAsyncTasks: number): string {

@@ -2,7 +2,7 @@
 
 // The registry of background tasks
 export { AsyncTaskManager } from './async-tasks/manager.js'
-export type { AsyncTaskManagerOptions, ReadOutputOptions } from './async-tasks/manager.js'
+export type { AsyncTaskManagerOptions, QueueOptions, ReadOutputOptions } from './async-tasks/manager.js'
 export type { HeldLease, HoldLease, TaskLease } from './async-tasks/leases.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
@@ -10,7 +10,7 @@ export type { OutputChunk } from './async-tasks/output-log.js'
 export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { WaitOptions, WaitResult } from './async-tasks/waiting.js'
 export type { ErrorSource, OnError } from './callbacks/error-report.js'
-export type { LaunchTaskInput, RegisterTaskInput, RestorableRecord } from './protocol/async-tasks.js'
+export type { LaunchTaskInput, RegisterTaskInput, RestorableRecord, WhenFull } from './protocol/async-tasks.js'
 export type { TaskQuestionInput } from './protocol/task-questions.js'
 export type {
   AsyncTaskInfo,
@@ -27,8 +27,11 @@ export type {
   QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
+  SpentTotals,
   StatusTransition,
   TaskAnswer,
+  TaskAttempt,
+  TaskBudget,
   TaskProgress,
   TaskQuestion,
   TaskTransition,
@@ -47,7 +50,8 @@ export type { WasDelivered } from './async-tasks/unknown-deliveries.js'
 // Runners and engines
 export type { RunContext, RunDurability, RunInput, Runner } from './engine/runner.js'
 export type { FindRunner, RunnerDefinition } from './engine/definition.js'
-export type { RetryPolicy, RetryReason } from './protocol/retry-policy.js'
+export type { SpentAmount } from './protocol/budget.js'
+export type { RetryBackoff, RetryPolicy, RetryReason } from './protocol/retry-policy.js'
 export type { ProgramIdentity } from './process-identity.js'
 export type { StartedProgram } from './engine/reap.js'
 export type {

@@ -1,4 +1,6 @@
 /** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import { overspent } from './spending.js'
 import type { FindRunner, RunnerDefinition } from '../engine/definition.js'
 import { aRunnable } from '../engine/definition.js'
 import { endSurvivor, lastOutput } from '../engine/program-folder.js'
@@ -7,6 +9,7 @@ import type { RunInput, Runner } from '../engine/runner.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
+import { aRetryPolicy, type RetryPolicy } from '../protocol/retry-policy.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import type { StoredJson, StoredTask } from '../store/store.js'
 import { timeoutMessage } from '../../machines/async-task.js'
@@ -29,9 +32,11 @@ export function storedRun({ isBound = false }: Runner, params: StoredJson = {}):
 
 /** What becomes of a run. */
 export type Fate =
-  | { readonly type: 'followed'; readonly runner: Runner }
+  | { readonly type: 'followed'; readonly definition: RunnerDefinition }
+  /** It had not started, and waits again. */
+  | { readonly type: 'queued'; readonly definition: RunnerDefinition; readonly params: RunInput['params'] }
   /** What lived of the run has been killed. */
-  | { readonly type: 'repeated'; readonly runner: Runner; readonly params: RunInput['params'] }
+  | { readonly type: 'repeated'; readonly definition: RunnerDefinition; readonly params: RunInput['params'] }
   /** The same, and the task fails with this error. */
   | { readonly type: 'interrupted'; readonly error: string }
 
@@ -48,14 +53,20 @@ export interface FateOptions {
 export function fateOf(task: StoredTask, options: FateOptions): Fate {
   const { folder, clock } = options
   const definition = isolated(task, options, () => findDefinition(task, options.findRunner))
+  if (task.status === 'queued') {
+    const params = storedParams(task)
+    return definition === undefined || params === undefined
+      ? { type: 'interrupted', error: describeInterruption(task, '') }
+      : { type: 'queued', definition, params }
+  }
   if (definition !== undefined && isolated(task, options, () => canFollow(definition.run, folder)) === true) {
-    return { type: 'followed', runner: definition.run }
+    return { type: 'followed', definition }
   }
   const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
   const ended = isolated(task, options, () => endRun(task, folder))
   if (definition !== undefined && ended !== undefined && mayRepeat(task, definition)) {
-    const runner = ended.length === 0 ? definition.run : runWhenGone(definition.run, ended, clock)
-    return { type: 'repeated', runner, params: storedParams(task) }
+    const run = ended.length === 0 ? definition.run : runWhenGone(definition.run, ended, clock)
+    return { type: 'repeated', definition: { ...definition, run }, params: storedParams(task) }
   }
   return { type: 'interrupted', error: describeInterruption(task, output) }
 }
@@ -78,7 +89,14 @@ function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): R
   const field = `findRunner(${JSON.stringify(name)})`
   if (!aRunnable.accepts(found)) throw new InvalidInputError(field, found, aRunnable.expected)
   aRunnable.checkContent?.(found, [field])
-  return typeof found === 'function' ? { run: found as Runner } : (found as RunnerDefinition)
+  const definition = typeof found === 'function' ? { run: found as Runner } : (found as RunnerDefinition)
+  return { ...definition, retry: storedPolicy(task) ?? definition.retry }
+}
+
+/** The policy of the launch, which counts before that of the definition. */
+function storedPolicy({ run = {} }: StoredTask): RetryPolicy | undefined {
+  const { retry } = run
+  return aRetryPolicy.accepts(retry) ? (retry as RetryPolicy) : undefined
 }
 
 function canFollow(runner: Runner, folder: string | undefined): boolean {
@@ -87,10 +105,13 @@ function canFollow(runner: Runner, folder: string | undefined): boolean {
 
 function mayRepeat(task: StoredTask, { retry }: RunnerDefinition): boolean {
   if (retry === undefined || !retry.on.includes('interrupted')) return false
+  const { budget, spent } = task.record as Pick<AsyncTaskInfo, 'budget' | 'spent'>
+  if (overspent(budget, spent) !== undefined) return false
   return task.attempt < retry.attempts && task.run?.['isOverdue'] !== true && storedParams(task) !== undefined
 }
 
-function storedParams({ run = {} }: StoredTask): RunInput['params'] {
+/** What is stored of the further input of a task. */
+export function storedParams({ run = {} }: StoredTask): RunInput['params'] {
   const { params } = run
   return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
 }

@@ -8,6 +8,7 @@ import type { Observable } from 'rxjs'
 import type { z } from 'zod'
 import type { AsyncTaskEvent, AsyncTaskMachine } from '../../machines/async-task.js'
 import type {
+  ActiveTaskInfo,
   AsyncTaskInfo,
   CancelledTaskInfo,
   CompletedTaskInfo,
@@ -16,6 +17,7 @@ import type {
   QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
+  SpentTotals,
   TaskAdmission,
   TaskAnswer,
   TaskProgress,
@@ -24,7 +26,7 @@ import type {
 } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock, type Clock } from '../clock.js'
-import type { FindRunner } from '../engine/definition.js'
+import { aRunnable, type FindRunner, type RunnerDefinition } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import {
@@ -43,10 +45,12 @@ import {
   progressSchema,
   readOutputOptionsSchema,
   registerTaskInputSchema,
+  WHEN_FULL,
   reserveOptionsSchema,
   type LaunchTaskInput,
   type RegisterTaskInput,
   type RestorableRecord,
+  type WhenFull,
 } from '../protocol/async-tasks.js'
 import {
   aBoolean,
@@ -56,17 +60,22 @@ import {
   anEngine,
   anInspector,
   checkOptions,
+  integerFrom,
   numberFrom,
   optionsOf,
   type OptionTypes,
   objectWith,
 } from '../protocol/option-checks.js'
+import { smallerBudget } from '../protocol/budget.js'
+import { jsonBytes } from '../protocol/json-size.js'
 import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
+import { aRetryPolicy } from '../protocol/retry-policy.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
 import { waitUntilIdle } from './idle-wait.js'
+import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
@@ -93,6 +102,9 @@ export const DEFAULT_OWNER = 'main'
 /** How long an aborted run may take to stop, in ms, before its slot is free. */
 const DEFAULT_GRACE_MS = 5000
 
+/** How much may be held for the tasks that wait, in bytes. */
+const DEFAULT_QUEUE_BYTES = 16 * 1024 * 1024
+
 /** How long a reservation holds its slot, in ms. */
 const DEFAULT_RESERVATION_MS = 5000
 
@@ -106,6 +118,10 @@ export interface AsyncTaskManagerOptions {
   readonly graceMs?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
+  /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or waits. Default `refuse`. */
+  readonly whenFull?: WhenFull
+  /** How many launches may wait for a slot, and for how long. */
+  readonly queue?: QueueOptions
   /** The source of every timer and timestamp. Default: the platform's. */
   readonly clock?: Clock
   /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait` or `reservation`. It must not return an id twice. */
@@ -137,11 +153,32 @@ export interface AsyncTaskManagerOptions {
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
 
+/** Limits of the tasks that wait for a slot. */
+export interface QueueOptions {
+  /** The most tasks. Default 100. */
+  readonly max?: number
+  /** The most that is held for them, in bytes of JSON: their goals and parameters. Default 16 MiB. */
+  readonly maxBytes?: number
+  /** How long one may wait for a slot, in ms; then it fails with the code `QUEUE_TIMEOUT`. Default: no limit. */
+  readonly maxWaitMs?: number
+}
+
+const queueOptionTypes: OptionTypes<QueueOptions> = {
+  max: integerFrom(0),
+  maxBytes: integerFrom(0),
+  maxWaitMs: numberFrom(0),
+}
+
 export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   maxAsyncTasks: taskLimit,
   notifyCancelled: aBoolean,
   graceMs: numberFrom(0),
   outputBytes: numberFrom(1),
+  whenFull: {
+    expected: "'refuse' or 'queue'",
+    accepts: (value) => WHEN_FULL.some((each) => each === value),
+  },
+  queue: optionsOf(queueOptionTypes),
   clock: aClock,
   createId: aFunction,
   engine: anEngine,
@@ -188,6 +225,7 @@ export class AsyncTaskManager {
   readonly #graceMs: number
   readonly #outputBytes: number
   readonly #telemetry: Telemetry | undefined
+  readonly #whenFull: WhenFull
   #disposal: Promise<void> | undefined
 
   /**
@@ -204,6 +242,8 @@ export class AsyncTaskManager {
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
     this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
     this.#telemetry = options.telemetry
+    this.#whenFull = options.whenFull ?? 'refuse'
+    const { max: maxQueued = 100, maxBytes = DEFAULT_QUEUE_BYTES, maxWaitMs } = options.queue ?? {}
     this.#engine =
       options.engine ??
       createInProcessEngine({
@@ -212,6 +252,8 @@ export class AsyncTaskManager {
       })
     this.registry = new TaskRegistry({
       max: options.maxAsyncTasks ?? 5,
+      queue: { max: maxQueued, maxBytes, maxWaitMs },
+      onStart: (entry, start) => startRun(this.#runHost(), entry, start),
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
       report,
@@ -244,7 +286,7 @@ export class AsyncTaskManager {
     const { persistence } = this.registry
     this.recovered =
       persistence === undefined
-        ? Promise.resolve({ adopted: [], retried: [], interrupted: [], uncertain: [] })
+        ? Promise.resolve({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
         : recover(this.registry, persistence, {
             wasDelivered: options.wasDelivered,
             findRunner: options.findRunner,
@@ -252,6 +294,7 @@ export class AsyncTaskManager {
               this.#link(entry)
               startRun(this.#runHost(), entry, start)
             },
+            link: (entry) => this.#link(entry),
             newController: (taskId) => this.#newController(taskId),
           })
   }
@@ -266,7 +309,10 @@ export class AsyncTaskManager {
     const { registry } = manager
     const restored = toRestoredRecords(records, registry.clock.now())
     registry.batch(() => {
-      for (const record of restored) registry.send({ type: 'task.restore', record })
+      for (const record of restored) {
+        registry.send({ type: 'task.restore', record })
+        registry.restoreSpent(record)
+      }
     })
     return manager
   }
@@ -322,31 +368,60 @@ export class AsyncTaskManager {
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
     // The record as registered: running, even if its controller was aborted before.
-    return this.registry.batch(() => this.#admit(this.#toAdmission(fields, fields.id), false, reservationId).registered)
+    return this.registry.batch(
+      () => this.#admit(this.#toAdmission(fields, fields.id), false, reservationId).registered as RunningTaskInfo,
+    )
   }
 
   /**
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
-   * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit.
-   * @returns the record of the running task; its id is made from the subagent's name unless the input has one
+   * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit. With `whenFull: 'queue'` a task for
+   * which no slot is free waits for one.
+   * @param runner runs the task; or that with what is done when it fails, and what it may use
+   * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
    * @throws TaskLimitError at the limit, and what `registerTask` throws
    */
-  launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): RunningTaskInfo {
-    const { params: given, ...fields } = parseInput(launchInputSchema(), input, 'input')
+  launch(input: LaunchTaskInput, runner: Runner | RunnerDefinition, reservationId?: string): ActiveTaskInfo {
+    const {
+      params: given,
+      whenFull,
+      priority,
+      retry,
+      budget,
+      ...fields
+    } = parseInput(launchInputSchema(), input, 'input')
     const params = given && toWholePlainData(given)
     if (given !== undefined && params === undefined) {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
     }
-    if (typeof runner !== 'function') throw new InvalidInputError('runner', runner, 'a function')
+    if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
+    if (!aRunnable.accepts(runner)) throw new InvalidInputError('runner', runner, aRunnable.expected)
+    aRunnable.checkContent?.(runner, ['runner'])
+    const definition = typeof runner === 'function' ? { run: runner } : runner
+    const waits = (whenFull ?? this.#whenFull) === 'queue'
+    const policy = retry ?? definition.retry
+    const ticket =
+      waits || policy !== undefined
+        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: fields.goalPrompt, params }, Infinity) }
+        : undefined
+    const allowed = smallerBudget(definition.budget, budget)
     return this.registry.batch(() => {
       const id = fields.id ?? this.createTaskId(fields.subagentName)
       const admission = {
         ...this.#toAdmission({ ...fields, abortController: fields.abortController ?? this.#newController(id) }, id),
-        run: storedRun(runner, params),
+        run: {
+          ...storedRun(definition.run, params),
+          ...(retry !== undefined && { retry }),
+          ...(priority !== undefined && { priority }),
+        },
+        ...(waits && ticket && { ticket }),
+        ...(allowed !== undefined && { budget: Object.freeze(allowed) }),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId)
       if (this.#telemetry !== undefined) this.registry.attachment(entry).trace = this.#telemetry.current()
-      startRun(this.#runHost(), entry, { runner, graceMs: admission.graceMs, params })
+      const start = { runner: definition.run, graceMs: admission.graceMs, params }
+      if (ticket !== undefined) this.registry.attachment(entry).plan = { start, ticket, retry: policy }
+      if (registered.status === 'running') startRun(this.#runHost(), entry, start)
       return registered
     })
   }
@@ -401,6 +476,22 @@ export class AsyncTaskManager {
   /** The tasks that wait for a slot, in the order of registration. */
   getQueuedTasks(owner?: string): QueuedTaskInfo[] {
     return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
+  }
+
+  /** Whether a launch for which no slot is free may wait for one. */
+  canQueue(): boolean {
+    const { queue } = this.registry.slots
+    return this.#disposal === undefined && this.#whenFull === 'queue' && queue.size < queue.limits.max
+  }
+
+  /** The place of a task among those that wait for a slot, from 1; undefined for one that does not wait. */
+  queuePosition(id: string): number | undefined {
+    return this.getTask(id)?.status === 'queued' ? queuePlaces(this.registry).get(id) : undefined
+  }
+
+  /** What the tasks of an owner, or of all, have used since this manager was created, and those that it restored. */
+  spent(owner?: string): SpentTotals {
+    return this.registry.spent.of(owner)
   }
 
   /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
@@ -568,7 +659,7 @@ export class AsyncTaskManager {
     admission: TaskAdmission,
     isLaunched: boolean,
     reservationId: string | undefined,
-  ): { entry: TaskEntry; registered: RunningTaskInfo } {
+  ): { entry: TaskEntry; registered: ActiveTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
     const { abortController } = admission
     const abort = abortController && this.registry.listen(abortController)
@@ -581,10 +672,11 @@ export class AsyncTaskManager {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      throw new TaskLimitError(this.registry.pools[admission.pool ?? 'task'].max)
+      const { max, queue } = this.registry.pools[admission.pool ?? 'task']
+      throw new TaskLimitError(max, answer.refusal === 'queue-full' ? queue.size : undefined)
     }
     const { entry } = answer
-    const registered = entry.record as RunningTaskInfo
+    const registered = entry.record as ActiveTaskInfo
     abort?.link(entry)
     return { entry, registered }
   }
@@ -596,6 +688,7 @@ export class AsyncTaskManager {
       telemetry: this.#telemetry,
       report: this.#report.bind(this),
       append: this.#append.bind(this),
+      newController: this.#newController.bind(this),
     }
   }
 
@@ -613,7 +706,9 @@ export class AsyncTaskManager {
   }
 
   #toAdmission(
-    fields: Omit<z.output<ReturnType<typeof launchInputSchema>>, 'id' | 'params'>,
+    fields: Omit<z.output<ReturnType<typeof registerTaskInputSchema>>, 'id'> & {
+      readonly isForeground?: boolean | undefined
+    },
     id: string,
   ): TaskAdmission {
     const { subagentName, goalPrompt, abortController, timeoutMs } = fields

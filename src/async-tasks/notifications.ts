@@ -21,11 +21,11 @@ export const POSSIBLE_REPEAT =
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
     case 'completed':
-      return { agent_id: task.id, ...shownOutput(task.output) }
+      return { agent_id: task.id, ...shownOutput(task.output), ...spentOf(task) }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
-      return { agent_id: task.id, status: 'cancelled' }
+      return { agent_id: task.id, status: 'cancelled', ...spentOf(task) }
     case 'queued':
     case 'running':
       return undefined
@@ -33,14 +33,19 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
 }
 
 /** The name and code of the error tell a model what its message may not. */
-function failurePayload({ id, error, errorName, errorCode, lateOutput }: FailedTaskInfo): object {
+function failurePayload(task: FailedTaskInfo): object {
+  const { id, error, errorName, errorCode, lateOutput, attempt } = task
   return {
     ...{ agent_id: id, status: 'failed', error },
     ...(errorName !== undefined && { error_name: errorName }),
     ...(errorCode !== undefined && { error_code: errorCode }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
+    ...(attempt !== undefined && { attempt }),
+    ...spentOf(task),
   }
 }
+
+const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
 
 /** The known fields first. The others have a field of their own: they cannot pass for the status or the id. */
 function shownOutput(output: OutputObject): object {

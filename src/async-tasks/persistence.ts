@@ -147,6 +147,19 @@ export class Persistence implements DeliveryObserver {
     this.#changedTasks.set(entry.record.id, entry)
   }
 
+  /** What a task has spent has changed. */
+  noteChange(entry: TaskEntry): void {
+    this.#changedTasks.set(entry.record.id, entry)
+  }
+
+  /** A task has started after it had waited, or waits for its next run. */
+  #setAttempt(entry: TaskEntry): void {
+    const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
+    const { isOverdue: _, program: _program, ...run } = this.#storageOf(entry).run
+    const deadlineAt = timeoutMs === undefined || status === 'queued' ? undefined : startedAt + timeoutMs
+    this.#storage.set(entry, { attempt, deadlineAt, run: { ...run, place: entry.serial } })
+  }
+
   /** A task was read from the store; it is written again if it has changed since. */
   restore(
     entry: TaskEntry,
@@ -169,6 +182,7 @@ export class Persistence implements DeliveryObserver {
     }
     this.#removedTasks.delete(taskId)
     this.#changedTasks.set(taskId, entry)
+    if (transition.kind === 'status' && !hasEnded(transition.to)) this.#setAttempt(entry)
   }
 
   /** A message is going to carry a result; the message is stored before it is sent. */

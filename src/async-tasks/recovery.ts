@@ -1,11 +1,14 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
-import type { RunningTaskInfo, SlotPool } from '../../machines/records.js'
+import type { ActiveTaskInfo, SlotPool, SpentTotals, TaskAttempt } from '../../machines/records.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import type { FindRunner } from '../engine/definition.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
 import type { StoredJson, StoredTask } from '../store/store.js'
-import { fateOf, type Fate } from './interrupted-runs.js'
+import { withAttempt } from '../../machines/task-record.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { addSpent } from './spending.js'
+import { fateOf, storedParams, type Fate } from './interrupted-runs.js'
 import type { Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
 import { INTERRUPTION, toRestoredRecords } from './restoring.js'
@@ -16,6 +19,8 @@ import { settleUnknown, type WasDelivered } from './unknown-deliveries.js'
 export interface Recovery {
   /** Their programs survived, and go on. */
   readonly adopted: readonly string[]
+  /** They were waiting for a slot, and wait again. */
+  readonly queued: readonly string[]
   /** Their runs ended with the process: they are run again. */
   readonly retried: readonly string[]
   /** Their runs ended with the process: they have failed. */
@@ -30,6 +35,8 @@ export interface RecoveryHost {
   readonly findRunner: FindRunner | undefined
   /** Starts a run, or goes on with it. */
   readonly startRun: (entry: TaskEntry, start: RunStart) => void
+  /** Listens to the controller of a task that waits. */
+  readonly link: (entry: TaskEntry) => void
   /** Makes the controller of a task. */
   readonly newController: (taskId: string) => AbortController
 }
@@ -54,12 +61,13 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
     restoreEnded(registry, persistence, found, carried)
-    for (const { task, fate } of found) goOn(registry, persistence, host, task, fate)
+    for (const { task, fate } of inOrder(found)) goOn(registry, persistence, host, task, fate)
     // Nothing else carries these results until it is known whether their messages arrived.
     for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
   })
   return settleUnknown(registry, persistence, contents.deliveries, host.wasDelivered).then((uncertain) => ({
     adopted: idsOf('followed'),
+    queued: idsOf('queued'),
     retried: idsOf('repeated'),
     interrupted: idsOf('interrupted'),
     uncertain,
@@ -115,16 +123,33 @@ function storeAttempts(
 }
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
-  const { deadlineAt: _, run: { graceMs, pool, params } = {}, ...fields } = task
-  const { questions: _questions, progress: _progress, ...record } = task.record
+  const { deadlineAt: _, run: { graceMs, pool, params, retry, priority, place } = {}, ...fields } = task
+  const { questions: _questions, progress: _progress, attempts, startedAt, ...record } = task.record
+  const interrupted: TaskAttempt = {
+    number: task.attempt,
+    startedAt: typeof startedAt === 'number' ? startedAt : task.launchedAt,
+    error: INTERRUPTION,
+  }
   const attempt = task.attempt + 1
   const { timeoutMs } = record
   return {
     ...fields,
     attempt,
     ...(typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
-    record: { ...record, attempt },
-    run: { graceMs, ...(pool !== undefined && { pool }), params },
+    record: {
+      ...record,
+      attempt,
+      startedAt: now,
+      attempts: withAttempt(attempts as readonly TaskAttempt[] | undefined, interrupted),
+    },
+    run: {
+      graceMs,
+      params,
+      ...(pool !== undefined && { pool }),
+      ...(retry !== undefined && { retry }),
+      ...(priority !== undefined && { priority }),
+      ...(place !== undefined && { place }),
+    },
   }
 }
 
@@ -143,6 +168,7 @@ function restoreEnded(
     const entry = registry.history.get(record.id)
     const { task, fate } = byId.get(record.id) ?? {}
     if (entry !== undefined && task !== undefined) persistence.restore(entry, task, fate !== undefined)
+    registry.restoreSpent(record)
   }
 }
 
@@ -165,17 +191,51 @@ function goOn(
 ): void {
   if (fate === undefined || fate.type === 'interrupted') return
   const { id, deadlineAt, run = {} } = task
-  const { questions: _, ...fields } = task.record as unknown as RunningTaskInfo
-  const record = Object.freeze({ ...fields, abortController: host.newController(id) })
+  const { questions: _, ...fields } = task.record as unknown as ActiveTaskInfo
+  const record = Object.freeze({
+    ...fields,
+    ...(fate.type === 'followed' &&
+      fields.budget?.seconds !== undefined && { spent: withTime(fields, registry.clock.now()) }),
+    abortController: host.newController(id),
+  })
   const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
   const remainingMs =
     deadlineAt === undefined || record.timeoutMs === undefined
       ? undefined
       : Math.min(Math.max(deadlineAt - registry.clock.now(), 0), record.timeoutMs)
-  const entry = registry.resume(record, graceMs, remainingMs, poolOf(run))
-  persistence.restore(entry, task, false)
-  const params = fate.type === 'repeated' ? fate.params : undefined
-  host.startRun(entry, { runner: fate.runner, graceMs, params, isResumed: fate.type === 'followed' })
+  const { run: runner, retry } = fate.definition
+  const params = fate.type === 'followed' ? storedParams(task) : fate.params
+  const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
+  const start = { runner, graceMs, params }
+  const resumed = { record, graceMs, remainingMs, pool: poolOf(run), ticket, place: placeOf(run) }
+  const entry = registry.resume(resumed, (prepared) => {
+    persistence.restore(prepared, task, false)
+    if (fate.type === 'queued' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
+  })
+  if (fate.type === 'queued') host.link(entry)
+  else host.startRun(entry, { ...start, ...(fate.type === 'followed' && { params: undefined, isResumed: true }) })
+}
+
+/** The time of a run that went on counts, too. */
+const withTime = ({ spent, startedAt, launchedAt }: ActiveTaskInfo, now: number): SpentTotals =>
+  addSpent(spent, { seconds: Math.max(now - (startedAt ?? launchedAt), 0) / 1000 })
+
+const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
+
+const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
+
+/** What ran takes its slots before what waits, and that follows in its order. */
+function inOrder(found: readonly FoundTask[]): FoundTask[] {
+  const rank = ({ task: { run = {}, seq } }: FoundTask): readonly [number, number] => [
+    priorityOf(run),
+    placeOf(run) ?? seq,
+  ]
+  const waiting = found.filter(({ fate }) => fate?.type === 'queued')
+  waiting.sort((a, b) => {
+    const [[priority, place], [otherPriority, otherPlace]] = [rank(a), rank(b)]
+    return otherPriority - priority || place - otherPlace
+  })
+  return [...found.filter(({ fate }) => fate?.type !== 'queued'), ...waiting]
 }
 
 function poolOf({ pool }: StoredJson): SlotPool {

@@ -11,14 +11,15 @@ import { History } from '../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
 import type {
-  RunningTaskInfo,
-  SlotPool,
+  AsyncTaskInfo,
+  QueueTicket,
   TaskAdmission,
   TaskProgress,
   TaskQuestion,
   TaskTransition,
 } from '../../machines/records.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
+import type { QueueLimits } from '../../machines/task-queue.js'
 import { Slots, type SlotPools } from '../../machines/slots.js'
 import { hasEnded, type Lease, type TaskEntry } from '../../machines/task-entry.js'
 import { changedRecord, withQuestions } from '../../machines/task-record.js'
@@ -44,6 +45,11 @@ import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
 import type { OutputLog } from './output-log.js'
 import { Persistence } from './persistence.js'
+import type { RetryPolicy } from '../protocol/retry-policy.js'
+import type { SpentAmount } from '../protocol/budget.js'
+import type { RunStart } from './runs.js'
+import { addSpent, budgetMessage, overspent, SpentByOwner } from './spending.js'
+import { excessError, WrapUp } from './wrap-up.js'
 import { PushSubscribers } from './push-subscribers.js'
 import { TaskWatchers } from './task-watchers.js'
 
@@ -54,10 +60,20 @@ export interface Attachment {
   questions?: OpenQuestions
   /** The span that launched it. */
   trace?: TraceContext | undefined
+  /** What runs when a slot is free, or again; only for tasks that may wait or be repeated. */
+  plan?: RunPlan
+  wrapUp?: WrapUp
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void
   /** Removes the files of the run, once its end has been stored. */
   removeFiles?: () => void
+}
+
+/** How the runs of a task start. */
+export interface RunPlan {
+  readonly start: RunStart
+  readonly ticket: QueueTicket
+  readonly retry: RetryPolicy | undefined
 }
 
 /** Listens to a registered `AbortController`. */
@@ -68,8 +84,12 @@ export interface AbortLink {
   stop(): void
 }
 
+/** A task of an earlier process that goes on. */
+export type ResumedTask = Omit<Extract<RegistryEvent, { type: 'task.resume' }>, 'type' | 'reply'>
+
 export interface TaskRegistryOptions {
   readonly max: number
+  readonly queue: QueueLimits
   readonly notifyCancelled: boolean
   readonly clock: Clock
   readonly report: OnError
@@ -77,6 +97,8 @@ export interface TaskRegistryOptions {
   readonly taskMachine: AsyncTaskMachine | undefined
   /** An open store. */
   readonly store: Store | undefined
+  /** Starts the run of a task that has waited. */
+  readonly onStart: (entry: TaskEntry, start: RunStart) => void
   /** Called with each task's end, after the streams. It must not throw. */
   readonly onEnd: (transition: TaskTransition) => void
   /** Called once, when the registry is disposed. It must not throw. */
@@ -123,6 +145,10 @@ export class TaskRegistry {
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
   readonly #attachments = new Map<TaskEntry, Attachment>()
   readonly #aborts: { readonly entry: TaskEntry; readonly reason: unknown }[] = []
+  readonly #wrapUps: { readonly entry: TaskEntry; readonly excess: string }[] = []
+  readonly #starts: TaskEntry[] = []
+  /** What the tasks have spent. */
+  readonly spent = new SpentByOwner()
   /** The owners whose messages the host delivers. */
   readonly pushSubscribers = new PushSubscribers()
   readonly #deadlineTimer: DeadlineTimer
@@ -143,12 +169,12 @@ export class TaskRegistry {
         store,
         clock,
         report,
-        onWritten: () => this.#drain(),
+        onWritten: () => this.#onWritten(),
         onConfirmed: (entries) => this.#offer(entries),
       })
     const { batch, push, drain } = createOutbox<Notification>({
       notify: (notification) => this.#notify(notification),
-      onChanged: () => this.#runAborts(),
+      onChanged: () => this.#runEffects(),
       onDrained: () => this.#onDrained(),
       mayDeliver: () => this.#isDisposed || (this.persistence?.isSettled() ?? true),
     })
@@ -162,7 +188,7 @@ export class TaskRegistry {
         push(notification)
       },
     )
-    const newSlots = (limit: number): Slots => new Slots(limit, () => elapsedMs(clock))
+    const newSlots = (limit: number): Slots => new Slots(limit, () => elapsedMs(clock), options.queue)
     // The other pools have no limit until one is set.
     this.pools = { task: newSlots(max), child: newSlots(-1), command: newSlots(-1) }
     this.history = new History(
@@ -183,11 +209,19 @@ export class TaskRegistry {
       journal: this.#journal,
       task: options.taskMachine ?? asyncTaskMachine,
       host: {
-        requestAbort: (taskId) => this.#requestAbort(taskId),
+        requestAbort: (taskId, excess) => this.#requestAbort(taskId, excess),
+        requestWrapUp: (taskId, excess) => this.#requestWrapUp(taskId, excess),
         setQuestions: (taskId, questions) => this.#setQuestions(taskId, questions),
       },
       elapsed: () => elapsedMs(clock),
       describeError: failureOf,
+      startRun: (entry) => this.#starts.push(entry),
+      expiry: {
+        error: `The task waited for a slot for more than ${options.queue.maxWaitMs} ms, the longest that it may.`,
+        errorCode: 'QUEUE_TIMEOUT',
+      },
+      describeOverrun: ({ record: { budget, spent } }) => budgetMessage('seconds', budget?.seconds ?? 0, spent),
+      onRan: (entry, seconds) => this.#addSpent(entry, { seconds: seconds - (entry.record.spent?.seconds ?? 0) }),
       ...(this.persistence && { storeLaunch: (entry, admission) => this.#storeLaunch(entry, admission) }),
     })
     this.actor = createActor(logic, {
@@ -231,10 +265,22 @@ export class TaskRegistry {
     return answer
   }
 
-  /** Takes over a task of an earlier process whose run goes on. */
-  resume(record: RunningTaskInfo, graceMs: number, remainingMs: number | undefined, pool: SlotPool): TaskEntry {
+  /**
+   * Takes over a task of an earlier process whose run goes on, or which waits.
+   * @param prepare called before the task can start; it calls no host code
+   */
+  resume(task: ResumedTask, prepare: (entry: TaskEntry) => void): TaskEntry {
     let entry!: TaskEntry
-    this.#ask({ type: 'task.resume', record, graceMs, remainingMs, pool, reply: (answer) => (entry = answer) })
+    this.#ask({
+      ...task,
+      type: 'task.resume',
+      reply: (answer) => {
+        entry = answer
+        prepare(entry)
+      },
+    })
+    this.restoreSpent(entry.record)
+    this.#checkBudget(entry)
     return entry
   }
 
@@ -274,6 +320,30 @@ export class TaskRegistry {
       this.persistence?.flush()
     })
     return entry.record.status === 'cancelled'
+  }
+
+  /** The signal that asks the run of a task to conclude. */
+  wrapUpOf(entry: TaskEntry): WrapUp {
+    const attachment = this.attachment(entry)
+    if (attachment.wrapUp === undefined) {
+      const taskId = entry.record.id
+      attachment.wrapUp = new WrapUp((error) => this.report(error, { source: 'abort-listener', taskId }))
+      const excess = entry.ref?.getSnapshot().context.excess
+      if (excess !== undefined) attachment.wrapUp.begin(excess)
+    }
+    return attachment.wrapUp
+  }
+
+  /** A run has used something. Call it inside a batch. */
+  addSpent(entry: TaskEntry, amount: SpentAmount): void {
+    this.#addSpent(entry, amount)
+    this.persistence?.noteChange(entry)
+    this.#checkBudget(entry)
+  }
+
+  /** What a task of an earlier process has spent counts for its owner. */
+  restoreSpent({ owner, spent }: AsyncTaskInfo): void {
+    if (spent !== undefined) this.spent.add(owner, spent)
   }
 
   /** The result may have been delivered already, in a process that has died. */
@@ -373,12 +443,29 @@ export class TaskRegistry {
     }
   }
 
-  #requestAbort(taskId: string): void {
+  #checkBudget({ record, ref }: TaskEntry): void {
+    const message = overspent(record.budget, record.spent)
+    if (message !== undefined) ref?.send({ type: 'budget.exceeded', message })
+  }
+
+  #requestAbort(taskId: string, excess: string | undefined): void {
     const entry = this.history.get(taskId)
     if (entry === undefined) return
     this.persistence?.setOverdue(entry)
     const message = timeoutMessage(entry.record.timeoutMs ?? 0)
-    this.#aborts.push({ entry, reason: Object.assign(new Error(message), { name: 'TimeoutError' }) })
+    const reason =
+      excess === undefined ? Object.assign(new Error(message), { name: 'TimeoutError' }) : excessError(excess)
+    this.#aborts.push({ entry, reason })
+  }
+
+  #requestWrapUp(taskId: string, excess: string): void {
+    const entry = this.history.get(taskId)
+    if (entry !== undefined) this.#wrapUps.push({ entry, excess })
+  }
+
+  #addSpent(entry: TaskEntry, amount: SpentAmount & { readonly seconds?: number }): void {
+    entry.record = changedRecord(entry.record, { spent: addSpent(entry.record.spent, amount) })
+    this.spent.add(entry.record.owner, amount)
   }
 
   #setQuestions(taskId: string, questions: readonly TaskQuestion[]): void {
@@ -389,8 +476,8 @@ export class TaskRegistry {
   }
 
   #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
-    const { launchedAt } = entry.record
-    const deadlineAt = timeoutMs === undefined ? undefined : launchedAt + timeoutMs
+    const { launchedAt, status } = entry.record
+    const deadlineAt = timeoutMs === undefined || status === 'queued' ? undefined : launchedAt + timeoutMs
     this.persistence?.launch(entry, {
       attempt: 1,
       deadlineAt,
@@ -414,6 +501,35 @@ export class TaskRegistry {
   #offer(entries: readonly TaskEntry[]): void {
     for (const entry of entries) this.history.offer(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
+  }
+
+  #onWritten(): void {
+    // What waits for it to be stored may start.
+    if (this.#starts.length > 0 && !this.#isProcessing) this.batch(() => undefined)
+    else this.#drain()
+  }
+
+  #runEffects(): void {
+    if (this.#aborts.length > 0) this.#runAborts()
+    if (this.#wrapUps.length > 0) this.#runWrapUps()
+    if (this.#starts.length > 0) this.#runStarts()
+  }
+
+  #runWrapUps(): void {
+    for (let next = this.#wrapUps.shift(); next !== undefined; next = this.#wrapUps.shift()) {
+      this.send({ type: 'wrapUp.begin', entry: next.entry })
+      this.#attachments.get(next.entry)?.wrapUp?.begin(next.excess)
+    }
+  }
+
+  /** Starts what has waited, once that is stored: each start counts, also when this process dies. */
+  #runStarts(): void {
+    if (this.#isProcessing || this.persistence?.flush() === false) return
+    for (let entry = this.#starts.shift(); entry !== undefined; entry = this.#starts.shift()) {
+      const plan = this.#attachments.get(entry)?.plan
+      if (entry.ref === undefined || plan === undefined) this.send({ type: 'slot.release', entry })
+      else this.#options.onStart(entry, plan.start)
+    }
   }
 
   #runAborts(): void {
@@ -459,6 +575,7 @@ export class TaskRegistry {
       this.#attachments.delete(entry)
       this.listed.delete(entry.record.id)
     }
+    if (transition.to === 'queued') this.#withdrawQuestions(entry)
     if (!isEnd(transition)) return
     this.watchers.notify(entry)
     this.#withdrawQuestions(entry)
@@ -466,6 +583,7 @@ export class TaskRegistry {
     const attachment = this.#attachments.get(entry)
     attachment?.unlink?.()
     attachment?.removeFiles?.()
+    if (attachment?.plan !== undefined) delete attachment.plan
     this.history.markHandled(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
   }

@@ -1,16 +1,21 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
-import type { AsyncTaskEvent } from '../../machines/async-task.js'
-import type { FailedTaskInfo, TaskFailure, TaskProgress } from '../../machines/records.js'
+import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
+import type { TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
+import { QuestionWithdrawnError } from '../errors.js'
+import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
+import { parseInput } from '../protocol/parse.js'
 import { RunFiles } from './run-files.js'
 import { preview } from '../preview.js'
-import type { Operation, Telemetry } from '../protocol/telemetry.js'
+import type { Telemetry } from '../protocol/telemetry.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
+import { endOperation, startOperation } from './run-operation.js'
+import { retryDelay } from './retrying.js'
 
 /** What a run uses of the manager. */
 export interface RunHost {
@@ -19,6 +24,8 @@ export interface RunHost {
   readonly telemetry: Telemetry | undefined
   report(entry: TaskEntry, progress: number | TaskProgress): void
   append(entry: TaskEntry, text: string): void
+  /** Makes the controller of a task. */
+  readonly newController: (taskId: string) => AbortController
 }
 
 /** A run that is to be started. */
@@ -49,6 +56,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   }
   const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
+  const operation = host.telemetry && startOperation(host.telemetry, registry, entry)
   const context = (signal: AbortSignal): RunContext => ({
     signal,
     taskId: id,
@@ -56,27 +64,39 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       return entry.record.owner
     },
     attempt,
-    report: (progress) => host.report(entry, progress),
-    append: (text) => host.append(entry, text),
-    ask: (question) => askQuestion(registry, entry, question),
+    report: (progress) => {
+      if (isCurrent(entry, attempt)) host.report(entry, progress)
+    },
+    append: (text) => {
+      if (isCurrent(entry, attempt)) host.append(entry, text)
+    },
+    ask: (question) =>
+      isCurrent(entry, attempt)
+        ? askQuestion(registry, entry, question)
+        : Promise.reject(new QuestionWithdrawnError(entry.record.id)),
+    spend: (amount) => {
+      const spent = parseInput(spendSchema(), amount, 'amount')
+      if (isCurrent(entry, attempt) && entry.ref !== undefined) registry.batch(() => registry.addSpent(entry, spent))
+    },
+    get wrapUp() {
+      return registry.wrapUpOf(entry).signal
+    },
     ...(durability && { durability }),
+    ...(operation && { trace: operation.trace }),
   })
-  const operation = host.telemetry && startOperation(host.telemetry, registry, entry)
   try {
     const run = engine.start({
       id,
       graceMs,
       run: ({ signal }) =>
-        operation === undefined
-          ? runner(input, context(signal))
-          : operation.run(() => runner(input, { ...context(signal), trace: operation.trace })),
+        operation === undefined ? runner(input, context(signal)) : operation.run(() => runner(input, context(signal))),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {
       registry.runs.delete(run)
       files.setSettled(outcome, isResumed)
-      settle(registry, entry, outcome)
-      if (operation !== undefined) endOperation(operation, entry)
+      settle(host, entry, { outcome, attempt, couldNotStart: false })
+      if (operation !== undefined) endOperation(operation, entry, outcome)
     }
     registry.attachment(entry).run = run
     registry.runs.add(run)
@@ -84,38 +104,25 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     // The registered controller had aborted: the task is cancelled already.
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
-    settle(registry, entry, { type: 'threw', reason })
-    if (operation !== undefined) endOperation(operation, entry)
+    const outcome: Outcome = { type: 'threw', reason }
+    settle(host, entry, { outcome, attempt, couldNotStart: true })
+    if (operation !== undefined) endOperation(operation, entry, outcome)
   }
 }
 
-function startOperation(telemetry: Telemetry, registry: TaskRegistry, entry: TaskEntry): Operation {
-  const { record } = entry
-  return telemetry.start({
-    type: 'invoke_agent',
-    name: record.subagentName,
-    parent: registry.peekAttachment(entry)?.trace,
-    taskId: record.id,
-    attempt: record.attempt ?? 1,
-    input: record.goalPrompt,
-  })
+/** Whether this run of a task is its present one: what an earlier one reports changes nothing. */
+const isCurrent = ({ record }: TaskEntry, attempt: number): boolean => (record.attempt ?? 1) === attempt
+
+interface EndedRun {
+  readonly outcome: Outcome
+  readonly attempt: number
+  readonly couldNotStart: boolean
 }
 
-function endOperation(operation: Operation, { record }: TaskEntry): void {
-  if (record.status === 'completed') operation.end({ output: record.output })
-  else if (record.status === 'cancelled') operation.end({ errorType: 'cancelled' })
-  else if (record.status === 'failed') {
-    operation.end({ errorType: failureType(record), error: record.error })
-  } else operation.end()
-}
-
-/** A low number of kinds, as metrics need them. */
-function failureType({ launchedAt, completedAt, timeoutMs, errorCode, errorName }: FailedTaskInfo): string {
-  if (timeoutMs !== undefined && completedAt - launchedAt >= timeoutMs) return 'timeout'
-  return errorCode ?? errorName ?? '_OTHER'
-}
-
-function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {
+function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
+  const { registry } = host
+  const { outcome } = ended
+  if (repeat(host, entry, ended)) return
   // Reading the returned value may call code of the run, which may end the task: read it first.
   const event: AsyncTaskEvent =
     outcome.type === 'returned'
@@ -128,6 +135,34 @@ function settle(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): voi
     registry.send({ type: 'slot.release', entry })
   })
   reportMisnamedFields(registry, entry)
+}
+
+/** Has the task run again, if its policy says so. */
+function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
+  const attachment = registry.peekAttachment(entry)
+  const plan = attachment?.plan
+  if (attachment === undefined || plan?.retry === undefined || entry.ref === undefined) return false
+  const { value, context } = entry.ref.getSnapshot()
+  const isOverdue = value === 'stopping'
+  const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget: context.excess !== undefined })
+  if (delayMs === undefined) return false
+  const { outcome } = ended
+  const reported = outcome.type === 'returned' ? undefined : failureOfRun(outcome).error
+  const error = isOverdue ? timeoutMessage(entry.record.timeoutMs ?? 0, reported) : (reported ?? '')
+  registry.batch(() => {
+    attachment.removeFiles?.()
+    delete attachment.removeFiles
+    delete attachment.run
+    const { id, abortController } = entry.record
+    const next = abortController?.signal.aborted === true ? newController(id) : undefined
+    const { ticket, start } = plan
+    registry.send({
+      ...{ type: 'task.requeue', entry, ticket, delayMs, graceMs: start.graceMs, error },
+      abortController: next,
+    })
+    if (next !== undefined) registry.listen(next).link(entry)
+  })
+  return true
 }
 
 function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>): TaskFailure {

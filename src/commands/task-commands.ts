@@ -3,6 +3,7 @@ import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
+import { queuePlaces } from '../async-tasks/queue-places.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { toOneLine } from '../control-characters.js'
@@ -63,11 +64,15 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
   const shortOf = shortTaskIds(manager)
   const now = manager.registry.clock.now()
+  const places = queuePlaces(manager.registry)
   const lines = tasks.map((task) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
+    const place = places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
     // Names and goals come from a model, and this is for a person's terminal.
-    return toOneLine(`${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}) - ${goal}`)
+    return toOneLine(
+      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}${place}) - ${goal}`,
+    )
   })
   return { type: 'info', text: boundLines(lines, LIST_CHARS) }
 }
@@ -92,8 +97,7 @@ function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix
 function runningIds({ getAsyncTaskManager, owner }: TaskCommandsOptions, partial: string): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)
-  return manager
-    .getRunningTasks(owner)
+  return [...manager.getQueuedTasks(owner), ...manager.getRunningTasks(owner)]
     .filter((task) => task.id.startsWith(partial))
     .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

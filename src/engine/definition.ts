@@ -1,4 +1,6 @@
 /** A runner, and what is done when its run did not end by itself. */
+import type { TaskBudget } from '../../machines/records.js'
+import { aBudget } from '../protocol/budget.js'
 import { checkOptions, type OptionType } from '../protocol/option-checks.js'
 import { aRetryPolicy, type RetryPolicy } from '../protocol/retry-policy.js'
 import type { Runner } from './runner.js'
@@ -9,6 +11,8 @@ export interface RunnerDefinition {
   readonly run: Runner
   /** When the task is run again. Default: never, it fails. */
   readonly retry?: RetryPolicy | undefined
+  /** What the runs of a task may use; the smaller limit counts where a launch has one too. Default: no limit. */
+  readonly budget?: TaskBudget | undefined
 }
 
 /** Finds what runs the tasks of a subagent; undefined when there is none of this name. */
@@ -18,8 +22,8 @@ export const aDefinition: OptionType = {
   expected: '{ run }, with a function run',
   accepts: (value) => typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function',
   checkContent: (value, path) => {
-    const { retry } = value as { readonly retry?: RetryPolicy }
-    checkOptions({ retry }, { retry: aRetryPolicy }, path)
+    const { retry, budget } = value as Pick<RunnerDefinition, 'retry' | 'budget'>
+    checkOptions({ retry, budget }, { retry: aRetryPolicy, budget: aBudget }, path)
   },
 }
 

@@ -2,6 +2,7 @@
 import type { OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
+import type { SpentAmount } from '../protocol/budget.js'
 import type { StartedProgram } from './reap.js'
 
 /** What a run receives besides its input. */
@@ -12,7 +13,7 @@ export interface RunContext {
   readonly taskId: string
   /** The owner that receives the result; it may change while the task runs. */
   readonly owner: string
-  /** Which run of the task this is: 1, or more when earlier ones died with their processes and the task is run again. */
+  /** Which run of the task this is: 1, or more when earlier ones have failed, or died with their processes, and the task is run again. */
   readonly attempt: number
   /** Reports progress: a number, or MCP's `{ progress, total?, message? }`. Ignored after the task has ended. */
   report(progress: number | TaskProgress): void
@@ -28,6 +29,13 @@ export interface RunContext {
   ask(question: TaskQuestionInput): Promise<TaskAnswer>
   /** The span of this run, for other processes (`TRACEPARENT`); only with telemetry. */
   readonly trace?: TraceContext | undefined
+  /**
+   * Adds to what the task has used, for its budget and for the sums of its owner. Ignored after the task has ended.
+   * @throws InvalidInputError for an amount that is not a finite number >= 0
+   */
+  spend(amount: SpentAmount): void
+  /** Aborts when the task has used more than its budget: conclude, and return what there is, before `signal` aborts as well. */
+  readonly wrapUp: AbortSignal
   /** What of the run outlives this process; only where the task is in a store. */
   readonly durability?: RunDurability
 }

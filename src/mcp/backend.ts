@@ -117,6 +117,8 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const session = createSession(config, { ...options, folder, projectFolder }, clock)
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
+    whenFull: config.whenFull,
+    queue: { max: config.queueMax },
     clock,
     createId,
     onError: (error, { source, taskId }) =>
@@ -143,7 +145,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   return {
     configFile: options.configFile,
     ...{ config, projectFolder, clock, telemetry, log, manager, session, taskManager, pool, subagents },
-    slots: new ClientSlots(manager, config.maxAsyncTasks, session?.earlierTasks),
+    slots: new ClientSlots(manager, clientMaxOf(config), session?.earlierTasks),
     close: () =>
       (closing ??= (async () => {
         if (session !== undefined) leave(manager, session, subagents)
@@ -170,10 +172,16 @@ function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Back
   session.seal()
 }
 
+/** The most background tasks of one client that run, or wait for a slot. */
+function clientMaxOf({ maxAsyncTasks, whenFull, queueMax }: AgentConfig): number {
+  return maxAsyncTasks === -1 || whenFull === 'refuse' ? maxAsyncTasks : maxAsyncTasks + queueMax
+}
+
 /** The most background tasks of all clients, unless one alone may have more. */
 const MIN_TOTAL = 50
 
-function totalOf({ maxAsyncTasks, maxAsyncTasksOfAllClients }: AgentConfig): number {
+function totalOf({ maxAsyncTasks, maxAsyncTasksOfAllClients, whenFull }: AgentConfig): number {
+  if (whenFull === 'queue') return maxAsyncTasksOfAllClients ?? maxAsyncTasks
   return maxAsyncTasksOfAllClients ?? (maxAsyncTasks === -1 ? -1 : Math.max(MIN_TOTAL, maxAsyncTasks))
 }
 

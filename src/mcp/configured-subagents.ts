@@ -24,6 +24,7 @@ export function configuredSubagents(
 
 function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
   const { name, description, command, args, cwd, env, output, maxOutputBytes, graceMs, survivesHost, retry } = subagent
+  const { maxRunSeconds } = subagent
   const runIn = (directory: string) =>
     processRunner({
       ...{ command, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
@@ -37,6 +38,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context)
   return {
     ...{ name, description, retry },
+    ...(maxRunSeconds !== undefined && { budget: { seconds: maxRunSeconds } }),
     run: Object.assign(run, { survivesHost, ...(canResume !== undefined && { canResume }) }),
   }
 }

@@ -72,10 +72,33 @@ const subagentSchema = z
         on: z
           .array(z.enum(RETRY_REASONS))
           .min(1)
-          .describe('What is repeated. interrupted: the server ended while the task ran.'),
+          .describe(
+            'What is repeated. interrupted: the server ended while the task ran (needs a store). start-failed: the program could not be started. ' +
+              'exit-code: it failed. timeout: its deadline passed. rate-limited: it said so.',
+          ),
+        backoff: z
+          .strictObject({
+            initialMs: z.number().min(0).optional().describe('The wait before the second run, in ms. Default: 1000.'),
+            maxMs: z.number().min(0).optional().describe('The longest wait, in ms. Default: 60000.'),
+            factor: z.number().min(1).optional().describe('How much longer each wait is than the last. Default: 2.'),
+          })
+          .optional()
+          .describe('How long to wait between runs.'),
+        exitCodes: z
+          .array(integer(1, 255))
+          .min(1)
+          .optional()
+          .describe('The exit codes that are repeated with exit-code. Default: every code but 0.'),
       })
       .optional()
-      .describe('When its tasks are run again instead of failing, where a store keeps them. Default: never.'),
+      .describe('When its tasks are run again instead of failing. Default: never.'),
+    maxRunSeconds: z
+      .number()
+      .positive()
+      .optional()
+      .describe(
+        'How long all runs of a task together may take, in seconds, before it is asked to conclude and then stopped. Default: no limit.',
+      ),
     survivesHost: z
       .boolean()
       .default(false)
@@ -174,6 +197,11 @@ export const agentConfigSchema = z
       .describe(
         'The most background tasks of all clients together that run at once; -1 for no limit. Default: 50, or maxAsyncTasks if that is more.',
       ),
+    whenFull: z
+      .enum(['refuse', 'queue'])
+      .default('refuse')
+      .describe('What happens to a background task for which no slot is free: it is refused, or waits for one.'),
+    queueMax: integer(0, 10_000).default(100).describe('The most tasks of all clients together that wait for a slot.'),
     defaultTimeoutSeconds: seconds
       .default(900)
       .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),

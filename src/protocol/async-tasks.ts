@@ -1,6 +1,14 @@
 /** The input of the async tasks. */
 import { z } from 'zod'
+import { budgetSchema, spentSchema } from './budget.js'
 import { lazily } from './lazily.js'
+import { aRetryPolicy, type RetryPolicy } from './retry-policy.js'
+
+/** What may happen to a launch when no slot is free. */
+export const WHEN_FULL = ['refuse', 'queue'] as const
+
+/** What happens to a launch when no slot is free. */
+export type WhenFull = (typeof WHEN_FULL)[number]
 
 /** Ids and owners. */
 const name = lazily(() => z.string().min(1).max(512))
@@ -48,6 +56,14 @@ export const launchInputSchema = lazily(() =>
     isForeground: z.boolean().optional(),
     /** Further input of the run, as JSON. Default: none. */
     params: z.record(z.string(), z.unknown()).optional(),
+    /** What happens when no slot is free: it is refused, or waits. Default: what the manager's option says. */
+    whenFull: z.enum(WHEN_FULL).optional(),
+    /** Which of the tasks that wait goes first: the one with the highest number. Default: 0. */
+    priority: z.int().optional(),
+    /** When it is run again instead of failing. Default: what its definition says. */
+    retry: z.custom<RetryPolicy>((value) => aRetryPolicy.accepts(value), aRetryPolicy.expected).optional(),
+    /** What its runs may use, in all. Default: what its definition says. */
+    budget: budgetSchema().optional(),
   }),
 )
 
@@ -92,6 +108,15 @@ export const progressSchema = lazily(() =>
 /** The numbers of later changes are greater, and must be exact for as long as anything runs. */
 const MAX_RESTORED_SEQ = 2 ** 52
 
+const attemptSchema = lazily(() =>
+  z.object({
+    number: z.int().min(1),
+    startedAt: z.number(),
+    endedAt: z.number().optional(),
+    error: z.string(),
+  }),
+)
+
 /** A task record of a journal. */
 export const restorableRecordSchema = lazily(() =>
   z
@@ -118,8 +143,16 @@ export const restorableRecordSchema = lazily(() =>
       notifiedAt: z.number().optional(),
       /** Whether the result may have been delivered before. */
       isRepeat: z.boolean().optional(),
+      /** When its run started, in ms since the epoch. */
+      startedAt: z.number().optional(),
       /** Its deadline, in ms. */
       timeoutMs: milliseconds().optional(),
+      /** Its earlier runs. */
+      attempts: z.array(attemptSchema()).max(10).readonly().optional(),
+      /** What its runs could use. */
+      budget: budgetSchema().optional(),
+      /** What its runs have used. */
+      spent: spentSchema().optional(),
       /** Which run of it this is. */
       attempt: z.number().int().min(1).optional(),
       /** Its result. */

@@ -1,11 +1,31 @@
 /** When a task is run again. */
-import { integerFrom, listOf, optionsOf, required, type OptionType } from './option-checks.js'
+import { integerFrom, listOf, numberFrom, optionsOf, required, type OptionType } from './option-checks.js'
 
-/** Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended. */
-export type RetryReason = 'interrupted'
+/**
+ * Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended. `start-failed`: the run could not be
+ * started. `exit-code`: a program ended with another code than 0. `timeout`: its deadline passed, and it stopped within its grace period.
+ * `rate-limited`: it failed with the code `RATE_LIMITED` or the status 429.
+ */
+export type RetryReason = 'interrupted' | 'start-failed' | 'exit-code' | 'timeout' | 'rate-limited'
 
 /** All of them. */
-export const RETRY_REASONS = ['interrupted'] as const satisfies readonly RetryReason[]
+export const RETRY_REASONS = [
+  'interrupted',
+  'start-failed',
+  'exit-code',
+  'timeout',
+  'rate-limited',
+] as const satisfies readonly RetryReason[]
+
+/** How long a task waits for its next run: `initialMs`, then `factor` times as long each time, at most `maxMs`. */
+export interface RetryBackoff {
+  /** The wait before the second run, in ms. Default 1000. */
+  readonly initialMs?: number | undefined
+  /** The longest wait, in ms. Default 60000. */
+  readonly maxMs?: number | undefined
+  /** How much longer each wait is than the last: a number >= 1. Default 2. */
+  readonly factor?: number | undefined
+}
 
 /** When a task is run again instead of failing. */
 export interface RetryPolicy {
@@ -13,6 +33,10 @@ export interface RetryPolicy {
   readonly attempts: number
   /** What is repeated; anything else fails the task. */
   readonly on: readonly RetryReason[]
+  /** How long to wait between runs; a run that says `retryAfterMs` with its rate limit waits at least as long. */
+  readonly backoff?: RetryBackoff | undefined
+  /** Which exit codes are repeated with `exit-code`. Default: every code but 0. */
+  readonly exitCodes?: readonly number[] | undefined
 }
 
 const aRetryReason: OptionType = {
@@ -23,4 +47,14 @@ const aRetryReason: OptionType = {
 export const aRetryPolicy = optionsOf<RetryPolicy>({
   attempts: required(integerFrom(1)),
   on: required(listOf(aRetryReason)),
+  backoff: optionsOf<RetryBackoff>({ initialMs: numberFrom(0), maxMs: numberFrom(0), factor: numberFrom(1) }),
+  exitCodes: listOf(integerFrom(1)),
 })
+
+/** How long to wait after a run, in ms. @param attempt which run it was, from 1 */
+export function backoffMs(
+  { initialMs = 1000, maxMs = 60_000, factor = 2 }: RetryBackoff = {},
+  attempt: number,
+): number {
+  return Math.min(initialMs * factor ** (attempt - 1), maxMs)
+}

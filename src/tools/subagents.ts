@@ -2,6 +2,7 @@
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { aRunnable, type RunnerDefinition } from '../engine/definition.js'
 import type { Runner, RunInput } from '../engine/runner.js'
+import type { TaskBudget } from '../../machines/records.js'
 import { InvalidInputError } from '../errors.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
@@ -38,8 +39,10 @@ export interface SubagentDefinition {
   readonly description?: string
   /** Runs a request. */
   readonly run: SubagentRunner
-  /** When its tasks are run again, where a store keeps them. Default: never, they fail. */
+  /** When its tasks are run again. Default: never, they fail. */
   readonly retry?: RetryPolicy | undefined
+  /** What each of its tasks may use. Default: no limit. */
+  readonly budget?: TaskBudget | undefined
 }
 
 /** A subagent: a definition, or only its function. */
@@ -73,17 +76,17 @@ export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<S
 
 /**
  * Looks a subagent up and binds it to a request.
- * @returns the runner to launch, or undefined when there is no such subagent; rejects when the signal aborts first
+ * @returns what to launch, or undefined when there is no such subagent; rejects when the signal aborts first
  */
 export function bindSubagent(
   resolve: ResolveSubagent,
   params: SubagentParams,
   signal?: AbortSignal,
-): Promise<Runner | undefined> {
+): Promise<RunnerDefinition | undefined> {
   return orAborted(lookUp(resolve, params), signal)
 }
 
-async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<Runner | undefined> {
+async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<RunnerDefinition | undefined> {
   try {
     // A host without types may resolve to anything.
     const found: unknown = await resolve(params.subagent_name)
@@ -94,11 +97,12 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     if (furtherInput(params) === undefined) {
       throw new InvalidInputError('params.context', params.context, `a value of at most ${MAX_LEVELS} levels`)
     }
-    return runnerOf(found as Subagent)
+    return definitionOf(found as Subagent)
   } catch (error) {
-    return () => {
+    const run = (): never => {
       throw error
     }
+    return { run }
   }
 }
 
@@ -113,7 +117,9 @@ export function furtherInput({
 
 /** What runs the tasks of a subagent: all of a request is in the input of its run. */
 export function definitionOf(subagent: Subagent): RunnerDefinition {
-  return { run: runnerOf(subagent), ...(typeof subagent !== 'function' && { retry: subagent.retry }) }
+  if (typeof subagent === 'function') return { run: runnerOf(subagent) }
+  const { retry, budget } = subagent
+  return { run: runnerOf(subagent), retry, budget }
 }
 
 function runnerOf(subagent: Subagent): Runner {

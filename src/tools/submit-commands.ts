@@ -1,6 +1,6 @@
 /** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (S10). */
 import { z } from 'zod'
-import type { RunningTaskInfo } from '../../machines/records.js'
+import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -122,7 +122,10 @@ export function createSubmitCommandsTool(
       if ('error' in run) return submitRefused(run)
       try {
         const input = launchInput(run)
-        return await runInPlace({ manager, input, timeout, context, maxBlockingSeconds, ...shared }, run.runner)
+        return await runInPlace(
+          { manager, input, timeout, context, maxBlockingSeconds, ...shared },
+          { run: run.runner },
+        )
       } catch (error) {
         run.abandon()
         throw error
@@ -166,7 +169,7 @@ function launchCommands({ manager, taskManager, timeout, followUps, prepare }: L
 
 function launched(
   { task, queuePosition }: CommandRun,
-  asyncTask: RunningTaskInfo,
+  asyncTask: ActiveTaskInfo,
   timeout: EffectiveTimeout,
 ): ToolResult {
   const { id: commandTaskId, instanceId } = task

@@ -1,5 +1,8 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/bounded-text.js'
+import { queuePlaces } from '../async-tasks/queue-places.js'
+import { describeSpent } from '../async-tasks/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, LIST_ICONS, maxListChars, type TaskView } from './task-view.js'
@@ -25,10 +28,12 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   for (const task of tasks) all[task.status] += 1
   const { queued, ...counts } = all
   const shortOf = shortTaskIds(view.manager)
+  const places = queuePlaces(view.manager.registry)
+  const placeOf = ({ id }: AsyncTaskInfo): string => (places.has(id) ? `, number ${places.get(id)} in the queue` : '')
   const details = tasks.map((task) => {
     const icon = LIST_ICONS[task.status]
-    const asking = task.questions === undefined ? '' : ', waits for an answer'
-    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking} - ${goalOf(task)}`
+    const asking = task.questions === undefined ? placeOf(task) : ', waits for an answer'
+    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${spentOf(task)} - ${goalOf(task)}`
   })
   const display = tasks.map((task) => {
     return `${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
@@ -53,4 +58,9 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
     returnDisplay: boundLines(display, maxListChars(view)),
     metadata: { count: tasks.length, ...(queued > 0 && { queued }), ...counts },
   }
+}
+
+function spentOf({ spent }: AsyncTaskInfo): string {
+  const text = describeSpent(spent)
+  return text === '' ? '' : `, spent ${text}`
 }

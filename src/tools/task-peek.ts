@@ -1,5 +1,5 @@
 /** The result of check_async_tasks for one task: its peek mode. */
-import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
+import type { AsyncTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
@@ -55,7 +55,12 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     launchedAt: isoTime(task.launchedAt),
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
+    ...(task.status === 'queued' && { queuePosition: view.manager.queuePosition(task.id) }),
+    ...(task.startedAt !== undefined && { startedAt: isoTime(task.startedAt) }),
     ...(task.attempt !== undefined && { attempt: task.attempt }),
+    ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
+    ...(task.budget !== undefined && { budget: task.budget }),
+    ...(task.spent !== undefined && { spent: task.spent }),
     ...(task.isRepeat === true && { note: POSSIBLE_REPEAT }),
     ...(task.progress !== undefined && { progress: task.progress }),
     ...(task.questions !== undefined && {
@@ -66,6 +71,10 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...(task.error !== undefined && { error: task.error }),
     ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
   }
+}
+
+function shownAttempt({ number, startedAt, endedAt, error }: TaskAttempt): Record<string, unknown> {
+  return { number, startedAt: isoTime(startedAt), ...(endedAt !== undefined && { endedAt: isoTime(endedAt) }), error }
 }
 
 function shownQuestion({ id, message, schema }: TaskQuestion): Record<string, unknown> {

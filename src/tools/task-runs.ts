@@ -1,8 +1,8 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
-import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { Runner } from '../engine/runner.js'
+import type { RunnerDefinition } from '../engine/definition.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../preview.js'
@@ -30,30 +30,38 @@ export interface TaskCall {
 const LOOKUP_MS = 60_000
 
 /**
- * Reserves a slot, launches the task in it, and returns without waiting for the task.
- * @param findRunner returns the runner, or the result to return when there is none; rejects when the call is aborted
+ * Reserves a slot, launches the task in it, and returns without waiting for the task. Where launches may wait for a slot, one that finds none does.
+ * @param findRunner returns what to launch, or the result to return when there is none; rejects when the call is aborted
  */
 export async function runInBackground(
   call: TaskCall,
-  findRunner: () => Promise<Runner | ToolResult>,
+  findRunner: () => Promise<RunnerDefinition | ToolResult>,
 ): Promise<ToolResult> {
   const { manager } = call
   const reservationId = manager.tryReserveAsyncSlot({ ttlMs: Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity) })
-  if (reservationId === null) return limitRefusal(manager, call.followUps)
+  if (reservationId === null && !manager.canQueue()) return limitRefusal(manager, call.followUps)
   try {
-    const runner = await findRunner()
-    if (typeof runner !== 'function') return runner
-    const task = launchInSlot(call, runner, reservationId)
-    return launchedResult(task, call.timeout, `subagent '${task.subagentName}' (ID: ${task.id}).`)
+    const found = await findRunner()
+    if (!('run' in found)) return found
+    const task = launchInSlot(call, found, reservationId)
+    const what = `subagent '${task.subagentName}' (ID: ${task.id}).`
+    return task.status === 'queued'
+      ? queuedResult(manager, task, call.timeout, what)
+      : launchedResult(task, call.timeout, what)
   } catch (error) {
-    if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps)
+    if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps, error.message)
     throw error
   } finally {
-    manager.cancelReservation(reservationId)
+    if (reservationId !== null) manager.cancelReservation(reservationId)
   }
 }
 
-function launchInSlot({ manager, input }: TaskCall, runner: Runner, reservationId: string): RunningTaskInfo {
+function launchInSlot(
+  { manager, input }: TaskCall,
+  runner: RunnerDefinition,
+  reservationId: string | null,
+): ActiveTaskInfo {
+  if (reservationId === null) return manager.launch(input, runner)
   try {
     return manager.launch(input, runner, reservationId)
   } catch (error) {
@@ -63,13 +71,31 @@ function launchInSlot({ manager, input }: TaskCall, runner: Runner, reservationI
   }
 }
 
+/** The result of a call whose task waits for a slot. */
+function queuedResult(
+  manager: AsyncTaskManager,
+  task: ActiveTaskInfo,
+  timeout: EffectiveTimeout,
+  what: string,
+): ToolResult {
+  const queuePosition = manager.queuePosition(task.id)
+  const text =
+    `Async task queued: ${what} No slot is free: it is number ${queuePosition} in the queue, and starts by itself. ` +
+    `Use 'check_async_tasks' to monitor progress.`
+  return {
+    llmContent: withNote(text, timeout),
+    returnDisplay: `Async task queued: **${task.subagentName}** (\`${task.id}\`)`,
+    metadata: { ...taskMetadata(task, timeout, true), queuePosition },
+  }
+}
+
 /**
  * The result of a call that launched a task.
  * @param what the launched work, in words
  * @param metadata fields besides those of every task
  */
 export function launchedResult(
-  task: RunningTaskInfo,
+  task: ActiveTaskInfo,
   timeout: EffectiveTimeout,
   what: string,
   metadata?: Readonly<Record<string, unknown>>,
@@ -84,8 +110,8 @@ export function launchedResult(
 }
 
 /** The result of a call that found every slot taken. */
-export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolResult {
-  const { reason = 'No slot is free' } = manager.canLaunchAsync()
+export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, refusal?: string): ToolResult {
+  const reason = refusal ?? manager.canLaunchAsync().reason ?? 'No slot is free'
   if (manager.registry.isDisposed) {
     return errorResult('execution_failed', reason, { llmContent: `${reason}. It takes no new tasks.` })
   }
@@ -103,7 +129,7 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): 
  * carries its end besides this result. The task continues in the background when its run asks a question, when the call has taken as
  * long as it may, and when nobody can receive its result any more.
  */
-export async function runInPlace(call: TaskCall, runner: Runner): Promise<ToolResult> {
+export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Promise<ToolResult> {
   const { manager } = call
   const { signal, detach, hold } = call.context
   let text = ''

@@ -131,7 +131,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
         unknownSubagent(options, params)
       return isAsync
         ? runInBackground(call, findRunner)
-        : findRunner().then((runner) => (typeof runner === 'function' ? runInPlace(call, runner) : runner))
+        : findRunner().then((found) => ('run' in found ? runInPlace(call, found) : found))
     },
   })
 }

@@ -81,7 +81,7 @@ it('K8: a program that survives its host is followed by the next one, with all i
   expect(readStore(file).tasks).toMatchObject([{ id: 'a', status: 'running' }])
   const second = startHost(file, 'wait', script)
   expect(await second.line('recovered')).toEqual({
-    recovered: { adopted: ['a'], retried: [], interrupted: [], uncertain: [] },
+    recovered: { adopted: ['a'], queued: [], retried: [], interrupted: [], uncertain: [] },
   })
   spawn('touch', [go])
   expect(await second.line('settled')).toEqual({

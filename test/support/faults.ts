@@ -17,6 +17,8 @@ import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
+import { waitingFaults } from '../race/waiting-faults.js'
+import { waitingTasksProperty } from '../race/waiting-tasks.property.js'
 import { sessionFaults } from '../model/session-faults.js'
 import { sessionsProperty } from '../model/sessions.property.js'
 import { mcpTaskFaults, traceFaults } from '../model/mcp-faults.js'
@@ -50,6 +52,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['sessions', sessionsProperty],
   ['mcp tasks', mcpTasksProperty],
   ['traces', tracesProperty],
+  ['waiting tasks', waitingTasksProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -89,6 +92,12 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => sessionsProperty(alter),
 }))
 
+const waiting = waitingFaults.map(({ alter, ...fault }): Planting => ({
+  ...fault,
+  property: 'waiting tasks',
+  broken: () => waitingTasksProperty(alter),
+}))
+
 const mcp = [
   ...mcpTaskFaults.map(({ alter, ...fault }): Planting => ({
     ...fault,
@@ -102,7 +111,7 @@ const mcp = [
   })),
 ]
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...mcp]
+const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...waiting, ...mcp]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -111,7 +120,17 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', 'F12']) {
+for (const invariant of [
+  ...first(10, 'A'),
+  ...first(10, 'S'),
+  ...first(7, 'K'),
+  'K10',
+  'K12',
+  'F8',
+  'F9',
+  'F10',
+  'F12',
+]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
 const names = [
@@ -124,6 +143,7 @@ const names = [
   ...sessionFaults,
   ...mcpTaskFaults,
   ...traceFaults,
+  ...waitingFaults,
 ].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)

@@ -37,6 +37,8 @@ export function createRunContext(): RecordedContext {
       for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()
     },
     ask: () => Promise.reject(new Error('no one answers')),
+    spend: () => undefined,
+    wrapUp: new AbortController().signal,
     printed: (text) =>
       new Promise((resolve) => {
         if (output.includes(text)) resolve()

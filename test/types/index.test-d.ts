@@ -29,6 +29,7 @@ import {
   type Runner,
   type QueuedTaskInfo,
   type RunningTaskInfo,
+  type SpentTotals,
   type SettledTaskInfo,
   type TaskCommandsOptions,
   type TaskTransition,
@@ -110,7 +111,9 @@ export function anOutcomeIsNarrowedByItsType(): void {
 
 export async function theManagerSaysWhatItAnswers(): Promise<void> {
   expectTypeOf(manager.registerTask({ id: 'a', subagentName: 'x', goalPrompt: 'y' })).toEqualTypeOf<RunningTaskInfo>()
-  expectTypeOf(manager.launch({ subagentName: 'x', goalPrompt: 'y' }, runner)).toEqualTypeOf<RunningTaskInfo>()
+  expectTypeOf(manager.launch({ subagentName: 'x', goalPrompt: 'y' }, runner)).toEqualTypeOf<ActiveTaskInfo>()
+  expectTypeOf(manager.queuePosition('a')).toEqualTypeOf<number | undefined>()
+  expectTypeOf(manager.spent('main')).toEqualTypeOf<SpentTotals>()
   expectTypeOf(manager.getTask('a')).toEqualTypeOf<AsyncTaskInfo | undefined>()
   expectTypeOf(manager.completeTask('a', {})).toEqualTypeOf<boolean>()
   expectTypeOf(manager.tryReserveAsyncSlot({ ttlMs: 1 })).toEqualTypeOf<string | null>()

@@ -1,4 +1,4 @@
-/** Every way through the chart of an async task, taken by the manager that owns it: T1 to T4, A1 to A3. */
+/** Every way through the chart of an async task, taken by the manager that owns it: T1 to T4, T7, T8, A1 to A3. */
 import { describe, expect, it, vi } from 'vitest'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
 import type { AsyncTaskInfo, Settlement } from '../../../machines/records.js'
@@ -13,6 +13,7 @@ vi.mock('xstate', () => import('../../support/watched-xstate.js').then(({ watche
 
 const TIMEOUT_MS = 500
 const GRACE_MS = 100
+const BACKOFF_MS = 50
 
 const events: readonly AsyncTaskEvent[] = [
   { type: 'task.complete', output: { final_message: 'done' } },
@@ -20,12 +21,15 @@ const events: readonly AsyncTaskEvent[] = [
   { type: 'task.cancel' },
   { type: 'deadline.passed' },
   { type: 'grace.passed' },
+  { type: 'task.queue' },
+  { type: 'task.start' },
+  { type: 'budget.exceeded', message: 'Budget exceeded: its limit is 1 steps. Spent: 2 steps.' },
   { type: 'task.ask', question: { message: 'Which one?', schema: {}, askedAt: 0 } },
   { type: 'task.answer', questionId: 'question-1' },
   { type: 'task.answer', questionId: 'question-2' },
 ]
 
-const NO_EFFECTS = { requestAbort: () => undefined, setQuestions: () => undefined }
+const NO_EFFECTS = { requestAbort: () => undefined, requestWrapUp: () => undefined, setQuestions: () => undefined }
 
 /** The most questions a way asks: the chart counts them, and this is what bounds its context. */
 const MAX_ASKED = 2
@@ -38,7 +42,13 @@ const waysOf = (timeoutMs: number | undefined, canAsk: boolean): readonly Way<As
     canHappen: ({ context, status, value }, { type }) => {
       if (type === 'task.ask') return canAsk && (context as { asked: number }).asked < MAX_ASKED
       if (type === 'task.answer') return canAsk
-      if (type === 'deadline.passed') return timeoutMs !== undefined && status === 'active' && value !== 'stopping'
+      if (type === 'budget.exceeded') return canAsk
+      if (type === 'task.queue') return canAsk && (value === 'running' || value === 'asking')
+      if (type === 'task.start') return value === 'queued'
+      if (type === 'deadline.passed') {
+        if (status !== 'active' || value === 'stopping' || value === 'queued') return false
+        return timeoutMs !== undefined || value === 'wrapping'
+      }
       return type !== 'grace.passed' || value === 'stopping'
     },
   })
@@ -62,8 +72,12 @@ function createHost(timeoutMs: number | undefined) {
   manager.onTaskFailed((task) => told.push(task))
   manager.onTaskCancelled((task) => told.push(task))
   const input = { id: 'a', subagentName: 'helper', goalPrompt: 'do it', ...(timeoutMs !== undefined && { timeoutMs }) }
+  const limits = {
+    retry: { attempts: 100, on: ['rate-limited'], backoff: { initialMs: BACKOFF_MS, factor: 1 } },
+    budget: { steps: 1, wrapUpMs: TIMEOUT_MS },
+  } as const
   const contexts: RunContext[] = []
-  return { clock, engine, told, manager, input, contexts }
+  return { clock, engine, told, manager, input, limits, contexts }
 }
 
 /** Takes a step. Answers what the caller was told, if there is an answer. */
@@ -80,12 +94,19 @@ const byMethods: Perform = ({ clock, manager }, event) => {
 }
 
 const byRun: Perform = (host, event) => {
-  const run = host.engine.runs[0]
+  const run = host.engine.runs.at(-1)
+  const context = host.contexts.at(-1)
   if (event.type === 'task.cancel') return byMethods(host, event)
+  const isQueued = host.manager.getTask('a')?.status === 'queued'
+  if (isQueued && (event.type === 'task.complete' || event.type === 'task.fail')) return byMethods(host, event)
   if (event.type === 'deadline.passed' || event.type === 'grace.passed') return byMethods(host, event)
   // A question after the end or the deadline is refused, which the record shows.
-  if (event.type === 'task.ask') void host.contexts[0]?.ask('Which one?').catch(() => undefined)
+  if (event.type === 'task.ask') void context?.ask('Which one?').catch(() => undefined)
   else if (event.type === 'task.answer') host.manager.answerTask('a', event.questionId, { action: 'decline' })
+  else if (event.type === 'budget.exceeded') context?.spend({ steps: 2 })
+  else if (event.type === 'task.queue') {
+    run?.finish({ type: 'threw', reason: Object.assign(new Error('later'), { code: 'RATE_LIMITED' }) })
+  } else if (event.type === 'task.start') host.clock.advance(BACKOFF_MS)
   else if (event.type === 'task.complete') run?.finish({ type: 'returned', value: event.output })
   else run?.finish({ type: 'threw', reason: new Error(event.error) })
   return undefined
@@ -95,7 +116,7 @@ async function take(way: Way<AsyncTaskEvent>, timeoutMs: number | undefined, isL
   const host = createHost(timeoutMs)
   const { clock, engine, manager, told, input } = host
   if (isLaunched) {
-    manager.launch(input, (_input, context) => {
+    manager.launch({ ...input, ...host.limits }, (_input, context) => {
       host.contexts.push(context)
       return new Promise(() => undefined)
     })
@@ -107,10 +128,11 @@ async function take(way: Way<AsyncTaskEvent>, timeoutMs: number | undefined, isL
   for (const { event, before, after } of way.steps) {
     const answer = (isLaunched ? byRun : byMethods)(host, event)
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
+    if (event.type === 'task.start') engine.runs.at(-1)?.begin()
     const task = manager.getTask('a')
     expect(state(), event.type).toEqual(after.value)
     const settlement = after.output as Settlement | undefined
-    expect(task).toMatchObject(settlement ?? { status: 'running' })
+    expect(task).toMatchObject(settlement ?? { status: after.value === 'queued' ? 'queued' : 'running' })
     const { questions } = after.context as { questions: readonly { id: string }[] }
     expect(task?.questions?.map(({ id }) => id) ?? []).toEqual(
       settlement === undefined ? questions.map(({ id }) => id) : [],
@@ -125,11 +147,11 @@ async function take(way: Way<AsyncTaskEvent>, timeoutMs: number | undefined, isL
     if (end !== undefined) expect(clock.pending, 'timers after the end').toBe(0)
     // A3: the slot of a launch is free when its run has settled or was given up, not before.
     expect(manager.canLaunchAsync().allowed).toBe(
-      isLaunched ? engine.runs[0]?.outcome !== undefined : end !== undefined,
+      isLaunched ? engine.runs.at(-1)?.outcome !== undefined : end !== undefined,
     )
   }
   const disposed = manager.dispose()
-  engine.runs[0]?.abandon()
+  engine.runs.at(-1)?.abandon()
   await disposed
 }
 
@@ -141,7 +163,7 @@ describe('every way through the chart of an async task', () => {
     it(`A1, T1 to T4: ${title}, by the methods of the manager`, () =>
       takeEach(asyncTaskMachine, waysOf(timeoutMs, false), (way) => take(way, timeoutMs, false)))
 
-    it(`A1, A3, T1 to T4: ${title}, by a run that was launched`, () =>
+    it(`A1, A3, T1 to T4, T7, T8: ${title}, by a run that was launched`, () =>
       takeEach(asyncTaskMachine, waysOf(timeoutMs, true), (way) => take(way, timeoutMs, true)))
   }
 })

@@ -12,6 +12,8 @@ void run(
     append: () => undefined,
     ask: () => Promise.reject(new Error('nobody answers')),
     report: () => undefined,
+    spend: () => undefined,
+    wrapUp: new AbortController().signal,
   },
 )
 process.stdin.on('end', () => process.exit(0)).resume()

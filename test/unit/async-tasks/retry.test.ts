@@ -1,4 +1,5 @@
 /** Tasks whose runs died with their process: they fail, or are run again. */
+import { RETRY_REASONS } from '../../../src/protocol/retry-policy.js'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   AsyncTaskManager,
@@ -56,7 +57,7 @@ describe('a run that died with its process', () => {
     const store = memoryStore()
     managerOn(store).launch(task(), openRun().run)
     const next = managerOn(store.copy())
-    expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: ['a'], uncertain: [] })
+    expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: ['a'], uncertain: [] })
     expect(next.getTask('a')).toMatchObject({
       status: 'failed',
       delivery: 'owed',
@@ -72,7 +73,7 @@ describe('a run that died with its process', () => {
     managerOn(store).launch({ ...task(), params }, openRun().run)
     const { run, started } = openRun()
     const next = managerOn(store.copy(), { findRunner: () => retried(run) })
-    expect(await next.recovered).toEqual({ adopted: [], retried: ['a'], interrupted: [], uncertain: [] })
+    expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: ['a'], interrupted: [], uncertain: [] })
     await tick()
     expect(started.map(({ input }) => input)).toEqual([{ ...task(), params }])
     expect(started[0]?.context.attempt).toBe(2)
@@ -310,7 +311,7 @@ describe('a task is not run again', () => {
     expect(interrupted).toEqual(['a'])
     expect(errors[0]?.error).toBeInstanceOf(InvalidInputError)
     expect((errors[0]?.error as Error).message).toBe(
-      `findRunner("agent").retry.on[0]: got "always", expected 'interrupted'.`,
+      `findRunner("agent").retry.on[0]: got "always", expected ${RETRY_REASONS.map((reason) => `'${reason}'`).join(' or ')}.`,
     )
     const text = await fateOf({ findRunner: () => 'agent' as unknown as Runner })
     expect((text.errors[0]?.error as Error).message).toMatch(

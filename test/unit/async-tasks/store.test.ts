@@ -233,7 +233,7 @@ describe('after a crash', () => {
     const next = afterCrash(store)
     expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', status: 'completed', output: OUTPUT }])
     expect(next.getTask('a')?.isRepeat).toBeUndefined()
-    expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: [], uncertain: [] })
+    expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
   })
 
   it('K7: what ran has failed, and that is owed and stored', async () => {
@@ -241,7 +241,7 @@ describe('after a crash', () => {
     managerOn(store).registerTask(task('a'))
     const copy = store.copy()
     const next = managerOn(copy)
-    expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: ['a'], uncertain: [] })
+    expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: ['a'], uncertain: [] })
     expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', status: 'failed' }])
     await tick()
     expect(copy.contents().tasks).toMatchObject([{ id: 'a', status: 'failed', delivery: 'owed' }])
@@ -260,7 +260,7 @@ describe('after a crash', () => {
         },
       })
       expect(next.getPendingNotifications()).toEqual([])
-      expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: [], uncertain: [] })
+      expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
       expect(asked).toEqual([deliveryId])
       expect(next.getTask('a')?.delivery).toBe('delivered')
       await tick()
@@ -285,7 +285,7 @@ describe('after a crash', () => {
         },
         onError: (error) => errors.push(error),
       })
-      expect(await next.recovered).toEqual({ adopted: [], retried: [], interrupted: [], uncertain: ['a'] })
+      expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: ['a'] })
       expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', isRepeat: true }])
       expect(errors).toMatchObject([{ message: 'the transcript cannot be read' }])
     })

@@ -6,19 +6,20 @@ import type { TaskQuestion } from '../../../machines/records.js'
 
 function start(timeoutMs?: number) {
   const requestAbort = vi.fn()
+  const requestWrapUp = vi.fn()
   const published: string[][] = []
   const setQuestions = (_id: string, questions: readonly TaskQuestion[]) =>
     void published.push(questions.map(({ id }) => id))
   const actor = createActor(asyncTaskMachine, {
     input: {
-      ...{ id: 'a', subagentName: 'helper', host: { requestAbort, setQuestions } },
+      ...{ id: 'a', subagentName: 'helper', host: { requestAbort, requestWrapUp, setQuestions } },
       ...(timeoutMs !== undefined && { timeoutMs }),
     },
   })
   actor.start()
   const ask = (message: string) =>
     actor.send({ type: 'task.ask', question: { message, schema: { type: 'object' }, askedAt: 0 } })
-  return { actor, requestAbort, ask, published }
+  return { actor, requestAbort, requestWrapUp, ask, published }
 }
 
 const ends: AsyncTaskEvent[] = [
@@ -59,7 +60,7 @@ describe('a task', () => {
     const outputs = ends.map((end) => {
       const { actor, requestAbort } = start(500)
       actor.send({ type: 'deadline.passed' })
-      expect(requestAbort).toHaveBeenCalledExactlyOnceWith('a')
+      expect(requestAbort).toHaveBeenCalledExactlyOnceWith('a', undefined)
       expect(actor.getSnapshot().value).toBe('stopping')
       actor.send(end)
       return actor.getSnapshot().output

@@ -18,6 +18,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   let now = 0
   const notifications: RegistryNotification[] = []
   const aborted: string[] = []
+  const started: string[] = []
   const journal = new Journal(
     () => now,
     (notification) => notifications.push(notification),
@@ -30,13 +31,20 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     find: (id) => history.get(id),
     onCleared: (entry) => history.offer(entry),
   })
-  const host = { requestAbort: (id: string) => void aborted.push(id), setQuestions: () => undefined }
+  const host = {
+    requestAbort: (id: string) => void aborted.push(id),
+    requestWrapUp: () => undefined,
+    setQuestions: () => undefined,
+  }
   const actor = createActor(
     createRegistryLogic({
       slots: { task: slots, child: new Slots(-1, () => now), command: new Slots(-1, () => now) },
       ...{ ledger, history, journal, task: asyncTaskMachine, host },
       elapsed: () => now,
       describeError: (error) => ({ error: String(error) }),
+      startRun: (entry) => started.push(entry.record.id),
+      expiry: { error: 'It has waited too long.' },
+      describeOverrun: () => 'It has run too long.',
     }),
   )
   actor.start()
@@ -46,7 +54,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   }
 
   return {
-    ...{ actor, slots, ledger, history, journal, aborted },
+    ...{ actor, slots, ledger, history, journal, aborted, started },
     advance: (ms: number) => (now += ms),
     register: (
       id: string,

@@ -107,6 +107,33 @@ describe('a subagent', () => {
     expect(durations).toContainEqual({ 'gen_ai.agent.name': 'late', 'error.type': 'timeout', value: 1 })
   })
 
+  it('F12: that waits for a slot, and is run again, has a span for each run, in the trace that launched it', async () => {
+    const { telemetry, inSpan, spans, metrics } = recordTelemetry()
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ telemetry, clock, maxAsyncTasks: 1, whenFull: 'queue' })
+    onTestFinished(() => manager.dispose())
+    let finish: () => void = () => undefined
+    manager.launch({ subagentName: 'first', goalPrompt: 'g' }, () => new Promise((resolve) => (finish = () => resolve({}))))
+    let runs = 0
+    const run = () => ((runs += 1) === 1 ? Promise.reject(new RangeError('no')) : Promise.resolve({}))
+    const retry = { attempts: 2, on: ['failed'] } as const
+    inSpan('turn', () => manager.launch({ subagentName: 'second', goalPrompt: 'g' }, { run, retry } as never))
+    expect((await metrics()).get('agent_tasks.queued')).toEqual([{ 'agent_tasks.kind': 'task', value: 1 }])
+    finish()
+    await until(() => {
+      clock.advance(60_000)
+      return spans().filter(({ name }) => name === 'invoke_agent second').length === 2
+    })
+    const second = spans().filter(({ name }) => name === 'invoke_agent second')
+    const turn = spans().find(({ name }) => name === 'turn')
+    expect(second.map(({ parentSpanContext }) => parentSpanContext?.spanId)).toEqual([1, 2].map(() => turn?.spanContext().spanId))
+    expect(second.map(({ attributes }) => [attributes['agent_tasks.attempt'], attributes['error.type']])).toEqual([
+      [1, 'RangeError'],
+      [2, undefined],
+    ])
+    expect((await metrics()).get('agent_tasks.retries')).toEqual([{ value: 1 }])
+  })
+
   it('that is a program finds its span in TRACEPARENT', async () => {
     const { telemetry, span, spans } = recordTelemetry()
     const manager = new AsyncTaskManager({ telemetry })

@@ -10,7 +10,7 @@ describe('the lookup of a subagent', () => {
   it('returns a runner, and removes its abort listener', async () => {
     const { signal } = new AbortController()
     const [add, remove] = [vi.spyOn(signal, 'addEventListener'), vi.spyOn(signal, 'removeEventListener')]
-    expect(await bindSubagent(() => helper, params, signal)).toBeTypeOf('function')
+    expect(await bindSubagent(() => helper, params, signal)).toMatchObject({ run: expect.any(Function) as unknown })
     expect(await bindSubagent(() => undefined, params, signal)).toBeUndefined()
     expect(add).toHaveBeenCalledTimes(2)
     expect(remove).toHaveBeenCalledTimes(2)
@@ -31,6 +31,8 @@ describe('the lookup of a subagent', () => {
   })
 
   it('waits for the result when there is no signal', async () => {
-    expect(await bindSubagent(() => Promise.resolve(helper), params)).toBeTypeOf('function')
+    expect(await bindSubagent(() => Promise.resolve(helper), params)).toMatchObject({
+      run: expect.any(Function) as unknown,
+    })
   })
 })

@@ -1,0 +1,68 @@
+/** What runs have used, and which budget that exceeds (F10). */
+import type { SpentTotals, TaskBudget } from '../../machines/records.js'
+import type { SpentAmount } from '../protocol/budget.js'
+
+const KINDS = ['tokens', 'cost', 'steps', 'seconds'] as const
+
+/** Sums that stay finite. */
+const plus = (a: number | undefined, b: number): number => Math.min((a ?? 0) + b, Number.MAX_VALUE)
+
+/** The sum of two amounts. */
+export function addSpent(
+  spent: SpentTotals | undefined,
+  amount: SpentAmount & Pick<SpentTotals, 'seconds'>,
+): SpentTotals {
+  const sum: Record<string, number> = { ...spent }
+  for (const kind of KINDS) {
+    const more = amount[kind]
+    if (more !== undefined) sum[kind] = plus(sum[kind], more)
+  }
+  return Object.freeze(sum)
+}
+
+/** Names the budget that is exceeded, and what was spent; undefined while none is. */
+export function overspent(budget: TaskBudget | undefined, spent: SpentTotals | undefined): string | undefined {
+  if (budget === undefined || spent === undefined) return undefined
+  const kind = KINDS.find((each) => (spent[each] ?? 0) > (budget[each] ?? Infinity))
+  return kind && budgetMessage(kind, budget[kind] ?? 0, spent)
+}
+
+/** The error of a task that exceeded a budget. */
+export function budgetMessage(kind: keyof SpentTotals, limit: number, spent: SpentTotals | undefined): string {
+  const unit = kind === 'cost' ? `a cost of ${limit}` : `${limit} ${kind}`
+  const total = describeSpent(spent)
+  return `Budget exceeded: its limit is ${unit}.${total === '' ? '' : ` Spent: ${total}.`}`
+}
+
+/** What was spent, in words; `''` for nothing. */
+export function describeSpent(spent: SpentTotals | undefined): string {
+  if (spent === undefined) return ''
+  return KINDS.flatMap((kind) => {
+    const amount = spent[kind]
+    if (amount === undefined) return []
+    const shown = Math.round(amount * 1e6) / 1e6
+    return [kind === 'cost' ? `cost ${shown}` : `${shown} ${kind}`]
+  }).join(', ')
+}
+
+/** The most owners whose sums are kept; of more, those that spent earliest are only in the sum of all. */
+const MAX_OWNERS = 1000
+
+/** What the tasks of each owner have spent, and of all together. */
+export class SpentByOwner {
+  readonly #owners = new Map<string, SpentTotals>()
+  #all: SpentTotals = Object.freeze({})
+
+  add(owner: string, amount: SpentAmount & Pick<SpentTotals, 'seconds'>): void {
+    this.#all = addSpent(this.#all, amount)
+    const sum = addSpent(this.#owners.get(owner), amount)
+    this.#owners.delete(owner)
+    this.#owners.set(owner, sum)
+    const [oldest] = this.#owners.keys()
+    if (this.#owners.size > MAX_OWNERS && oldest !== undefined) this.#owners.delete(oldest)
+  }
+
+  of(owner: string | undefined): SpentTotals {
+    return owner === undefined ? this.#all : (this.#owners.get(owner) ?? Object.freeze({}))
+  }
+}

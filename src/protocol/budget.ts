@@ -1,0 +1,47 @@
+/** How much the runs of a task may use. */
+import { z } from 'zod'
+import type { TaskBudget } from '../../machines/records.js'
+import { lazily } from './lazily.js'
+import { numberFrom, optionsOf } from './option-checks.js'
+
+const amount = lazily(() => z.number().min(0))
+
+/** An amount that a run reports. */
+export const spendSchema = lazily(() =>
+  z.strictObject({ tokens: amount().optional(), cost: amount().optional(), steps: amount().optional() }),
+)
+
+/** An amount that a run reports. */
+export type SpentAmount = z.input<ReturnType<typeof spendSchema>>
+
+/** What the runs of a task have used. */
+export const spentSchema = lazily(() => spendSchema().extend({ seconds: amount().optional() }))
+
+export const budgetSchema = lazily(() =>
+  z.strictObject({
+    seconds: amount().optional(),
+    tokens: amount().optional(),
+    cost: amount().optional(),
+    steps: amount().optional(),
+    wrapUpMs: amount().optional(),
+  }),
+)
+
+export const aBudget = optionsOf<TaskBudget>({
+  seconds: numberFrom(0),
+  tokens: numberFrom(0),
+  cost: numberFrom(0),
+  steps: numberFrom(0),
+  wrapUpMs: numberFrom(0),
+})
+
+/** The smaller limit of each kind; undefined without any. */
+export function smallerBudget(
+  one: TaskBudget | undefined,
+  other: z.output<ReturnType<typeof budgetSchema>> | undefined,
+): TaskBudget | undefined {
+  const limits = [one, other].flatMap((budget) => Object.entries(budget ?? {}) as [string, number | undefined][])
+  const budget: Record<string, number> = {}
+  for (const [kind, limit] of limits) if (limit !== undefined) budget[kind] = Math.min(budget[kind] ?? Infinity, limit)
+  return Object.keys(budget).length === 0 ? undefined : budget
+}

@@ -1,0 +1,114 @@
+/** Planted faults of tasks that wait, are repeated, or exceed a budget: each wraps a part of a manager. */
+import type { AlterManager } from './waiting-tasks.property.js'
+
+export interface WaitingFault {
+  readonly name: string
+  readonly invariant: 'F8' | 'F9' | 'F10'
+  readonly description: string
+  readonly alter: AlterManager
+}
+
+/** Starts some work twice. */
+const startingTwice =
+  (isTwice: (task: { readonly startedAt?: number; readonly attempt?: number }) => boolean): AlterManager =>
+  (manager, engine) => {
+    const start = engine.start.bind(engine)
+    engine.start = (work) => {
+      const task = manager.getTask(work.id)
+      if (task !== undefined && isTwice(task)) start(work)
+      return start(work)
+    }
+  }
+
+export const waitingFaults: readonly WaitingFault[] = [
+  {
+    name: 'queue-overtaken',
+    invariant: 'F8',
+    description: 'the task that was launched last starts first',
+    alter: ({ registry }) => {
+      const { queue } = registry.slots
+      queue.peek = () => queue.inOrder().findLast((entry) => !queue.isDelayed(entry))
+    },
+  },
+  {
+    name: 'reservation-overtakes',
+    invariant: 'F8',
+    description: 'a slot whose reservation has expired is given to whoever asks first, not to what waits',
+    alter: ({ registry }) => {
+      Object.defineProperty(registry.slots, 'nextExpiry', { value: undefined })
+    },
+  },
+  {
+    name: 'queued-task-started-twice',
+    invariant: 'F8',
+    description: 'a task that has waited for a slot is started twice',
+    alter: startingTwice(({ startedAt, attempt }) => startedAt !== undefined && attempt === undefined),
+  },
+  {
+    name: 'cancelled-in-the-queue-starts',
+    invariant: 'F8',
+    description: 'a task keeps its place when it is cancelled',
+    alter: ({ registry }) => {
+      const { queue } = registry.slots
+      const remove = queue.remove.bind(queue)
+      queue.remove = (entry) => {
+        if (entry.record.status !== 'queued' || entry.ref !== undefined) remove(entry)
+      }
+    },
+  },
+  {
+    name: 'retry-started-twice',
+    invariant: 'F9',
+    description: 'a run that is repeated is started twice',
+    alter: startingTwice(({ attempt = 1 }) => attempt > 1),
+  },
+  {
+    name: 'old-attempt-counts',
+    invariant: 'F9',
+    description: 'a repeated run has the number of the first, whose reports are taken for its own',
+    alter: ({ registry: { ledger } }) => {
+      const move = ledger.move.bind(ledger)
+      ledger.move = (entry, record, at) => {
+        const { attempt: _, ...fields } = record
+        move(entry, fields, at)
+      }
+    },
+  },
+  {
+    name: 'start-not-stored',
+    invariant: 'F9',
+    description: 'a run starts before that is stored',
+    alter: ({ registry: { persistence } }) => {
+      if (persistence !== undefined) persistence.flush = () => true
+    },
+  },
+  {
+    name: 'no-back-off',
+    invariant: 'F9',
+    description: 'a run is repeated at once',
+    alter: ({ registry: { slots } }) => {
+      const { queue } = slots
+      const add = queue.add.bind(queue)
+      queue.add = (entry, ticket) => add(entry, ticket)
+    },
+  },
+  {
+    name: 'over-budget-not-stopped',
+    invariant: 'F10',
+    description: 'a task over its budget is asked to conclude, and never stopped',
+    alter: ({ registry }) => {
+      const send = registry.send.bind(registry)
+      registry.send = (event) => {
+        if (event.type !== 'wrapUp.begin') send(event)
+      }
+    },
+  },
+  {
+    name: 'spent-forgotten',
+    invariant: 'F10',
+    description: 'what a run has spent is not stored',
+    alter: ({ registry: { persistence } }) => {
+      if (persistence !== undefined) persistence.noteChange = () => undefined
+    },
+  },
+]

@@ -1,0 +1,69 @@
+/** A manager on a manual clock, whose runs a test ends one by one: for tests of queues, repeated runs and budgets. */
+import { onTestFinished } from 'vitest'
+import {
+  AsyncTaskManager,
+  type AsyncTaskManagerOptions,
+  type LaunchTaskInput,
+  type RunContext,
+  type Runner,
+  type RunnerDefinition,
+} from '../../src/index.js'
+import { createManualClock } from '../../src/testing/index.js'
+
+export const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Ends when it is aborted. */
+export const untilAborted: Runner = (_input, { signal }) =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve({})))
+
+/** A run that was started. */
+export interface StartedRun {
+  readonly id: string
+  readonly context: RunContext
+  end(text?: string): Promise<void>
+  fail(reason: Error): Promise<void>
+}
+
+export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
+  const clock = createManualClock(1_000)
+  const runs: StartedRun[] = []
+  const errors: unknown[] = []
+  const manager = new AsyncTaskManager({
+    ...{ maxAsyncTasks: 1, clock, graceMs: 100, onError: (error) => errors.push(error) },
+    ...options,
+  })
+  const runner: Runner = ({ id }, context) =>
+    new Promise((resolve, reject) => {
+      context.signal.addEventListener('abort', () => resolve({}))
+      runs.push({
+        ...{ id, context },
+        end: (text = 'done') => {
+          resolve({ final_message: text })
+          return tick()
+        },
+        fail: (reason) => {
+          reject(reason)
+          return tick()
+        },
+      })
+    })
+  onTestFinished(() => manager.dispose())
+  return {
+    ...{ manager, clock, runs, runner, errors },
+    /** Launches a task, and lets runs start. */
+    launch: async (id: string, input: Partial<LaunchTaskInput> = {}, definition: Partial<RunnerDefinition> = {}) => {
+      const record = manager.launch(
+        { id, subagentName: 'agent', goalPrompt: `goal of ${id}`, ...input },
+        { run: runner, ...definition },
+      )
+      await tick()
+      return record
+    },
+    /** Lets time pass, and runs start. */
+    pass: async (ms: number) => {
+      clock.advance(ms)
+      await tick()
+    },
+    started: () => runs.map(({ id }) => id),
+  }
+}

@@ -1,0 +1,195 @@
+/** Limits on what the runs of a task may use: F10. */
+import { describe, expect, it } from 'vitest'
+import { AsyncTaskManager, InvalidInputError } from '../../../src/index.js'
+import { memoryStore } from '../../../src/store/index.js'
+import { createManualClock } from '../../../src/testing/index.js'
+import { limitedTasks, tick } from '../../support/limited-tasks.js'
+
+describe('what a run has used', () => {
+  it('F10: is added up in the record, per owner and in all', async () => {
+    const { launch, manager, runs } = limitedTasks({ maxAsyncTasks: 2 })
+    await launch('a', { owner: 'one' })
+    await launch('b', { owner: 'two' })
+    runs[0]?.context.spend({ tokens: 100, cost: 0.25 })
+    runs[0]?.context.spend({ tokens: 50, steps: 1 })
+    runs[1]?.context.spend({ tokens: 7 })
+    expect(manager.getTask('a')?.spent).toEqual({ tokens: 150, cost: 0.25, steps: 1 })
+    expect(manager.spent('one')).toEqual({ tokens: 150, cost: 0.25, steps: 1 })
+    expect(manager.spent('three')).toEqual({})
+    expect(manager.spent()).toEqual({ tokens: 157, cost: 0.25, steps: 1 })
+    await runs[0]?.end()
+    runs[0]?.context.spend({ tokens: 1 })
+    expect(manager.getTask('a')?.spent).toEqual({ tokens: 150, cost: 0.25, steps: 1 })
+  })
+
+  it('F10: is refused with its field when it is no amount', async () => {
+    const { launch, manager, runs } = limitedTasks()
+    await launch('a')
+    for (const [amount, field] of [
+      [{ tokens: -1 }, 'amount.tokens'],
+      [{ cost: NaN }, 'amount.cost'],
+      [{ steps: Infinity }, 'amount.steps'],
+      [{ tokens: '5' }, 'amount.tokens'],
+      [{ money: 5 }, 'amount.money'],
+      [5, 'amount'],
+    ] as const) {
+      let thrown: unknown
+      try {
+        runs[0]?.context.spend(amount as never)
+      } catch (error) {
+        thrown = error
+      }
+      expect(thrown).toBeInstanceOf(InvalidInputError)
+      expect((thrown as InvalidInputError).field).toBe(field)
+    }
+    expect(manager.getTask('a')).not.toHaveProperty('spent')
+  })
+
+  it('F10: stays finite, and the owners are bounded', async () => {
+    const { launch, manager, runs } = limitedTasks({ maxAsyncTasks: -1 })
+    await launch('a')
+    runs[0]?.context.spend({ tokens: Number.MAX_VALUE })
+    runs[0]?.context.spend({ tokens: Number.MAX_VALUE })
+    expect(manager.getTask('a')?.spent).toEqual({ tokens: Number.MAX_VALUE })
+    for (let n = 0; n <= 1_000; n += 1) manager.registry.spent.add(`owner-${n}`, { steps: 1 })
+    expect(manager.spent('owner-0')).toEqual({})
+    expect(manager.spent('owner-1000')).toEqual({ steps: 1 })
+    expect(manager.spent().steps).toBe(1_001)
+  })
+})
+
+describe('a task over its budget', () => {
+  it('F10: is asked to conclude, and may still complete', async () => {
+    const { launch, manager, runs } = limitedTasks()
+    await launch('a', { budget: { tokens: 100 } })
+    const [run] = runs
+    run?.context.spend({ tokens: 100 })
+    expect(run?.context.wrapUp.aborted).toBe(false)
+    run?.context.spend({ tokens: 1 })
+    expect(run?.context.wrapUp.aborted).toBe(true)
+    expect(run?.context.wrapUp.reason).toMatchObject({ code: 'BUDGET_EXCEEDED' })
+    expect(run?.context.signal.aborted).toBe(false)
+    expect(manager.getTask('a')?.status).toBe('running')
+    await run?.end('what there is')
+    expect(manager.getTask('a')).toMatchObject({ status: 'completed', spent: { tokens: 101 } })
+  })
+
+  it('F10: is stopped when it does not conclude in time, with a message that names the budget', async () => {
+    const { launch, manager, runs, pass } = limitedTasks()
+    await launch('a', { budget: { steps: 2 } })
+    runs[0]?.context.spend({ steps: 3, cost: 0.1 })
+    await pass(29_999)
+    expect(manager.getTask('a')?.status).toBe('running')
+    await pass(1)
+    await tick()
+    expect(runs[0]?.context.signal.aborted).toBe(true)
+    expect(manager.getTask('a')).toMatchObject({
+      ...{ status: 'failed', errorCode: 'BUDGET_EXCEEDED' },
+      error: 'Budget exceeded: its limit is 2 steps. Spent: cost 0.1, 3 steps.',
+    })
+  })
+
+  it('F10: fails after its grace period when its run does not stop', async () => {
+    const { launch, manager, pass } = limitedTasks()
+    await launch('a', { budget: { seconds: 1, wrapUpMs: 500 } }, { run: () => new Promise<never>(() => undefined) })
+    await pass(1_500)
+    expect(manager.getTask('a')?.status).toBe('running')
+    await pass(100)
+    expect(manager.getTask('a')).toMatchObject({
+      ...{ status: 'failed', errorCode: 'BUDGET_EXCEEDED', spent: { seconds: 1.6 } },
+      error: 'Budget exceeded: its limit is 1 seconds.',
+    })
+  })
+
+  it('F10: has no more time to wrap up than its deadline leaves', async () => {
+    const { launch, manager, runs, pass } = limitedTasks()
+    await launch('a', { budget: { steps: 0 }, timeoutMs: 1_000 })
+    await pass(900)
+    runs[0]?.context.spend({ steps: 1 })
+    await pass(100)
+    await tick()
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'BUDGET_EXCEEDED' })
+  })
+
+  it('F10: has its questions withdrawn, and is not run again', async () => {
+    const { launch, manager, runs } = limitedTasks()
+    await launch('a', { budget: { steps: 0 }, retry: { attempts: 5, on: ['rate-limited', 'timeout'] } })
+    const asked = runs[0]?.context.ask('May I?')
+    runs[0]?.context.spend({ steps: 1 })
+    await expect(asked).rejects.toMatchObject({ code: 'QUESTION_WITHDRAWN' })
+    await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', error: 'slow down' })
+  })
+
+  it('F10: can be cancelled while it wraps up', async () => {
+    const { launch, manager, runs, pass, clock } = limitedTasks()
+    await launch('a', { budget: { steps: 0 } })
+    runs[0]?.context.spend({ steps: 1 })
+    await pass(10)
+    expect(manager.cancelTask('a')).toBe(true)
+    await tick()
+    expect(manager.getTask('a')?.status).toBe('cancelled')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('F10: counts the time of all its runs, and not the time between them', async () => {
+    const { launch, manager, runs, pass } = limitedTasks()
+    await launch('a', {
+      budget: { seconds: 1 },
+      retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 5_000 } },
+    })
+    await pass(600)
+    await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
+    expect(manager.getTask('a')?.spent).toEqual({ seconds: 0.6 })
+    await pass(5_000)
+    await pass(399)
+    expect(runs[1]?.context.wrapUp.aborted).toBe(false)
+    await pass(1)
+    expect(runs[1]?.context.wrapUp.aborted).toBe(true)
+    await runs[1]?.end()
+    expect(manager.getTask('a')).toMatchObject({ status: 'completed', spent: { seconds: 1 } })
+    expect(manager.spent()).toEqual({ seconds: 1 })
+  })
+
+  it('F10: the smaller of two budgets counts', async () => {
+    const { launch, manager } = limitedTasks({ maxAsyncTasks: 2 })
+    await launch('a', { budget: { tokens: 10, steps: 9 } }, { budget: { tokens: 20, cost: 1 } })
+    expect(manager.getTask('a')?.budget).toEqual({ tokens: 10, steps: 9, cost: 1 })
+    await launch('b', { budget: {} })
+    expect(manager.getTask('b')).not.toHaveProperty('budget')
+  })
+
+  it('F10: a malformed budget is refused with its field', () => {
+    const { manager, runner } = limitedTasks()
+    const input = { subagentName: 'agent', goalPrompt: 'goal' }
+    expect(() => manager.launch({ ...input, budget: { tokens: -1 } }, runner)).toThrow(/^input\.budget\.tokens: got -1/)
+    expect(() => manager.launch(input, { run: runner, budget: { steps: -1 } })).toThrow(/runner|budget/)
+  })
+
+  it('F10: a listener of the signal that throws is reported, and disturbs nothing', async () => {
+    const { launch, manager, runs, errors } = limitedTasks()
+    await launch('a', { budget: { steps: 0 } })
+    runs[0]?.context.wrapUp.addEventListener('abort', () => {
+      throw new Error('broken listener')
+    })
+    runs[0]?.context.spend({ steps: 1 })
+    await tick()
+    expect(errors).toMatchObject([{ message: 'broken listener' }])
+    expect(manager.getTask('a')?.status).toBe('running')
+  })
+})
+
+describe('a budget in a store', () => {
+  it('F10: what was spent is stored with the record, and counts for its owner after a crash', async () => {
+    const store = memoryStore()
+    const { launch, runs } = limitedTasks({ store, maxAsyncTasks: 2 })
+    await launch('a', { budget: { tokens: 5 } })
+    runs[0]?.context.spend({ tokens: 3 })
+    await tick()
+    const next = new AsyncTaskManager({ store: store.copy(), clock: createManualClock(2_000) })
+    await next.recovered
+    expect(next.getTask('a')).toMatchObject({ status: 'failed', budget: { tokens: 5 }, spent: { tokens: 3 } })
+    expect(next.spent('main')).toEqual({ tokens: 3 })
+    await next.dispose()
+  })
+})
