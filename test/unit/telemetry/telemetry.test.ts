@@ -113,11 +113,15 @@ describe('a subagent', () => {
     const manager = new AsyncTaskManager({ telemetry, clock, maxAsyncTasks: 1, whenFull: 'queue' })
     onTestFinished(() => manager.dispose())
     let finish: () => void = () => undefined
-    manager.launch({ subagentName: 'first', goalPrompt: 'g' }, () => new Promise((resolve) => (finish = () => resolve({}))))
+    manager.launch(
+      { subagentName: 'first', goalPrompt: 'g' },
+      () => new Promise((resolve) => (finish = () => resolve({}))),
+    )
     let runs = 0
-    const run = () => ((runs += 1) === 1 ? Promise.reject(new RangeError('no')) : Promise.resolve({}))
-    const retry = { attempts: 2, on: ['failed'] } as const
-    inSpan('turn', () => manager.launch({ subagentName: 'second', goalPrompt: 'g' }, { run, retry } as never))
+    const run = () =>
+      (runs += 1) === 1 ? Promise.reject(Object.assign(new Error('no'), { code: 'RATE_LIMITED' })) : Promise.resolve({})
+    const retry = { attempts: 2, on: ['rate-limited'] } as const
+    inSpan('turn', () => manager.launch({ subagentName: 'second', goalPrompt: 'g' }, { run, retry }))
     expect((await metrics()).get('agent_tasks.queued')).toEqual([{ 'agent_tasks.kind': 'task', value: 1 }])
     finish()
     await until(() => {
@@ -126,9 +130,11 @@ describe('a subagent', () => {
     })
     const second = spans().filter(({ name }) => name === 'invoke_agent second')
     const turn = spans().find(({ name }) => name === 'turn')
-    expect(second.map(({ parentSpanContext }) => parentSpanContext?.spanId)).toEqual([1, 2].map(() => turn?.spanContext().spanId))
+    expect(second.map(({ parentSpanContext }) => parentSpanContext?.spanId)).toEqual(
+      [1, 2].map(() => turn?.spanContext().spanId),
+    )
     expect(second.map(({ attributes }) => [attributes['agent_tasks.attempt'], attributes['error.type']])).toEqual([
-      [1, 'RangeError'],
+      [1, 'RATE_LIMITED'],
       [2, undefined],
     ])
     expect((await metrics()).get('agent_tasks.retries')).toEqual([{ value: 1 }])
