@@ -2,15 +2,14 @@
 import type { FailedTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Outcome } from '../engine/engine.js'
-import { errorTypeOf, type Operation, type Telemetry } from '../protocol/telemetry.js'
-import type { TaskRegistry } from './registry.js'
+import { errorTypeOf, type Operation, type Telemetry, type TraceContext } from '../protocol/telemetry.js'
 
 /** Begins it, as a part of what launched the task. */
-export function startOperation(telemetry: Telemetry, registry: TaskRegistry, entry: TaskEntry): Operation {
+export function startOperation(telemetry: Telemetry, entry: TaskEntry, parent: TraceContext | undefined): Operation {
   const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
   return telemetry.start({
     ...{ type: 'invoke_agent', name: subagentName, taskId: id, attempt, input: goalPrompt },
-    parent: registry.peekAttachment(entry)?.trace,
+    parent,
   })
 }
 

@@ -56,7 +56,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   }
   const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
-  const operation = host.telemetry && startOperation(host.telemetry, registry, entry)
+  const operation = host.telemetry && startOperation(host.telemetry, entry, registry.peekAttachment(entry)?.trace)
   const context = (signal: AbortSignal): RunContext => ({
     signal,
     taskId: id,
