@@ -345,6 +345,27 @@ describe('the metrics', () => {
     expect((await metrics()).get('agent_tasks.running')).toEqual([{ ...kind, value: 0 }])
   })
 
+  it('keep no manager that was disposed', async () => {
+    const watched = new Set<string>()
+    const { telemetry } = recordTelemetry()
+    const counting: Telemetry = {
+      ...telemetry,
+      watch: ({ kind }) => {
+        watched.add(kind)
+        return () => watched.delete(kind)
+      },
+    }
+    const instances = new InstanceManager()
+    const managers = [
+      new AsyncTaskManager({ telemetry: counting }),
+      new TaskManager({ instances, telemetry: counting }),
+    ]
+    expect([...watched]).toEqual(['task', 'command_task'])
+    for (const manager of managers) await manager.dispose()
+    await instances.dispose()
+    expect([...watched]).toEqual([])
+  })
+
   it('count a run after the first of its task', async () => {
     const { telemetry, metrics } = recordTelemetry()
     telemetry.start({ type: 'invoke_agent', name: 'x', attempt: 1 }).end()
