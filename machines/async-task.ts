@@ -44,7 +44,7 @@ export interface AsyncTaskInput {
 export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | ({ readonly type: 'task.fail' } & TaskFailure)
-  | { readonly type: 'task.cancel' }
+  | { readonly type: 'task.cancel'; readonly reason?: string }
   | { readonly type: 'task.queue' }
   | { readonly type: 'task.start' }
   | { readonly type: 'budget.exceeded'; readonly message: string }
@@ -127,7 +127,12 @@ export const asyncTaskMachine = setup({
         return { status: 'failed', ...failure }
       },
     }),
-    keepCancellation: assign({ settlement: CANCELLED }),
+    keepCancellation: assign({
+      settlement: ({ event }): Settlement =>
+        event.type === 'task.cancel' && event.reason !== undefined
+          ? { status: 'cancelled', cancelReason: event.reason }
+          : CANCELLED,
+    }),
     keepStop: assign({ settlement: ({ context, event }) => stopOf(context, event) }),
     keepExcess: assign(({ event }) => (event.type === 'budget.exceeded' ? { excess: event.message } : {})),
     addQuestion: assign(({ context: { questions, asked }, event }) => {

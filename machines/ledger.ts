@@ -88,6 +88,11 @@ export class Ledger {
     return this.#entries('queued', owner).sort(byRegistration)
   }
 
+  /** What has not ended, in the order of registration. */
+  active(owner?: string): TaskEntry[] {
+    return [...this.#entries('queued', owner), ...this.#entries('running', owner)].sort(byRegistration)
+  }
+
   countOf(part: AccountPart, owner?: string): number {
     return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part]?.size ?? 0)
   }
@@ -119,15 +124,16 @@ export class Ledger {
     this.#options.journal.status(entry, from, at)
   }
 
-  /** A task has ended: writes its record, and what is owed for it. */
-  end(entry: TaskEntry, settlement: Settlement): void {
+  /** A task has ended: writes its record, and what is owed for it. `children` are the tasks of its run that go on. */
+  end(entry: TaskEntry, settlement: Settlement, children: readonly TaskEntry[] = []): void {
     const { journal, notifyCancelled } = this.#options
     const from = entry.record.status === 'queued' ? 'queued' : 'running'
     const seq = journal.next()
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
-    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now() })
+    const runningChildren = children.length === 0 ? undefined : Object.freeze(children.map(({ record }) => record.id))
+    entry.record = endedRecord(entry.record, settlement, { delivery, seq, completedAt: journal.now(), runningChildren })
     this.#remove(entry, from)
     journal.status(entry, from)
     if (claim !== undefined) this.#putInLease(entry, claim)

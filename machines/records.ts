@@ -113,6 +113,10 @@ interface TaskFields {
   readonly timeoutMs?: number
   /** Which run of the task this is, from the second one on. */
   readonly attempt?: number
+  /** The task whose run launched it; it may have ended. */
+  readonly parentId?: string
+  /** How many tasks are above it: 1 for a task that the run of another one launched. Absent for the others. */
+  readonly depth?: number
   /** The last ten of its earlier runs. */
   readonly attempts?: readonly TaskAttempt[]
   /** What its runs may use in all. */
@@ -137,6 +141,8 @@ export interface QueuedTaskInfo extends TaskFields {
   readonly output?: never
   /** Set only when the task has ended. */
   readonly error?: never
+  /** Set only when the task was cancelled. */
+  readonly cancelReason?: never
 }
 
 /** A task that runs. */
@@ -151,6 +157,8 @@ export interface RunningTaskInfo extends TaskFields {
   readonly output?: never
   /** Set only when the task has ended. */
   readonly error?: never
+  /** Set only when the task was cancelled. */
+  readonly cancelReason?: never
 }
 
 /** A task that ended with an output. */
@@ -163,8 +171,12 @@ export interface CompletedTaskInfo extends TaskFields {
   readonly completedAt: number
   /** The output of its run. */
   readonly output: OutputObject
+  /** The ids of the tasks that its run had launched and that had not ended when it did: they passed to its owner. */
+  readonly runningChildren?: readonly string[]
   /** None: it succeeded. */
   readonly error?: never
+  /** None: it was not cancelled. */
+  readonly cancelReason?: never
 }
 
 /** A task that ended with an error. */
@@ -188,8 +200,12 @@ export interface FailedTaskInfo extends TaskFields {
    * records, do not have it.
    */
   readonly cause?: unknown
+  /** The ids of the tasks that its run had launched and that had not ended when it did: they passed to its owner. */
+  readonly runningChildren?: readonly string[]
   /** What its run returned after the deadline, within the grace period; absent when that was nothing. */
   readonly lateOutput?: OutputObject
+  /** None: it was not cancelled. */
+  readonly cancelReason?: never
 }
 
 /** A task that was cancelled. */
@@ -204,6 +220,8 @@ export interface CancelledTaskInfo extends TaskFields {
   readonly output?: never
   /** None: it was cancelled. */
   readonly error?: never
+  /** Why it was cancelled, in words; absent when nobody said. At most 1000 characters. */
+  readonly cancelReason?: string
 }
 
 /** A task that has ended. */
@@ -222,7 +240,7 @@ export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCod
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
   | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
-  | { readonly status: 'cancelled' }
+  | { readonly status: 'cancelled'; readonly cancelReason?: string }
 
 /** What a limit counts: tasks of the host, tasks that a run has launched, or programs as jobs. */
 export type SlotPool = 'task' | 'child' | 'command'
@@ -255,6 +273,10 @@ export interface TaskAdmission {
   readonly isForeground?: boolean
   /** Whose slot it takes. Default: `task`. */
   readonly pool?: SlotPool
+  /** The task whose run launches it. */
+  readonly parentId?: string
+  /** How many tasks are above it. */
+  readonly depth?: number
   /** It waits when there is no slot. Default: it is refused. */
   readonly ticket?: QueueTicket
   /** What its runs may use. */

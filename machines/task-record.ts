@@ -17,7 +17,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
   admission: TaskAdmission,
   { status, seq, launchedAt }: { readonly status: S; readonly seq: number; readonly launchedAt: number },
 ): ActiveTaskInfo & { readonly status: S } {
-  const { id, subagentName, goalPrompt, owner, timeoutMs, budget, abortController } = admission
+  const { id, subagentName, goalPrompt, owner, timeoutMs, budget, parentId, depth, abortController } = admission
   return Object.freeze({
     id,
     subagentName,
@@ -28,6 +28,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     launchedAt,
     seq,
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(parentId !== undefined && { parentId, depth }),
     ...(budget !== undefined && { budget }),
     ...(abortController !== undefined && { abortController }),
   }) as ActiveTaskInfo & { readonly status: S }
@@ -85,15 +86,23 @@ export function endedRecord(
     delivery,
     seq,
     completedAt,
-  }: { readonly delivery: DeliveryStatus; readonly seq: number; readonly completedAt: number },
+    runningChildren,
+  }: {
+    readonly delivery: DeliveryStatus
+    readonly seq: number
+    readonly completedAt: number
+    readonly runningChildren?: readonly string[] | undefined
+  },
 ): SettledTaskInfo {
-  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, progress, abortController } = running
+  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, parentId, depth, progress, abortController } =
+    running
   const ended = endOf(settlement)
+  if (parentId !== undefined) Object.assign(ended, { parentId, depth })
+  if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
   return frozenWithCause(
     settlement,
     Object.assign(
-      ended,
-      historyOf(running),
+      Object.assign(ended, historyOf(running)),
       timeoutMs !== undefined && { timeoutMs },
       progress !== undefined && { progress },
       abortController !== undefined && { abortController },
@@ -116,8 +125,11 @@ export function endedRecord(
         }
       }
       case 'cancelled': {
-        const { status } = end
-        return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt }
+        const { status, cancelReason } = end
+        return {
+          ...{ id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt },
+          ...(cancelReason !== undefined && { cancelReason }),
+        }
       }
     }
   }

@@ -18,6 +18,7 @@
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
 import { DueTimes } from './due-times.js'
+import type { Families, FamilyRefusal } from './families.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
@@ -38,7 +39,7 @@ import { isTerminal, type Lease, type TaskEntry } from './task-entry.js'
 import { admittedRecord, requeuedRecord, startedRecord } from './task-record.js'
 
 /** Why a task was not admitted. */
-export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room' | 'queue-full'
+export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room' | 'queue-full' | FamilyRefusal
 
 /** The answer to `task.register`. */
 export type Admission =
@@ -62,6 +63,8 @@ export type RegistryEvent =
         /** Bound by the maximum; its slot is held until `slot.release`. */
         readonly isLaunched: boolean
         readonly reservationId: string | undefined
+        /** The task whose run launches it. */
+        readonly parent: TaskEntry | undefined
       },
       Admission
     >
@@ -129,6 +132,7 @@ export interface RegistryParts {
   readonly slots: SlotPools
   readonly ledger: Ledger
   readonly history: History
+  readonly families: Families
   readonly journal: Journal
   /** The machine that each task runs. */
   readonly task: AsyncTaskMachine
@@ -159,7 +163,7 @@ const TASK_ACTOR_PREFIX = 'task.'
 
 /** Makes the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
-  const { ledger, history, journal, task, host, elapsed } = parts
+  const { ledger, history, families, journal, task, host, elapsed } = parts
   /** The tasks that take no slot wait for their next runs here. */
   const slotless = new Slots(-1, elapsed)
   const pools = [...Object.values(parts.slots), slotless]
@@ -249,6 +253,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     slots.queue.add(entry, ticket, delayMs > 0)
     if (delayMs > 0) deadlines.set(entry, elapsed() + delayMs)
     else limitWait(entry, slots)
+    families.release(entry)
     ledger.move(entry, requeuedRecord(entry.record, { seq: journal.next(), endedAt, error, abortController }), endedAt)
   }
 
@@ -258,13 +263,19 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
   }
 
   const admit = (
-    { admission, isLaunched, reservationId, reply }: Extract<RegistryEvent, { type: 'task.register' }>,
+    {
+      admission,
+      isLaunched,
+      reservationId,
+      parent: launching,
+      reply,
+    }: Extract<RegistryEvent, { type: 'task.register' }>,
     parent: AnyActorRef,
   ): TaskEntry | undefined => {
     const { id, subagentName, timeoutMs, graceMs, isForeground = false, pool = 'task', ticket, budget } = admission
     const slots = parts.slots[pool]
     const waits = isLaunched && !isForeground && reservationId === undefined && !slots.hasRoom()
-    const refusal = refusalOf(admission, reservationId, waits)
+    const refusal = refusalOf(admission, reservationId, waits) ?? (launching && families.refusalOf(launching))
     if (refusal !== undefined) {
       reply({ refusal })
       return undefined
@@ -291,6 +302,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       begin(entry, timeoutMs)
     }
     ledger.add(entry)
+    families.add(entry)
     journal.status(entry, null)
     reply({ entry })
     return entry
@@ -307,7 +319,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       pool.queue.remove(entry)
     }
     history.end()
-    ledger.end(entry, settlement)
+    ledger.end(entry, settlement, settlement.status === 'cancelled' ? undefined : families.liveChildren(entry))
+    families.release(entry)
   }
 
   const restore = (record: AsyncTaskInfo): void => {
@@ -316,6 +329,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     journal.continueAfter(record.seq)
     history.add(entry)
     ledger.add(entry)
+    families.add(entry)
   }
 
   /** A task of an earlier process whose run goes on. */
@@ -339,6 +353,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       begin(entry, remainingMs)
     }
     ledger.add(entry)
+    families.add(entry)
     reply(entry)
     return entry
   }

@@ -33,17 +33,21 @@ export class TaskLimitError extends AgentTasksError {
   readonly maxAsyncTasks: number
 
   /** @param queued how many tasks wait for a slot, if the queue is full as well */
-  constructor(maxAsyncTasks: number, queued?: number) {
-    super('TASK_LIMIT', limitReason(maxAsyncTasks) + (queued === undefined ? '' : queueReason(queued)))
+  constructor(maxAsyncTasks: number, queued?: number, pool: LimitedPool = 'task') {
+    super('TASK_LIMIT', limitReason(maxAsyncTasks, queued, pool))
     this.maxAsyncTasks = maxAsyncTasks
   }
 }
 
-const queueReason = (queued: number): string => `, and the queue is full (${queued} waiting)`
+const LIMITED = { task: 'async tasks', child: 'child tasks', command: 'command tasks' } as const
+
+/** What a limit counts. */
+type LimitedPool = keyof typeof LIMITED
 
 /** The reason that there is no free slot. Models and hosts know this text. */
-export function limitReason(maxAsyncTasks: number): string {
-  return `Max async tasks (${maxAsyncTasks}) reached`
+export function limitReason(max: number, queued?: number, pool: LimitedPool = 'task'): string {
+  const reason = `Max ${LIMITED[pool]} (${max}) reached`
+  return queued === undefined ? reason : `${reason}, and the queue is full (${queued} waiting)`
 }
 
 /** The reservation does not exist: it was used or cancelled, or has expired. Nothing has changed. */
@@ -85,6 +89,18 @@ export class InvalidInputError extends AgentTasksError {
   constructor(field: string, received: unknown, expected: string) {
     super('INVALID_INPUT', `${field}: got ${preview(received)}, expected ${expected}.`)
     this.field = field
+  }
+}
+
+/** A run may not launch this task: its family has its full size (`FAMILY_LIMIT`), or its own task has ended (`PARENT_ENDED`). */
+export class FamilyError extends AgentTasksError {
+  override readonly name = 'FamilyError'
+  /** The task whose run was to launch another one. */
+  readonly parentId: string
+
+  constructor(code: 'FAMILY_LIMIT' | 'PARENT_ENDED', parentId: string, message: string) {
+    super(code, message)
+    this.parentId = parentId
   }
 }
 

@@ -8,9 +8,16 @@ export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
 export type { OutputChunk } from './async-tasks/output-log.js'
 export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
-export type { WaitOptions, WaitResult } from './async-tasks/waiting.js'
+export type { ChildTaskInput, RunChildren, WaitOptions, WaitResult } from './engine/children.js'
+export { ownerOfRun } from '../machines/families.js'
 export type { ErrorSource, OnError } from './callbacks/error-report.js'
-export type { LaunchTaskInput, RegisterTaskInput, RestorableRecord, WhenFull } from './protocol/async-tasks.js'
+export type {
+  CancelOptions,
+  LaunchTaskInput,
+  RegisterTaskInput,
+  RestorableRecord,
+  WhenFull,
+} from './protocol/async-tasks.js'
 export type { TaskQuestionInput } from './protocol/task-questions.js'
 export type {
   AsyncTaskInfo,
@@ -84,6 +91,7 @@ export type { Clock } from './clock.js'
 export {
   AgentTasksError,
   DisposedError,
+  FamilyError,
   InstanceError,
   InvalidInputError,
   InvalidSettingError,
@@ -108,6 +116,7 @@ export type { OutputFormat, ParseFunction, ProcessDetails } from './runners/outp
 export { TaskTool } from './tools/task-tool.js'
 export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
 export { WaitForAsyncTasksTool } from './tools/wait-for-async-tasks.js'
+export type { ForegroundAbort } from './tools/task-tool-options.js'
 export type { Tool, ToolContext, ToolError, ToolInput, ToolResult } from './tools/tool.js'
 export type {
   ResolveSubagent,

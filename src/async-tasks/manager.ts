@@ -39,6 +39,8 @@ import {
   TaskLimitError,
 } from '../errors.js'
 import {
+  cancelAllOptionsSchema,
+  cancelOptionsSchema,
   launchInputSchema,
   leaseRequestSchema,
   ownerReleaseSchema,
@@ -47,6 +49,7 @@ import {
   registerTaskInputSchema,
   WHEN_FULL,
   reserveOptionsSchema,
+  type CancelOptions,
   type LaunchTaskInput,
   type RegisterTaskInput,
   type RestorableRecord,
@@ -72,8 +75,10 @@ import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import { toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
+import { childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
@@ -86,6 +91,7 @@ import { recover, type Recovery } from './recovery.js'
 import type { WasDelivered } from './unknown-deliveries.js'
 import { toRestoredRecords } from './restoring.js'
 import type { Inspect } from '../callbacks/inspection.js'
+import type { ChildTaskInput, WaitOptions, WaitResult } from '../engine/children.js'
 import type { Runner } from '../engine/runner.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
 import type { Store } from '../store/store.js'
@@ -94,7 +100,7 @@ import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
-import { waitForTasks, type WaitOptions, type WaitResult } from './waiting.js'
+import { waitForTasks } from './waiting.js'
 
 /** The default owner of a task. */
 export const DEFAULT_OWNER = 'main'
@@ -116,6 +122,12 @@ export interface AsyncTaskManagerOptions {
   readonly notifyCancelled?: boolean
   /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
   readonly graceMs?: number
+  /** How many tasks that runs have launched may run at once; they take no slot of `maxAsyncTasks`. -1 for no limit. Default 20. */
+  readonly maxChildTasks?: number
+  /** How deep tasks may launch tasks: 0 for not at all, 1 for children that launch nothing. Default 3. */
+  readonly maxFamilyDepth?: number
+  /** How many tasks that one run has launched may run, or be owed to it. Default 20. */
+  readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
   /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or waits. Default `refuse`. */
@@ -173,6 +185,9 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   maxAsyncTasks: taskLimit,
   notifyCancelled: aBoolean,
   graceMs: numberFrom(0),
+  maxChildTasks: taskLimit,
+  maxFamilyDepth: integerFrom(0),
+  maxChildrenPerTask: integerFrom(0),
   outputBytes: numberFrom(1),
   whenFull: {
     expected: "'refuse' or 'queue'",
@@ -222,6 +237,8 @@ export class AsyncTaskManager {
   readonly #events: TaskEvents
   readonly #engine: Engine
   readonly #createId: (prefix: string) => string
+  readonly #findRunner: FindRunner | undefined
+  readonly #runHost: RunHost
   readonly #graceMs: number
   readonly #outputBytes: number
   readonly #telemetry: Telemetry | undefined
@@ -239,6 +256,7 @@ export class AsyncTaskManager {
     const clock = options.clock ?? systemClock
     const report = isolateReport(options.onError ?? reportToConsole)
     this.#createId = options.createId ?? randomId
+    this.#findRunner = options.findRunner
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
     this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
     this.#telemetry = options.telemetry
@@ -252,8 +270,10 @@ export class AsyncTaskManager {
       })
     this.registry = new TaskRegistry({
       max: options.maxAsyncTasks ?? 5,
+      maxChildTasks: options.maxChildTasks ?? 20,
+      families: { maxDepth: options.maxFamilyDepth ?? 3, maxChildren: options.maxChildrenPerTask ?? 20 },
       queue: { max: maxQueued, maxBytes, maxWaitMs },
-      onStart: (entry, start) => startRun(this.#runHost(), entry, start),
+      onStart: (entry, start) => startRun(this.#runHost, entry, start),
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
       report,
@@ -283,6 +303,15 @@ export class AsyncTaskManager {
       transitions$: this.transitions$,
     })
     this.actor = createRegistryActor(this.registry)
+    this.#runHost = {
+      registry: this.registry,
+      ...{ engine: this.#engine, telemetry: this.#telemetry },
+      report: this.#report.bind(this),
+      append: this.#append.bind(this),
+      launchChild: this.#launchChild.bind(this),
+      newController: this.#newController.bind(this),
+      childrenOf: (parent, run) => childrenOf(this, parent, run),
+    }
     const { persistence } = this.registry
     this.recovered =
       persistence === undefined
@@ -292,7 +321,7 @@ export class AsyncTaskManager {
             findRunner: options.findRunner,
             startRun: (entry, start) => {
               this.#link(entry)
-              startRun(this.#runHost(), entry, start)
+              startRun(this.#runHost, entry, start)
             },
             link: (entry) => this.#link(entry),
             newController: (taskId) => this.#newController(taskId),
@@ -307,7 +336,7 @@ export class AsyncTaskManager {
   static restore(records: readonly RestorableRecord[], options?: number | AsyncTaskManagerOptions): AsyncTaskManager {
     const manager = new AsyncTaskManager(options)
     const { registry } = manager
-    const restored = toRestoredRecords(records, registry.clock.now())
+    const restored = inheritFromLost(toRestoredRecords(records, registry.clock.now()))
     registry.batch(() => {
       for (const record of restored) {
         registry.send({ type: 'task.restore', record })
@@ -336,9 +365,10 @@ export class AsyncTaskManager {
   /** Whether there is a free slot now; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
-    return this.registry.slots.hasRoom()
-      ? { allowed: true }
-      : { allowed: false, reason: limitReason(this.getMaxAsyncTasks()) }
+    const { slots } = this.registry
+    if (slots.hasRoom()) return { allowed: true }
+    const isFull = this.#whenFull === 'queue' && !this.canQueue()
+    return { allowed: false, reason: limitReason(slots.max, isFull ? slots.queue.size : undefined) }
   }
 
   /**
@@ -376,20 +406,23 @@ export class AsyncTaskManager {
   /**
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
    * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit. With `whenFull: 'queue'` a task for
-   * which no slot is free waits for one.
+   * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
    * @param runner runs the task; or that with what is done when it fails, and what it may use
    * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
-   * @throws TaskLimitError at the limit, and what `registerTask` throws
+   * @throws TaskLimitError at the limit, FamilyError, and what `registerTask` throws
    */
   launch(input: LaunchTaskInput, runner: Runner | RunnerDefinition, reservationId?: string): ActiveTaskInfo {
-    const {
-      params: given,
-      whenFull,
-      priority,
-      retry,
-      budget,
-      ...fields
-    } = parseInput(launchInputSchema(), input, 'input')
+    const fields = parseInput(launchInputSchema(), input, 'input')
+    return this.#launch(fields, runner, reservationId, parentOf(this.registry, fields))
+  }
+
+  #launch(
+    input: z.output<ReturnType<typeof launchInputSchema>>,
+    runner: Runner | RunnerDefinition,
+    reservationId: string | undefined,
+    parent: TaskEntry | undefined,
+  ): ActiveTaskInfo {
+    const { params: given, parentId: _, whenFull, priority, retry, budget, ...fields } = input
     const params = given && toWholePlainData(given)
     if (given !== undefined && params === undefined) {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
@@ -416,12 +449,13 @@ export class AsyncTaskManager {
         },
         ...(waits && ticket && { ticket }),
         ...(allowed !== undefined && { budget: Object.freeze(allowed) }),
+        ...(parent && childFields(parent)),
       }
-      const { entry, registered } = this.#admit(admission, true, reservationId)
+      const { entry, registered } = this.#admit(admission, true, reservationId, parent)
       if (this.#telemetry !== undefined) this.registry.attachment(entry).trace = this.#telemetry.current()
       const start = { runner: definition.run, graceMs: admission.graceMs, params }
       if (ticket !== undefined) this.registry.attachment(entry).plan = { start, ticket, retry: policy }
-      if (registered.status === 'running') startRun(this.#runHost(), entry, start)
+      if (registered.status === 'running') startRun(this.#runHost, entry, start)
       return registered
     })
   }
@@ -442,10 +476,31 @@ export class AsyncTaskManager {
     return this.#end(id, 'failed', () => ({ type: 'task.fail', ...failureOf(error) }))
   }
 
-  /** Cancels a task: its status first, then the abort of its run, then the event. False when it had ended. */
-  cancelTask(id: string): boolean {
+  /**
+   * Cancels a task, and what its run has launched: the status first, then the abort of the run, then the event. False when it had ended.
+   * @param options `reason`: why, in words: `cancelReason` of the record and the message of the abort's reason. Of more than 1000 characters the
+   * rest is cut.
+   * @throws InvalidInputError for a reason that is no text; nothing has changed then
+   */
+  cancelTask(id: string, options: CancelOptions = {}): boolean {
+    const { reason } = parseInput(cancelOptionsSchema(), options, 'options')
     const entry = this.registry.history.get(id)
-    return entry !== undefined && this.registry.cancel(entry)
+    return entry !== undefined && this.registry.cancel(entry, toCancelReason(reason))
+  }
+
+  /**
+   * Cancels every task that has not ended, or every one of an owner with what these have launched, as `cancelTask` does.
+   * @returns the ids of the tasks that this call cancelled
+   * @throws InvalidInputError; nothing has changed then
+   */
+  cancelAll(options: CancelOptions & { readonly owner?: string } = {}): string[] {
+    const { owner, reason: given } = parseInput(cancelAllOptionsSchema(), options, 'options')
+    const reason = toCancelReason(given)
+    return this.registry.batch(() => {
+      const { ledger } = this.registry
+      const active = [...ledger.running(owner), ...ledger.queued(owner)]
+      return this.registry.cancelAll(active, reason).map(({ record }) => record.id)
+    })
   }
 
   /** A frozen snapshot of a retained task; undefined for an unknown id. */
@@ -471,6 +526,11 @@ export class AsyncTaskManager {
   /** The tasks that run, in the order of registration. */
   getRunningTasks(owner?: string): RunningTaskInfo[] {
     return this.registry.ledger.running(owner).map((entry) => entry.record as RunningTaskInfo)
+  }
+
+  /** The tasks that have not ended, queued and running, in the order of registration. */
+  getActiveTasks(owner?: string): ActiveTaskInfo[] {
+    return this.registry.ledger.active(owner).map((entry) => entry.record as ActiveTaskInfo)
   }
 
   /** The tasks that wait for a slot, in the order of registration. */
@@ -633,7 +693,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of [...registry.ledger.queued(), ...registry.ledger.running()]) registry.cancel(entry)
+      for (const entry of registry.ledger.active()) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal
@@ -659,11 +719,12 @@ export class AsyncTaskManager {
     admission: TaskAdmission,
     isLaunched: boolean,
     reservationId: string | undefined,
+    parent?: TaskEntry,
   ): { entry: TaskEntry; registered: ActiveTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
     const { abortController } = admission
     const abort = abortController && this.registry.listen(abortController)
-    const answer = this.registry.register(admission, isLaunched, reservationId)
+    const answer = this.registry.register(admission, isLaunched, reservationId, parent)
     if ('failure' in answer) {
       abort?.stop()
       throw answer.failure
@@ -673,7 +734,9 @@ export class AsyncTaskManager {
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
       const { max, queue } = this.registry.pools[admission.pool ?? 'task']
-      throw new TaskLimitError(max, answer.refusal === 'queue-full' ? queue.size : undefined)
+      if (answer.refusal === 'no-room') throw new TaskLimitError(max, undefined, admission.pool)
+      if (answer.refusal === 'queue-full') throw new TaskLimitError(max, queue.size, admission.pool)
+      throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
     }
     const { entry } = answer
     const registered = entry.record as ActiveTaskInfo
@@ -681,15 +744,24 @@ export class AsyncTaskManager {
     return { entry, registered }
   }
 
-  #runHost(): RunHost {
-    return {
-      registry: this.registry,
-      engine: this.#engine,
-      telemetry: this.#telemetry,
-      report: this.#report.bind(this),
-      append: this.#append.bind(this),
-      newController: this.#newController.bind(this),
-    }
+  /** @param runner default: that of the subagent */
+  #launchChild(
+    parent: TaskEntry,
+    input: ChildTaskInput,
+    runner: Runner | RunnerDefinition = this.#runnerOf(input),
+  ): ActiveTaskInfo {
+    const fields = parseInput(launchInputSchema(), { ...input, owner: undefined, parentId: undefined }, 'input')
+    return this.#launch(fields, runner, undefined, parent)
+  }
+
+  #runnerOf({ subagentName }: ChildTaskInput): Runner | RunnerDefinition {
+    const found = this.#findRunner?.(subagentName)
+    if (found !== undefined) return found
+    throw new InvalidInputError(
+      'input.subagentName',
+      subagentName,
+      'a subagent that findRunner knows, or a runner beside the input',
+    )
   }
 
   #link(entry: TaskEntry): void {

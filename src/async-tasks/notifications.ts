@@ -1,5 +1,11 @@
 /** The text about one ended task: whole, and cut to the maximum length of a message. */
-import type { AsyncTaskInfo, FailedTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
+import type {
+  AsyncTaskInfo,
+  CompletedTaskInfo,
+  FailedTaskInfo,
+  OutputObject,
+  SettledTaskInfo,
+} from '../../machines/records.js'
 import { toJsonText } from '../protocol/json-text.js'
 import { boundText, type BoundedText } from './bounded-text.js'
 
@@ -21,11 +27,16 @@ export const POSSIBLE_REPEAT =
 function payloadOf(task: AsyncTaskInfo): object | undefined {
   switch (task.status) {
     case 'completed':
-      return { agent_id: task.id, ...shownOutput(task.output), ...spentOf(task) }
+      return { agent_id: task.id, ...shownOutput(task.output), ...shownChildren(task), ...spentOf(task) }
     case 'failed':
       return failurePayload(task)
     case 'cancelled':
-      return { agent_id: task.id, status: 'cancelled', ...spentOf(task) }
+      return {
+        agent_id: task.id,
+        status: 'cancelled',
+        ...(task.cancelReason !== undefined && { reason: task.cancelReason }),
+        ...spentOf(task),
+      }
     case 'queued':
     case 'running':
       return undefined
@@ -41,11 +52,17 @@ function failurePayload(task: FailedTaskInfo): object {
     ...(errorCode !== undefined && { error_code: errorCode }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
     ...(attempt !== undefined && { attempt }),
+    ...shownChildren(task),
     ...spentOf(task),
   }
 }
 
 const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
+
+/** The tasks that it launched and that go on: their results come in messages of their own. */
+function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {
+  return runningChildren === undefined ? {} : { running_children: runningChildren }
+}
 
 /** The known fields first. The others have a field of their own: they cannot pass for the status or the id. */
 function shownOutput(output: OutputObject): object {

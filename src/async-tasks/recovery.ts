@@ -1,10 +1,11 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
-import type { ActiveTaskInfo, SlotPool, SpentTotals, TaskAttempt } from '../../machines/records.js'
+import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, SpentTotals, TaskAttempt } from '../../machines/records.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import type { FindRunner } from '../engine/definition.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
 import type { StoredJson, StoredTask } from '../store/store.js'
+import { livingOwner } from './families.js'
 import { withAttempt } from '../../machines/task-record.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { addSpent } from './spending.js'
@@ -45,6 +46,8 @@ export interface RecoveryHost {
 interface FoundTask {
   readonly task: StoredTask
   readonly fate: Fate | undefined
+  /** The run that owned it has died with its process. */
+  readonly hasNewOwner?: boolean
 }
 
 /** Takes over what is stored. Resolves when it is known which results are owed; never rejects. */
@@ -55,13 +58,13 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   const found = storeAttempts(
     registry,
     persistence,
-    contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) })),
+    inherit(contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) }))),
   )
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
     restoreEnded(registry, persistence, found, carried)
-    for (const { task, fate } of inOrder(found)) goOn(registry, persistence, host, task, fate)
+    for (const each of inOrder(found)) goOn(registry, persistence, host, each)
     // Nothing else carries these results until it is known whether their messages arrived.
     for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
   })
@@ -99,16 +102,33 @@ function findFate(
   return fateOf(task, { findRunner, folder: persistence.folderOf(task), clock, report })
 }
 
+/** What a run that has died owned passes to the owner of its task, also when the task is run again. */
+function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
+  if (found.every(({ task }) => task.record['parentId'] === undefined)) return found
+  const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
+  const alive = new Set(found.flatMap(({ task, fate }) => (fate?.type === 'followed' ? [task.id] : [])))
+  return found.map(({ task, fate }) => {
+    const record = records.get(task.id) as AsyncTaskInfo
+    const owner = livingOwner(
+      record,
+      (id) => records.get(id),
+      (id) => alive.has(id),
+    )
+    if (owner === record.owner) return { task, fate }
+    return { task: { ...task, owner, record: { ...task.record, owner } }, fate, hasNewOwner: true }
+  })
+}
+
 /** The next attempts are stored before they start: an attempt counts also when this process dies before it is over. */
 function storeAttempts(
   { clock, report }: TaskRegistry,
   persistence: Persistence,
   found: readonly FoundTask[],
 ): readonly FoundTask[] {
-  const next = found.map(({ task, fate }) => ({
-    task: fate?.type === 'repeated' ? nextAttempt(task, clock.now()) : task,
-    fate,
-  }))
+  const next = found.map((each) => {
+    const { task, fate } = each
+    return fate?.type === 'repeated' ? { ...each, task: nextAttempt(task, clock.now()) } : each
+  })
   try {
     persistence.writeTasks(next.filter(({ fate }) => fate?.type === 'repeated').map(({ task }) => task))
     return next
@@ -118,7 +138,7 @@ function storeAttempts(
       type: 'interrupted',
       error: `${INTERRUPTION} It was not run again: that could not be stored.`,
     }
-    return found.map(({ task, fate }) => ({ task, fate: fate?.type === 'repeated' ? failed : fate }))
+    return found.map((each) => (each.fate?.type === 'repeated' ? { ...each, fate: failed } : each))
   }
 }
 
@@ -166,8 +186,10 @@ function restoreEnded(
   for (const record of toRestoredRecords(records, registry.clock.now())) {
     registry.send({ type: 'task.restore', record })
     const entry = registry.history.get(record.id)
-    const { task, fate } = byId.get(record.id) ?? {}
-    if (entry !== undefined && task !== undefined) persistence.restore(entry, task, fate !== undefined)
+    const { task, fate, hasNewOwner = false } = byId.get(record.id) ?? {}
+    if (entry !== undefined && task !== undefined) {
+      persistence.restore(entry, task, fate !== undefined || hasNewOwner)
+    }
     registry.restoreSpent(record)
   }
 }
@@ -186,8 +208,7 @@ function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
   host: RecoveryHost,
-  task: StoredTask,
-  fate: Fate | undefined,
+  { task, fate, hasNewOwner = false }: FoundTask,
 ): void {
   if (fate === undefined || fate.type === 'interrupted') return
   const { id, deadlineAt, run = {} } = task
@@ -209,7 +230,7 @@ function goOn(
   const start = { runner, graceMs, params }
   const resumed = { record, graceMs, remainingMs, pool: poolOf(run), ticket, place: placeOf(run) }
   const entry = registry.resume(resumed, (prepared) => {
-    persistence.restore(prepared, task, false)
+    persistence.restore(prepared, task, hasNewOwner)
     if (fate.type === 'queued' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
   })
   if (fate.type === 'queued') host.link(entry)

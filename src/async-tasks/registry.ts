@@ -7,6 +7,7 @@
 import { Subject } from 'rxjs'
 import { createActor, type InspectionEvent } from 'xstate'
 import { asyncTaskMachine, timeoutMessage, type AsyncTaskMachine } from '../../machines/async-task.js'
+import { Families, type FamilyLimits } from '../../machines/families.js'
 import { History } from '../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../machines/journal.js'
 import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
@@ -40,6 +41,7 @@ import { failureOf } from '../protocol/outcomes.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
+import { reasonOfAbort, toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './deadline-timer.js'
 import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
@@ -89,6 +91,8 @@ export type ResumedTask = Omit<Extract<RegistryEvent, { type: 'task.resume' }>, 
 
 export interface TaskRegistryOptions {
   readonly max: number
+  readonly maxChildTasks: number
+  readonly families: FamilyLimits
   readonly queue: QueueLimits
   readonly notifyCancelled: boolean
   readonly clock: Clock
@@ -120,6 +124,7 @@ export class TaskRegistry {
   readonly pools: SlotPools
   readonly ledger: Ledger
   readonly history: History
+  readonly families: Families
   /** The actor: parent of the actors of tasks and deliveries. Send to it through the methods of this class alone. */
   readonly actor: RegistryRef
   /** Every notification, in order; completes on disposal. Its subscribers must not throw. */
@@ -189,8 +194,8 @@ export class TaskRegistry {
       },
     )
     const newSlots = (limit: number): Slots => new Slots(limit, () => elapsedMs(clock), options.queue)
-    // The other pools have no limit until one is set.
-    this.pools = { task: newSlots(max), child: newSlots(-1), command: newSlots(-1) }
+    // Programs have no limit until one is set.
+    this.pools = { task: newSlots(max), child: newSlots(options.maxChildTasks), command: newSlots(-1) }
     this.history = new History(
       () => historyLimit(this.slots.max),
       (entry) => this.persistence?.isCarried(entry) === true,
@@ -202,10 +207,15 @@ export class TaskRegistry {
       onCleared: (entry) => this.history.offer(entry),
       ...(this.persistence && { deliveries: this.persistence }),
     })
+    this.families = new Families(options.families, this.ledger, (owner) => {
+      this.pushSubscribers.remove(owner)
+      this.persistence?.confirmOwner(owner)
+    })
     const logic = createRegistryLogic({
       slots: this.pools,
       ledger: this.ledger,
       history: this.history,
+      families: this.families,
       journal: this.#journal,
       task: options.taskMachine ?? asyncTaskMachine,
       host: {
@@ -259,9 +269,17 @@ export class TaskRegistry {
     })
   }
 
-  register(admission: TaskAdmission, isLaunched: boolean, reservationId: string | undefined): Admission {
+  register(
+    admission: TaskAdmission,
+    isLaunched: boolean,
+    reservationId: string | undefined,
+    parent?: TaskEntry,
+  ): Admission {
     let answer!: Admission
-    this.#ask({ type: 'task.register', admission, isLaunched, reservationId, reply: (given) => (answer = given) })
+    const reply = (given: Admission): void => {
+      answer = given
+    }
+    this.#ask({ type: 'task.register', admission, isLaunched, reservationId, parent, reply })
     return answer
   }
 
@@ -309,17 +327,32 @@ export class TaskRegistry {
     return lease
   }
 
-  /** Cancels a task that runs. The aborts that this calls for have happened when it returns. */
-  cancel(entry: TaskEntry): boolean {
-    const { ref } = entry
-    if (ref === undefined) return false
-    this.batch(() => {
-      ref.send({ type: 'task.cancel' })
-      if (entry.record.status === 'cancelled') this.#aborts.push({ entry, reason: undefined })
-      // Stored before the abort, which happens also when that fails.
-      this.persistence?.flush()
+  /** Cancels a task that runs, and those that its run has launched. The aborts that this calls for have happened when it returns. */
+  cancel(entry: TaskEntry, reason?: string): boolean {
+    return this.cancelAll([entry], reason).length > 0
+  }
+
+  /** The same for several tasks. Returns all that were cancelled. */
+  cancelAll(entries: readonly TaskEntry[], reason?: string): TaskEntry[] {
+    return this.batch(() => {
+      const cancelled = entries.flatMap((entry) => this.#cancelFamily(entry, reason))
+      // Stored before the aborts, which happen also when that fails.
+      if (cancelled.length > 0) this.persistence?.flush()
+      return cancelled
     })
-    return entry.record.status === 'cancelled'
+  }
+
+  /** Cancels a task, then its children, and theirs. */
+  #cancelFamily(entry: TaskEntry, reason: string | undefined): TaskEntry[] {
+    const { ref } = entry
+    if (ref === undefined) return []
+    // When it has ended, they are no longer its own.
+    const children = this.families.liveChildren(entry)
+    ref.send({ type: 'task.cancel', ...(reason !== undefined && { reason }) })
+    if (entry.record.status !== 'cancelled') return []
+    this.#aborts.push({ entry, reason: toAbortReason(reason) })
+    const inherited = `its parent ${entry.record.id} was cancelled`
+    return [entry, ...children.flatMap((child) => this.#cancelFamily(child, inherited))]
   }
 
   /** The signal that asks the run of a task to conclude. */
@@ -403,7 +436,7 @@ export class TaskRegistry {
     let isAborted = signal.aborted
     const onAbort = (): void => {
       isAborted = true
-      if (linked !== undefined) this.cancel(linked)
+      if (linked !== undefined) this.cancel(linked, reasonOfAbort(signal))
     }
     const stop = (): void => {
       callIsolated(
@@ -417,7 +450,7 @@ export class TaskRegistry {
       link: (entry) => {
         linked = entry
         this.attachment(entry).unlink = stop
-        if (isAborted) this.cancel(entry)
+        if (isAborted) this.cancel(entry, reasonOfAbort(signal))
       },
     }
   }
@@ -535,6 +568,9 @@ export class TaskRegistry {
   #runAborts(): void {
     for (let next = this.#aborts.shift(); next !== undefined; next = this.#aborts.shift()) {
       const { entry, reason } = next
+      // Only a task whose deadline has passed has any by now. No code of the host runs before they are cancelled, too.
+      const children = this.families.liveChildren(entry)
+      if (children.length > 0) this.cancelAll(children, `its parent ${entry.record.id} has reached its limit`)
       const attachment = this.#attachments.get(entry)
       attachment?.unlink?.()
       try {

@@ -5,7 +5,8 @@ import { checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import { fittingNotifications, formatCompletionNotification, type FittingNotification } from './notifications.js'
-import { shortTaskIds } from './task-lookup.js'
+import { toTree } from './families.js'
+import { shortTaskIds, visibleTasks } from './task-lookup.js'
 
 /** Options of `AsyncTaskReminderService`. */
 export interface ReminderServiceOptions {
@@ -62,12 +63,11 @@ export class AsyncTaskReminderService {
 
   /** Every task with its status, for the system instruction; `''` when there is none. Without an owner: every owner's tasks. */
   generateStatusSummary(owner?: string): string {
-    const all = this.#manager.getAllTasks()
-    const tasks = owner === undefined ? all : all.filter((task) => task.owner === owner)
+    const tasks = visibleTasks(this.#manager, owner)
     if (tasks.length === 0) return ''
     const shortOf = shortTaskIds(this.#manager)
-    const lines = tasks.map((task, index) => {
-      return `[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${shortOf(task)}...)`
+    const lines = toTree(tasks).map(({ task, level }, index) => {
+      return `${'  '.repeat(level)}[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${shortOf(task)}...)`
     })
     const shown = boundLines(lines, maxWholeChars(this.#maxChars) - FRAME_CHARS, () => ': see check_async_tasks')
     return `[ASYNC TASKS: ${tasks.length} total]\n${shown}`
@@ -151,12 +151,14 @@ export class AsyncTaskReminderService {
     deliveryId?: string,
   ): string {
     const left = pending - notifications.length
-    const running = this.#registry.ledger.countOf('running', owner)
+    const { ledger } = this.#registry
+    const [running, queued] = [ledger.countOf('running', owner), ledger.countOf('queued', owner)]
     const parts = [
       ...(notifications.length > 0 ? [heading(notifications.map(({ task }) => task))] : []),
       ...notifications.map(({ text }) => text),
       ...(left > 0 ? [`${left} more async task(s) ended. Their results follow in the next message.`] : []),
       ...(running > 0 ? [`${running} async task(s) still running.`] : []),
+      ...(queued > 0 ? [`${queued} async task(s) waiting for a slot.`] : []),
       // A host with a store looks for it in its transcript.
       ...(deliveryId !== undefined && this.#registry.persistence !== undefined ? [`Delivery ID: ${deliveryId}`] : []),
     ]

@@ -1,13 +1,16 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
-import type { TaskFailure, TaskProgress } from '../../machines/records.js'
+import type { ActiveTaskInfo, TaskFailure, TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
+import type { RunnerDefinition } from '../engine/definition.js'
+import { endedError, type CurrentRun } from './families.js'
 import { RunFiles } from './run-files.js'
 import { preview } from '../preview.js'
 import type { Telemetry } from '../protocol/telemetry.js'
@@ -24,6 +27,8 @@ export interface RunHost {
   readonly telemetry: Telemetry | undefined
   report(entry: TaskEntry, progress: number | TaskProgress): void
   append(entry: TaskEntry, text: string): void
+  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | RunnerDefinition | undefined): ActiveTaskInfo
+  childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
   /** Makes the controller of a task. */
   readonly newController: (taskId: string) => AbortController
 }
@@ -77,6 +82,13 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     spend: (amount) => {
       const spent = parseInput(spendSchema(), amount, 'amount')
       if (isCurrent(entry, attempt) && entry.ref !== undefined) registry.batch(() => registry.addSpent(entry, spent))
+    },
+    launch: (child, childRunner) => {
+      if (!isCurrent(entry, attempt)) throw endedError(id)
+      return host.launchChild(entry, child, childRunner)
+    },
+    get children() {
+      return host.childrenOf(entry, { signal, isCurrent: () => isCurrent(entry, attempt) })
     },
     get wrapUp() {
       return registry.wrapUpOf(entry).signal

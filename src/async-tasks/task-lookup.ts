@@ -1,5 +1,6 @@
 /** Finds tasks by an id or a prefix of one, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
+import { isSeenBy } from './families.js'
 import type { ListedIds } from './listed-ids.js'
 import { shortIds } from './short-ids.js'
 
@@ -16,9 +17,9 @@ export type TaskLookup =
   | { readonly type: 'ambiguous'; readonly candidates: readonly AsyncTaskInfo[] }
   | { readonly type: 'unknown' }
 
-/** The task whose id is or starts with `idOrPrefix`, among one owner's tasks or all. An exact id takes precedence over longer ones. */
+/** The task whose id is or starts with `idOrPrefix`, among those that one owner sees, or all. An exact id takes precedence over longer ones. */
 export function lookUpTask(manager: TaskSource, idOrPrefix: string, owner?: string): TaskLookup {
-  const isVisible = (task: AsyncTaskInfo): boolean => owner === undefined || task.owner === owner
+  const isVisible = (task: AsyncTaskInfo): boolean => owner === undefined || isSeenBy(manager, task, owner)
   const exact = manager.getTask(idOrPrefix)
   if (exact !== undefined && isVisible(exact)) return { type: 'found', task: exact }
   const listed = manager.getTask(manager.registry.listed.idOf(idOrPrefix) ?? '')
@@ -34,10 +35,10 @@ export function lookUpPrefix<Item extends { readonly id: string }>(items: readon
   return prefix === '' ? [] : items.filter(({ id }) => id.startsWith(prefix))
 }
 
-/** The retained tasks of one owner, or of all, in the order of registration. */
+/** The retained tasks of one owner with those that their runs have launched, or of all, in the order of registration. */
 export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo[] {
   const all = manager.getAllTasks()
-  return owner === undefined ? all : all.filter((task) => task.owner === owner)
+  return owner === undefined ? all : all.filter((task) => isSeenBy(manager, task, owner))
 }
 
 /**

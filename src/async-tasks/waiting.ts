@@ -3,20 +3,11 @@ import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import type { WaitOptions, WaitResult } from '../engine/children.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
 import type { HoldLease } from './leases.js'
 import type { TaskRegistry } from './registry.js'
-
-/** Options of `waitFor`. */
-export interface WaitOptions {
-  /** `all` (default) waits for the last of them, `any` for the first. */
-  readonly mode?: 'all' | 'any'
-  /** The maximum wait in ms; none when absent. */
-  readonly timeoutMs?: number
-  /** Ends the wait early: the promise rejects with the signal's reason, and nothing is acknowledged. */
-  readonly signal?: AbortSignal
-}
 
 /** Options of a wait whose result becomes a text for a model. */
 export interface WordedWaitOptions extends WaitOptions {
@@ -36,18 +27,6 @@ export interface WordedWaitOptions extends WaitOptions {
   readonly hold?: HoldLease | undefined
   /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
   readonly endsOnQuestion?: boolean
-}
-
-/** The tasks at the end of a wait. */
-export interface WaitResult {
-  /** Named tasks that had ended. */
-  readonly settled: readonly SettledTaskInfo[]
-  /** Named tasks that still ran. */
-  readonly pending: readonly AsyncTaskInfo[]
-  /** Named ids that no retained task has. */
-  readonly unknown: readonly string[]
-  /** Only with a store: the delivery id of what this result delivers, for `confirm` and `wasDelivered`. Absent when it delivers nothing. */
-  readonly deliveryId?: string
 }
 
 const idsSchema = lazily(() => z.array(z.string()))

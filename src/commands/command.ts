@@ -102,7 +102,7 @@ function parseLine(commands: readonly SlashCommand[], line: string): [SlashComma
 }
 
 /** The first word, the rest, and whether the word is followed by white space. */
-function splitWord(text: string): [word: string, rest: string, isFinished: boolean] {
+export function splitWord(text: string): [word: string, rest: string, isFinished: boolean] {
   const [, word = '', gap = '', rest = ''] = /^\s*(\S*)(\s*)([^]*)$/.exec(text) ?? []
   return [word, rest, gap !== '']
 }

@@ -1,13 +1,15 @@
 /** The slash commands /tasks and /task, which list and end background tasks. */
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { cancelNote } from '../async-tasks/cancel-reason.js'
+import { toTree } from '../async-tasks/families.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
 import { queuePlaces } from '../async-tasks/queue-places.js'
-import { lookUpTask, shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { lookUpTask, shortTaskIds, visibleTasks, type TaskLookup } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { toOneLine } from '../control-characters.js'
-import { defineCommand, groupCommands, type CommandResult, type SlashCommand } from './command.js'
+import { defineCommand, groupCommands, splitWord, type CommandResult, type SlashCommand } from './command.js'
 
 /** Options of `createTaskCommands`. */
 export interface TaskCommandsOptions {
@@ -25,7 +27,7 @@ const LIST_CHARS = 18_000
 const END_USAGE = 'Usage: /task end <task_id>'
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, and `/task end <task_id>`.
+ * Creates `/tasks` and `/tasks list`, `/task list`, and `/task end <task_id> [reason]`.
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
@@ -65,39 +67,51 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   const shortOf = shortTaskIds(manager)
   const now = manager.registry.clock.now()
   const places = queuePlaces(manager.registry)
-  const lines = tasks.map((task) => {
+  const lines = toTree(tasks).map(({ task, level }) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
     const place = places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
     // Names and goals come from a model, and this is for a person's terminal.
-    return toOneLine(
-      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}${place}) - ${goal}`,
+    return (
+      '  '.repeat(level) +
+      toOneLine(
+        `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}${place})${cancelNote(task)} - ${goal}`,
+      )
     )
   })
   return { type: 'info', text: boundLines(lines, LIST_CHARS) }
 }
 
-function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, idOrPrefix: string): CommandResult {
-  if (idOrPrefix === '') return { type: 'error', text: END_USAGE }
+function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, args: string): CommandResult {
+  if (args === '') return { type: 'error', text: END_USAGE }
   const manager = getAsyncTaskManager()
-  const found = lookUpTask(manager, idOrPrefix, owner)
-  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${toOneLine(idOrPrefix)}` }
+  const { found, reason } = readEnd(args, (idOrPrefix) => lookUpTask(manager, idOrPrefix, owner))
+  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${toOneLine(args)}` }
   if (found.type === 'ambiguous') {
     const shortOf = shortTaskIds(manager)
     const candidates = found.candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName})`))
     return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}` }
   }
   const { id, status } = found.task
-  return manager.cancelTask(id)
+  return manager.cancelTask(id, { reason })
     ? { type: 'info', text: `Cancelled task: ${toOneLine(id)}` }
     : { type: 'error', text: `Task ${toOneLine(id)} is already ${status}.` }
+}
+
+/** An id may have spaces: only what follows a word that is one is the reason. */
+function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { found: TaskLookup; reason?: string } {
+  const whole = lookUp(args)
+  if (whole.type !== 'unknown') return { found: whole }
+  const [word, reason] = splitWord(args)
+  return { found: lookUp(word), reason }
 }
 
 /** Short ids; the whole id when more than its short id was typed. */
 function runningIds({ getAsyncTaskManager, owner }: TaskCommandsOptions, partial: string): string[] {
   const manager = getAsyncTaskManager()
   const shortOf = shortTaskIds(manager)
-  return [...manager.getQueuedTasks(owner), ...manager.getRunningTasks(owner)]
+  return manager
+    .getActiveTasks(owner)
     .filter((task) => task.id.startsWith(partial))
     .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

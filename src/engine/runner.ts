@@ -1,7 +1,9 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
-import type { OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
+import type { ActiveTaskInfo, OutputObject, TaskAnswer, TaskProgress } from '../../machines/records.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
+import type { RunnerDefinition } from './definition.js'
+import type { ChildTaskInput, RunChildren } from './children.js'
 import type { SpentAmount } from '../protocol/budget.js'
 import type { StartedProgram } from './reap.js'
 
@@ -29,6 +31,15 @@ export interface RunContext {
   ask(question: TaskQuestionInput): Promise<TaskAnswer>
   /** The span of this run, for other processes (`TRACEPARENT`); only with telemetry. */
   readonly trace?: TraceContext | undefined
+  /**
+   * Launches a task that belongs to this run: `children` waits for it, and what is owed for it is owed to this run (`ownerOfRun(taskId)`). When
+   * this task ends, its owner gets what is left. When this task is cancelled or times out, so is the other one.
+   * @param runner default: what `findRunner` of the manager returns for the name of the subagent
+   * @throws FamilyError, TaskLimitError, TaskIdInUseError, InvalidInputError, DisposedError; nothing has changed then
+   */
+  readonly launch: (input: ChildTaskInput, runner?: Runner | RunnerDefinition) => ActiveTaskInfo
+  /** The tasks that this run has launched. */
+  readonly children: RunChildren
   /**
    * Adds to what the task has used, for its budget and for the sums of its owner. Ignored after the task has ended.
    * @throws InvalidInputError for an amount that is not a finite number >= 0

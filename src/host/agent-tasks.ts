@@ -18,6 +18,7 @@ import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { SlashCommand } from '../commands/command.js'
+import { ownerOfRun } from '../../machines/families.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import { aRunnable } from '../engine/definition.js'
 import { InvalidInputError } from '../errors.js'
@@ -36,6 +37,7 @@ import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { definitionOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
+import { foregroundOptionTypes, type ForegroundAbort, type ForegroundOptions } from '../tools/task-tool-options.js'
 import { tracedTools } from '../tools/traced-tools.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
@@ -60,6 +62,11 @@ export interface AgentTasksOptions<Commands extends TaskManager | undefined = Ta
   readonly taskManager?: Commands
   /** Settings by name; the options above take precedence. */
   readonly settings?: AgentTasksSettings
+  /**
+   * What becomes of a task that a call of a tool runs in place when the call is aborted. `cancel` (default): it is cancelled. `keep`: it goes on in
+   * the background, and its end is owed.
+   */
+  readonly onForegroundAbort?: ForegroundAbort
   /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
   readonly maxMessageChars?: number
   /**
@@ -84,6 +91,7 @@ const optionTypes: OptionTypes<AgentTasksOptions> = {
   owner: aName,
   taskManager: aTaskManager,
   settings: anObject,
+  ...foregroundOptionTypes,
   maxMessageChars: messageLength,
   isAgentBusy: aBusySource,
   triggerAgentTurn: aFunction,
@@ -112,6 +120,11 @@ export type AgentToolsWithCommands = AgentTools & {
 export interface AgentTasks {
   /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
   readonly tools: AgentTools
+  /**
+   * Returns the tools for the agent of a run: the tasks that it launches belong to that run, and are the only ones that it sees. Their results are
+   * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
+   */
+  readonly toolsOfRun: (taskId: string) => AgentTools
   /** The slash commands for people: `/tasks` and `/task`. */
   readonly commands: readonly SlashCommand[]
   /** Returns the manager; always the same. */
@@ -196,25 +209,37 @@ function wire(options: AgentTasksOptions): AgentTasks {
     defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
     maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
   }
-  const tools = {
-    task: createTaskTool({
-      ...deps,
-      ...timeouts,
-      resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
-      // Without subagents, a name may still be one that `resolveSubagent` knows.
-      ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
-        listSubagents: () =>
-          Object.entries(subagents).map(([name, subagent]) =>
-            typeof subagent === 'function' ? name : { name, description: subagent.description },
-          ),
+  const foreground = pickOptions<ForegroundOptions>(options, foregroundOptionTypes)
+  const toolsOf = (parentId?: string): AgentTools => {
+    const view = parentId === undefined ? deps : { ...deps, owner: ownerOfRun(parentId) }
+    return {
+      task: createTaskTool({
+        ...view,
+        ...(parentId !== undefined && { parentId }),
+        ...timeouts,
+        ...foreground,
+        resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
+        // Without subagents, a name may still be one that `resolveSubagent` knows.
+        ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
+          listSubagents: () =>
+            Object.entries(subagents).map(([name, subagent]) =>
+              typeof subagent === 'function' ? name : { name, description: subagent.description },
+            ),
+        }),
       }),
-    }),
-    check_async_tasks: createCheckAsyncTasksTool({ getAsyncTaskManager, ...limits }),
-    wait_for_async_tasks: createWaitForAsyncTasksTool(deps),
-    ...(taskManager !== undefined && {
-      submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, taskManager }),
-    }),
+      check_async_tasks: createCheckAsyncTasksTool(parentId === undefined ? { getAsyncTaskManager, ...limits } : view),
+      wait_for_async_tasks: createWaitForAsyncTasksTool(view),
+    }
   }
+  const { telemetry } = options
+  const traced = <Tools extends AgentTools>(made: Tools): Tools =>
+    telemetry === undefined ? made : tracedTools(made, telemetry)
+  const tools = traced({
+    ...toolsOf(),
+    ...(taskManager !== undefined && {
+      submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, ...foreground, taskManager }),
+    }),
+  })
   let trigger: AsyncTaskAutoTrigger | undefined
   let unsubscribe: (() => void) | undefined
 
@@ -234,7 +259,8 @@ function wire(options: AgentTasksOptions): AgentTasks {
 
   const dispose = (): Promise<void> => manager.dispose()
   return {
-    tools: options.telemetry === undefined ? tools : tracedTools(tools, options.telemetry),
+    tools,
+    toolsOfRun: (taskId) => traced(toolsOf(taskId)),
     commands: createTaskCommands({ getAsyncTaskManager }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,

@@ -43,8 +43,7 @@ export class ClientSlots {
   }
 
   #countOf(owner: string): number {
-    const active = [...this.#manager.getQueuedTasks(owner), ...this.#manager.getRunningTasks(owner)]
-    const adopted = active.filter(({ id }) => this.#earlierTasks.has(id))
+    const adopted = this.#manager.getActiveTasks(owner).filter(({ id }) => this.#earlierTasks.has(id))
     return (this.#taken.get(owner)?.size ?? 0) + adopted.length
   }
 

@@ -56,7 +56,7 @@ export function createHttpSessions(
   let isClosing = false
 
   const endOwner = (owner: string): void => {
-    for (const task of manager.getRunningTasks(owner)) manager.cancelTask(task.id)
+    for (const task of manager.getActiveTasks(owner)) manager.cancelTask(task.id)
     manager.releaseOwner(owner)
     app.confirmations.forget(owner)
   }
@@ -75,7 +75,7 @@ export function createHttpSessions(
     session.idle = setLongTimeout(
       clock,
       () => {
-        if (manager.getRunningTasks(session.owner).length === 0) end(id)
+        if (manager.getActiveTasks(session.owner).length === 0) end(id)
         else endWhenIdle(id, session)
       },
       idleMs,

@@ -40,7 +40,7 @@ export function createLeftSessions(backend: Backend, end: (owner: string) => voi
   }
   const endLeft = (): void => {
     for (const owner of left.keys()) {
-      if (manager.getRunningTasks(owner).length > 0) continue
+      if (manager.getActiveTasks(owner).length > 0) continue
       left.delete(owner)
       const { length } = manager.getPendingNotifications(owner)
       end(owner)

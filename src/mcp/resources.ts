@@ -8,6 +8,7 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { isSeenBy, rootOwner } from '../async-tasks/families.js'
 import { visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Clock } from '../clock.js'
 import type { Backend } from './backend.js'
@@ -34,7 +35,7 @@ interface ResourceChange {
 /** Every change that a reader of a task's resource would see. */
 export function resourceChanges({ manager }: Backend): Observable<ResourceChange> {
   const toChange = ({ taskId, owner }: { taskId: string; owner: string }): ResourceChange => ({
-    owner,
+    owner: seenBy(manager, taskId, owner),
     uri: taskUri(taskId),
     isListChange: false,
   })
@@ -49,6 +50,12 @@ export function resourceChanges({ manager }: Backend): Observable<ResourceChange
     manager.progress$.pipe(map(toChange)),
     manager.questions$.pipe(map(toChange)),
   )
+}
+
+/** The owner of the first task of the family; of a task that was pruned, its own. */
+function seenBy(manager: AsyncTaskManager, taskId: string, owner: string): string {
+  const task = manager.getTask(taskId)
+  return task?.owner === owner ? rootOwner(manager, task) : owner
 }
 
 interface ResourceListener {
@@ -141,7 +148,8 @@ export function registerResources(
 function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknown> {
   const { manager, session, config } = backend
   const { maxMessageChars } = config
-  const { id, subagentName, goalPrompt, status, launchedAt, completedAt, progress, questions, isRepeat } = task
+  const { id, subagentName, goalPrompt, status, launchedAt, completedAt, progress, questions, cancelReason, isRepeat } =
+    task
   const written = manager.readOutput(id, { maxBytes: maxMessageChars })
   const result = formatCompletionNotification(task)
   return {
@@ -149,10 +157,12 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
     subagent: subagentName,
     goal: previewText(goalPrompt, maxMessageChars),
     status,
+    ...(task.parentId !== undefined && { parentId: task.parentId }),
     launchedAt: new Date(launchedAt).toISOString(),
     ...(completedAt !== undefined && { completedAt: new Date(completedAt).toISOString() }),
     ...(progress !== undefined && { progress }),
     ...(questions !== undefined && { questions }),
+    ...(cancelReason !== undefined && { cancelReason }),
     ...(session?.earlierTasks.has(id) === true && { isOfEarlierSession: true }),
     ...(isRepeat === true && { isRepeat }),
     ...(result !== '' && { result: previewText(result, maxMessageChars) }),
@@ -166,7 +176,9 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
  */
 export function taskOf(manager: AsyncTaskManager, owner: string, uri: string): AsyncTaskInfo {
   const task = manager.getTask(taskIdOf(uri))
-  if (task?.owner !== owner) throw new ResourceNotFoundError(previewText(uri, MAX_URI_CHARS))
+  if (task === undefined || !isSeenBy(manager, task, owner)) {
+    throw new ResourceNotFoundError(previewText(uri, MAX_URI_CHARS))
+  }
   return task
 }
 

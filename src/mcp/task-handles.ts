@@ -13,6 +13,7 @@ import { Subject, type Observable } from 'rxjs'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { previewText } from '../async-tasks/bounded-text.js'
+import { cancellationText } from '../async-tasks/cancel-reason.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { Backend } from './backend.js'
 import type { Confirmations } from './confirmations.js'
@@ -224,7 +225,7 @@ const leaseOf = (taskId: string): string => `task-${taskId}`
 function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
   const at = record.completedAt
   if (record.status === 'cancelled') {
-    return { at, statusMessage: 'The task was cancelled.', outcome: { type: 'cancelled' } }
+    return { at, statusMessage: cancellationText('The task', record), outcome: { type: 'cancelled' } }
   }
   try {
     const result = Object.freeze(started.toResult(record))

@@ -25,7 +25,7 @@ const FOLLOW_UPS: FollowUps = {
   answer: { tool: 'answer_async_task', params: {} },
 }
 
-const { task_id, part, cursor, max_bytes, question_id, answer, decline } = checkAsyncTasksSchema().shape
+const { task_id, part, cursor, max_bytes, question_id, answer, decline, reason } = checkAsyncTasksSchema().shape
 const ID = 'ID or unique prefix.'
 const oneTask = z.string().describe(ID)
 
@@ -35,7 +35,7 @@ const checkSchema = z.strictObject({
   action: z.enum(['list', 'peek', 'output']).optional().describe('output: as read_task_output.'),
   ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
-const cancelSchema = z.strictObject({ task_id: oneTask })
+const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('Why, in words.') })
 const readSchema = z.strictObject({
   task_id: oneTask,
   part: part.describe('output (default), or a result that was cut.'),

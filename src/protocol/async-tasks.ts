@@ -10,8 +10,11 @@ export const WHEN_FULL = ['refuse', 'queue'] as const
 /** What happens to a launch when no slot is free. */
 export type WhenFull = (typeof WHEN_FULL)[number]
 
-/** Ids and owners. */
+/** Ids. */
 const name = lazily(() => z.string().min(1).max(512))
+
+/** Owners: the owner of what a run launches is longer than the id of its task. */
+const ownerName = lazily(() => z.string().min(1).max(520))
 
 /** A duration in ms; may be longer than the platform's timers allow. */
 const milliseconds = lazily(() => z.number().min(0))
@@ -39,7 +42,7 @@ export const registerTaskInputSchema = lazily(() =>
     /** Aborted when the task is cancelled; aborting it cancels the task. */
     abortController: abortController().optional(),
     /** The owner to whom the result is delivered. Default: `main`. */
-    owner: name().optional(),
+    owner: ownerName().optional(),
     /** The deadline, in ms. Default: none. */
     timeoutMs: milliseconds().optional(),
     /** How long the run may take to stop after an abort, in ms. */
@@ -56,6 +59,8 @@ export const launchInputSchema = lazily(() =>
     isForeground: z.boolean().optional(),
     /** Further input of the run, as JSON. Default: none. */
     params: z.record(z.string(), z.unknown()).optional(),
+    /** The task whose run launches it and owns it. Default: none. */
+    parentId: name().optional(),
     /** What happens when no slot is free: it is refused, or waits. Default: what the manager's option says. */
     whenFull: z.enum(WHEN_FULL).optional(),
     /** Which of the tasks that wait goes first: the one with the highest number. Default: 0. */
@@ -82,14 +87,24 @@ export const reserveOptionsSchema = lazily(() => z.object({ ttlMs: milliseconds(
 
 export const leaseRequestSchema = lazily(() =>
   z.object({
-    owner: name().optional(),
+    owner: ownerName().optional(),
     exclusive: z.boolean().optional(),
     taskIds: z.array(z.string()).optional(),
   }),
 )
 
 /** An owner that ends, and the owner that gets its results. */
-export const ownerReleaseSchema = lazily(() => z.object({ owner: name(), to: name().optional() }))
+export const ownerReleaseSchema = lazily(() => z.object({ owner: ownerName(), to: ownerName().optional() }))
+
+export const cancelOptionsSchema = lazily(() => z.object({ reason: z.string().optional() }))
+
+export const cancelAllOptionsSchema = lazily(() => cancelOptionsSchema().extend({ owner: ownerName().optional() }))
+
+/** Options of a cancellation. */
+export interface CancelOptions {
+  /** Why, in words. */
+  readonly reason?: string | undefined
+}
 
 const bytes = lazily(() => z.number().int().min(0))
 
@@ -128,7 +143,7 @@ export const restorableRecordSchema = lazily(() =>
       /** The goal of the task. */
       goalPrompt: z.string(),
       /** The owner to whom the result is delivered. */
-      owner: name().default('main'),
+      owner: ownerName().default('main'),
       /** Its status. A queued or running task is restored as failed, since its process has ended. */
       status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']),
       /** When it was launched, in ms since the epoch. */
@@ -147,6 +162,12 @@ export const restorableRecordSchema = lazily(() =>
       startedAt: z.number().optional(),
       /** Its deadline, in ms. */
       timeoutMs: milliseconds().optional(),
+      /** The task whose run launched it. */
+      parentId: name().optional(),
+      /** How many tasks are above it. */
+      depth: z.number().int().min(1).optional(),
+      /** The tasks that its run had launched and that had not ended. */
+      runningChildren: z.array(name()).readonly().optional(),
       /** Its earlier runs. */
       attempts: z.array(attemptSchema()).max(10).readonly().optional(),
       /** What its runs could use. */
@@ -163,6 +184,8 @@ export const restorableRecordSchema = lazily(() =>
       errorName: z.string().optional(),
       /** The code of the error. */
       errorCode: z.string().optional(),
+      /** Why it was cancelled. */
+      cancelReason: z.string().optional(),
       /** What its run returned after its deadline. */
       lateOutput: z.record(z.string(), z.unknown()).optional(),
       /** Its last progress. */

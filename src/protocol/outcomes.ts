@@ -21,8 +21,8 @@ export function describeFailure(reason: unknown): string {
   return messageOf(reason) ?? `The run failed with ${preview(reason)}.`
 }
 
-/** A thrown value may be anything, and reading it may throw. */
-function messageOf(reason: unknown): string | undefined {
+/** The message of an error, or its name. A thrown value may be anything, and reading it may throw. */
+export function messageOf(reason: unknown): string | undefined {
   if (typeof reason !== 'object' || reason === null) return undefined
   try {
     const { message, name } = reason as { readonly message?: unknown; readonly name?: unknown }

@@ -3,6 +3,9 @@
  * tasks that every question searches from end to end; there are no actors, no indexes, and no callbacks. The commands of
  * `manager-commands.ts` compare a manager with it.
  *
+ * Tasks that wait for a slot, repeated runs and budgets are not in it: what they do depends on time, and they have a model of their own in
+ * `test/race/waiting-tasks.property.ts`.
+ *
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
 
@@ -37,6 +40,14 @@ export interface ModelRecord {
   output?: object
   /** Why it failed. */
   error?: string
+  /** Why it was cancelled. */
+  cancelReason?: string
+  /** The task whose run launched it. */
+  parentId?: string
+  /** How many tasks are above it. */
+  depth?: number
+  /** The tasks that its run had launched and that ran when it ended. */
+  runningChildren?: readonly string[]
   /** What its run returned after its deadline. */
   lateOutput?: object
   /** The name of the error that its run threw. */
@@ -225,12 +236,18 @@ function emit(
   ledger.outbox.push({ transition, task })
 }
 
-/** Registers a task, with a reservation or without. A foreground task takes no slot. */
+/** The owner of what the run of a task launches. */
+export const ownerOfRun = (taskId: string): string => `run:${taskId}`
+
+/** The running tasks that the run of a task has launched, and owns. */
+export const childrenOf = (ledger: Ledger, { record }: ModelTask): ModelTask[] => running(ledger, ownerOfRun(record.id))
+
+/** Registers a task, with a reservation or without. A foreground task takes no slot, and a child none of these. */
 export function admit(ledger: Ledger, task: ModelTask, isForeground: boolean, reservationId: string | undefined): void {
   if (reservationId !== undefined) ledger.reservations.delete(reservationId)
   task.record = { ...task.record, seq: ++ledger.seq }
   ledger.tasks.push(task)
-  task.hasSlot = !isForeground
+  task.hasSlot = !isForeground && task.record.parentId === undefined
   if (task.hasSlot) ledger.slots.push(task)
   emit(ledger, task, { kind: 'status', from: null, to: 'running' })
 }
@@ -241,20 +258,30 @@ export function releaseSlot(ledger: Ledger, task: ModelTask): void {
   ledger.slots = ledger.slots.filter((other) => other !== task)
 }
 
-/** Ends a running task. */
+/** Ends a running task. What its run owns passes to its owner. */
 export function settle(
   ledger: Ledger,
   task: ModelTask,
-  end: { status: Status; output?: object; error?: string; lateOutput?: object; errorName?: string },
+  end: {
+    status: Status
+    output?: object
+    error?: string
+    lateOutput?: object
+    errorName?: string
+    cancelReason?: string
+  },
 ): void {
   const owes = !task.isDisowned && (end.status !== 'cancelled' || ledger.notifyCancelled)
   const claim = owes ? task.claims.shift() : undefined
   const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
-  task.record = { ...task.record, ...end, delivery, completedAt: ledger.now, seq: ++ledger.seq }
+  const children = end.status === 'cancelled' ? [] : childrenOf(ledger, task).map(({ record }) => record.id)
+  const named = children.length > 0 && { runningChildren: children }
+  task.record = { ...task.record, ...end, ...named, delivery, completedAt: ledger.now, seq: ++ledger.seq }
   if (!task.isLaunched) releaseSlot(ledger, task)
   emit(ledger, task, { kind: 'status', from: 'running', to: end.status })
   if (claim) putIn(claim, task)
   if (owes) emit(ledger, task, { kind: 'delivery', from: 'none', to: delivery }, claim?.id)
+  releaseOwner(ledger, ownerOfRun(task.record.id), task.isDisowned ? undefined : task.record.owner)
 }
 
 function putIn(lease: ModelLease, task: ModelTask): void {

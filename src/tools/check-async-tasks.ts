@@ -53,6 +53,7 @@ export const checkAsyncTasksSchema = lazily(() =>
       .union([z.string(), z.record(z.string(), z.unknown())])
       .optional()
       .describe('For action answer: text, or an object that matches the schema of the question.'),
+    reason: z.string().optional().describe('For action cancel: why, in words. The task and its owner are told.'),
     decline: z.boolean().optional().describe('For action answer: true to decline the question.'),
   }),
 )
@@ -134,7 +135,7 @@ function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
   if (action === 'cancel') {
-    return isCertain(view.manager, task_id, task) ? cancel(view, task.id) : notListed(task_id, task.id)
+    return isCertain(view.manager, task_id, task) ? cancel(view, task.id, input.reason) : notListed(task_id, task.id)
   }
   if (action === 'answer') return answerTask(view, task, input)
   if (action === 'peek') return peekTask(view, task, cursor === undefined ? undefined : { cursor, maxBytes })
@@ -149,8 +150,8 @@ function notListed(prefix: string, taskId: string): ToolResult {
   return errorResult('parameter_validation', text)
 }
 
-function cancel({ manager }: TaskView, taskId: string): ToolResult {
-  const isCancelled = manager.cancelTask(taskId)
+function cancel({ manager }: TaskView, taskId: string, reason: string | undefined): ToolResult {
+  const isCancelled = manager.cancelTask(taskId, { reason })
   const status = manager.getTask(taskId)?.status ?? 'cancelled'
   const text = isCancelled ? `Cancelled task: ${taskId}` : `Task ${taskId} is already ${status}.`
   return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }

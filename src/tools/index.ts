@@ -28,7 +28,7 @@ export type {
 } from './subagents.js'
 export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
-export type { AsyncTaskToolOptions, FollowUps } from './task-tool-options.js'
+export type { AsyncTaskToolOptions, FollowUps, ForegroundAbort, ForegroundOptions } from './task-tool-options.js'
 
 // Your own tools
 export { defineTool } from './tool.js'

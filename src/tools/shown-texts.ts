@@ -1,5 +1,6 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { isOfOtherRun } from '../async-tasks/families.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications } from '../async-tasks/notifications.js'
@@ -25,8 +26,9 @@ export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: strin
  * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, as no
  * message would.
  */
-export function markShown({ manager, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): ShownDelivery {
-  if (!isTerminal(task)) return {}
+export function markShown({ manager, owner, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): ShownDelivery {
+  // The result of a child goes to the run that waits for it.
+  if (!isTerminal(task) || isOfOtherRun(task, owner)) return {}
   const { registry } = manager
   return registry.batch(() => {
     if (!isWhole) {

@@ -19,7 +19,14 @@ import {
   type EffectiveTimeout,
   type TimeoutSettings,
 } from './task-timeout.js'
-import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
+import {
+  foregroundOptionTypes,
+  readToolOptions,
+  toolOptionTypes,
+  type AsyncTaskToolOptions,
+  type FollowUps,
+  type ForegroundOptions,
+} from './task-tool-options.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
 export const submitCommandsSchema = lazily(() => {
@@ -56,7 +63,7 @@ export const submitCommandsSchema = lazily(() => {
 export type SubmitCommandsParams = z.input<ReturnType<typeof submitCommandsSchema>>
 
 /** Options of `createSubmitCommandsTool`. */
-export interface SubmitCommandsOptions extends AsyncTaskToolOptions, TimeoutSettings {
+export interface SubmitCommandsOptions extends AsyncTaskToolOptions, TimeoutSettings, ForegroundOptions {
   /** The manager that runs the command tasks. */
   readonly taskManager: TaskManager
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
@@ -68,6 +75,7 @@ export const aTaskManager = objectWith('a TaskManager', 'submitTask', 'cancelTas
 const optionTypes: OptionTypes<SubmitCommandsOptions> = {
   ...toolOptionTypes,
   ...timeoutOptionTypes,
+  ...foregroundOptionTypes,
   taskManager: required(aTaskManager),
   owner: aName,
 }
@@ -86,7 +94,7 @@ export function createSubmitCommandsTool(
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const maxBlockingSeconds = blockingLimit(options)
-  const { taskManager } = options
+  const { taskManager, onForegroundAbort } = options
   const description =
     'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
     'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
@@ -122,10 +130,8 @@ export function createSubmitCommandsTool(
       if ('error' in run) return submitRefused(run)
       try {
         const input = launchInput(run)
-        return await runInPlace(
-          { manager, input, timeout, context, maxBlockingSeconds, ...shared },
-          { run: run.runner },
-        )
+        const call = { manager, input, timeout, context, maxBlockingSeconds, onForegroundAbort, ...shared }
+        return await runInPlace(call, { run: run.runner })
       } catch (error) {
         run.abandon()
         throw error

@@ -1,6 +1,8 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/bounded-text.js'
+import { cancelNote } from '../async-tasks/cancel-reason.js'
+import { toTree } from '../async-tasks/families.js'
 import { queuePlaces } from '../async-tasks/queue-places.js'
 import { describeSpent } from '../async-tasks/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
@@ -28,15 +30,16 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   for (const task of tasks) all[task.status] += 1
   const { queued, ...counts } = all
   const shortOf = shortTaskIds(view.manager)
+  const tree = toTree(tasks)
   const places = queuePlaces(view.manager.registry)
   const placeOf = ({ id }: AsyncTaskInfo): string => (places.has(id) ? `, number ${places.get(id)} in the queue` : '')
-  const details = tasks.map((task) => {
+  const details = tree.map(({ task, level }) => {
     const icon = LIST_ICONS[task.status]
     const asking = task.questions === undefined ? placeOf(task) : ', waits for an answer'
-    return `${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${spentOf(task)} - ${goalOf(task)}`
+    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)}${spentOf(task)} - ${goalOf(task)}`
   })
-  const display = tasks.map((task) => {
-    return `${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
+  const display = tree.map(({ task, level }) => {
+    return `${'  '.repeat(level)}${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
   })
   const summary = [
     'Async Tasks Summary:',

@@ -12,6 +12,8 @@ import type { ToolResult } from './tool.js'
 
 const GOAL_PREVIEW_CHARS = 100
 const VALUE_PREVIEW_CHARS = 50
+/** The most children that are named. */
+const MAX_CHILDREN = 50
 
 /** Which part of the details to return, in bytes. */
 export interface PeekRange {
@@ -52,6 +54,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     subagentName: task.subagentName,
     goalPrompt: task.goalPrompt,
     status: task.status,
+    ...familyOf(view, task),
     launchedAt: isoTime(task.launchedAt),
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
@@ -69,7 +72,20 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     }),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
+    ...(task.cancelReason !== undefined && { cancelReason: task.cancelReason }),
     ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
+  }
+}
+
+/** The tasks above and below it. */
+function familyOf({ manager }: TaskView, { id, parentId }: AsyncTaskInfo): Record<string, unknown> {
+  const children = manager.getAllTasks().filter((task) => task.parentId === id)
+  return {
+    ...(parentId !== undefined && { parent: parentId }),
+    ...(children.length > 0 && {
+      children: children.slice(0, MAX_CHILDREN).map((child) => `${child.id} (${child.status})`),
+      ...(children.length > MAX_CHILDREN && { moreChildren: children.length - MAX_CHILDREN }),
+    }),
   }
 }
 
@@ -101,6 +117,7 @@ function taskDisplay(view: TaskView, task: AsyncTaskInfo): string {
     ...emitted.map(([key, value]) => `  - ${key}: ${previewText(valueText(value), VALUE_PREVIEW_CHARS)}`),
     ...(task.questions ?? []).map(({ message }) => `Asks: ${previewText(message, GOAL_PREVIEW_CHARS)}`),
     ...(task.error === undefined ? [] : [`Error: ${task.error}`]),
+    ...(task.cancelReason === undefined ? [] : [`Cancelled because: ${task.cancelReason}`]),
   ].join('\n')
 }
 

@@ -1,16 +1,18 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { RunnerDefinition } from '../engine/definition.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
-import { ReservationError, TaskLimitError } from '../errors.js'
+import { FamilyError, ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../preview.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { shownDelivery, wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
-import type { FollowUps } from './task-tool-options.js'
+import { eitherSignal, type FollowUps, type ForegroundAbort } from './task-tool-options.js'
 import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
 /** One call of a tool that runs a task. */
@@ -24,6 +26,8 @@ export interface TaskCall {
   readonly context: ToolContext
   /** See `TimeoutSettings`. */
   readonly maxBlockingSeconds: number | undefined
+  /** See `ForegroundOptions`. */
+  readonly onForegroundAbort: ForegroundAbort | undefined
 }
 
 /** How long a slot is reserved while a subagent is looked up, in ms. The reservation ends with the lookup. */
@@ -38,21 +42,39 @@ export async function runInBackground(
   findRunner: () => Promise<RunnerDefinition | ToolResult>,
 ): Promise<ToolResult> {
   const { manager } = call
+  if (call.input.parentId !== undefined) return runChild(call, findRunner)
   const reservationId = manager.tryReserveAsyncSlot({ ttlMs: Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity) })
   if (reservationId === null && !manager.canQueue()) return limitRefusal(manager, call.followUps)
   try {
     const found = await findRunner()
     if (!('run' in found)) return found
     const task = launchInSlot(call, found, reservationId)
-    const what = `subagent '${task.subagentName}' (ID: ${task.id}).`
-    return task.status === 'queued'
-      ? queuedResult(manager, task, call.timeout, what)
-      : launchedResult(task, call.timeout, what)
+    return backgroundResult(call, task)
   } catch (error) {
     if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps, error.message)
     throw error
   } finally {
     if (reservationId !== null) manager.cancelReservation(reservationId)
+  }
+}
+
+function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTaskInfo): ToolResult {
+  const what = `subagent '${task.subagentName}' (ID: ${task.id}).`
+  return task.status === 'queued' ? queuedResult(manager, task, timeout, what) : launchedResult(task, timeout, what)
+}
+
+/** A child takes a slot of its own kind, which is not reserved: what is refused was only looked up. */
+async function runChild(call: TaskCall, findRunner: () => Promise<RunnerDefinition | ToolResult>): Promise<ToolResult> {
+  const runner = await findRunner()
+  if (!('run' in runner)) return runner
+  try {
+    const task = call.manager.launch(call.input, runner)
+    return backgroundResult(call, task)
+  } catch (error) {
+    if (error instanceof TaskLimitError || error instanceof FamilyError) {
+      return errorResult('limit_reached', error.message)
+    }
+    throw error
   }
 }
 
@@ -130,8 +152,9 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
  * long as it may, and when nobody can receive its result any more.
  */
 export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Promise<ToolResult> {
-  const { manager } = call
+  const { manager, onForegroundAbort = 'cancel' } = call
   const { signal, detach, hold } = call.context
+  const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length
   const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
@@ -143,7 +166,7 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
     },
     endsOnQuestion: true,
     hold,
-    ...(detach && { signal: detach }),
+    ...(leaving && { signal: leaving }),
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
@@ -152,11 +175,12 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
     return { id: task.id, end: manager.waitFor([task.id], waiting) }
   })
   call.context.onLaunched?.(id)
+  const cancelOnAbort = onForegroundAbort === 'cancel' ? signal : undefined
   const onAbort = (): void => {
-    manager.cancelTask(id)
+    manager.cancelTask(id, { reason: cancelOnAbort && reasonOfAbort(cancelOnAbort) })
   }
-  signal?.addEventListener('abort', onAbort, { once: true })
-  if (signal?.aborted === true) onAbort()
+  cancelOnAbort?.addEventListener('abort', onAbort, { once: true })
+  if (cancelOnAbort?.aborted === true) onAbort()
   try {
     const { settled, pending, deliveryId } = await end
     const [task] = settled
@@ -168,10 +192,11 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
       : continuedInBackground(call, running)
   } catch (error) {
-    if (detach?.aborted !== true) throw error
+    if (leaving?.aborted !== true) throw error
+    if (detach?.aborted !== true) return keptInBackground(call, id)
     return errorResult('aborted', `Task ${id} continues in the background: nobody can receive the result of this call.`)
   } finally {
-    signal?.removeEventListener('abort', onAbort)
+    cancelOnAbort?.removeEventListener('abort', onAbort)
   }
 }
 
@@ -182,6 +207,14 @@ function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
     returnDisplay: `Task waits for an answer: **${task.subagentName}** (\`${task.id}\`)`,
     metadata: taskMetadata(task, call.timeout, true),
   }
+}
+
+function keptInBackground({ manager, timeout }: TaskCall, id: string): ToolResult {
+  const task = manager.getTask(id)
+  const live = manager.getAllTasks().filter((each) => each.parentId === id && !isTerminal(each)).length
+  const family = live === 0 ? '' : ` with the ${live} task(s) that it has launched`
+  const text = `The call was aborted. Task ${id} continues in the background${family}, and its result will be delivered.`
+  return errorResult('aborted', text, { ...(task && { metadata: taskMetadata(task, timeout, true) }) })
 }
 
 function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
@@ -201,20 +234,25 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${more}` : ''}`
   const result = {
     // Nobody has asked for this cancellation.
-    llmContent: withNote(call.manager.registry.isDisposed ? `${text}\n${cancellation(call, id)}` : text, call.timeout),
+    llmContent: withNote(
+      call.manager.registry.isDisposed ? `${text}\n${cancellation(call, task)}` : text,
+      call.timeout,
+    ),
     returnDisplay: cutText(display, call.maxChars),
     metadata: { ...taskMetadata(task, call.timeout, false), ...shownDelivery([task], deliveryId) },
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'
-    ? { ...result, error: { message: cancellation(call, id), type: 'cancelled' } }
+    ? { ...result, error: { message: cancellation(call, task), type: 'cancelled' } }
     : result
 }
 
-function cancellation({ manager }: TaskCall, id: string): string {
-  return manager.registry.isDisposed
-    ? `Task ${id} was cancelled, because the task manager was disposed.`
-    : `Task ${id} was cancelled.`
+function cancellation({ manager, context }: TaskCall, { id, cancelReason }: SettledTaskInfo): string {
+  if (manager.registry.isDisposed) return `Task ${id} was cancelled, because the task manager was disposed.`
+  const isAborted = context.signal?.aborted === true && cancelReason === undefined
+  return isAborted
+    ? `Task ${id} was cancelled, because its call was aborted.${cancelledWith(manager, id)}`
+    : cancellationText(`Task ${id}`, { cancelReason })
 }
 
 function taskMetadata(
@@ -227,4 +265,10 @@ function taskMetadata(
 
 function withNote(text: string, { note }: EffectiveTimeout): string {
   return note === undefined ? text : `${text}\n\n${note}`
+}
+
+/** The tasks that were cancelled because their parent was; `''` when there are none. */
+function cancelledWith(manager: AsyncTaskManager, id: string): string {
+  const children = manager.getAllTasks().filter(({ parentId, status }) => parentId === id && status === 'cancelled')
+  return children.length === 0 ? '' : ` ${children.length} task(s) that it had launched were cancelled, too.`
 }

@@ -27,6 +27,22 @@ export interface AsyncTaskToolOptions {
   readonly followUps?: FollowUps
 }
 
+/** What becomes of a task that runs in place when its call is aborted. */
+export type ForegroundAbort = 'keep' | 'cancel'
+
+/** Options of the tools that run tasks in place. */
+export interface ForegroundOptions {
+  /**
+   * What becomes of a task that a call runs in place when the call is aborted. `cancel` (default): it is cancelled. `keep`: it goes on in the
+   * background, and its end is owed.
+   */
+  readonly onForegroundAbort?: ForegroundAbort
+}
+
+export const foregroundOptionTypes: OptionTypes<ForegroundOptions> = {
+  onForegroundAbort: { expected: "'keep' or 'cancel'", accepts: (value) => value === 'keep' || value === 'cancel' },
+}
+
 export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
   getAsyncTaskManager: required(aFunction),
   maxMessageChars: messageLength,
@@ -39,4 +55,9 @@ export function readToolOptions(options: AsyncTaskToolOptions) {
     maxChars: checkMaxMessageChars(options.maxMessageChars),
     followUps: options.followUps ?? CHECK_FOLLOW_UPS,
   }
+}
+
+/** A signal that aborts when one of them does. */
+export function eitherSignal(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
+  return one !== undefined && other !== undefined ? AbortSignal.any([one, other]) : (one ?? other)
 }

@@ -15,7 +15,13 @@ import {
   type SubagentParams,
 } from './subagents.js'
 import { runInBackground, runInPlace } from './task-runs.js'
-import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import {
+  foregroundOptionTypes,
+  readToolOptions,
+  toolOptionTypes,
+  type AsyncTaskToolOptions,
+  type ForegroundOptions,
+} from './task-tool-options.js'
 import {
   blockingLimit,
   timeoutOptionTypes,
@@ -58,13 +64,15 @@ export const taskSchema = lazily(() =>
 export type TaskParams = z.input<ReturnType<typeof taskSchema>>
 
 /** Options of `createTaskTool`. */
-export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings {
+export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings, ForegroundOptions {
   /** Finds a subagent by its name. */
   readonly resolveSubagent: ResolveSubagent
   /** Returns the known subagents, which the description of the tool and the error for an unknown one list. */
   readonly listSubagents?: () => readonly SubagentEntry[]
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
+  /** The task whose run calls the tool: what it launches belongs to that run (`ownerOfRun`). Default: none. */
+  readonly parentId?: string
   /** The working directory of every request (`cwd`). Default: none. */
   readonly cwd?: string | undefined
 }
@@ -72,9 +80,11 @@ export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings {
 const optionTypes: OptionTypes<TaskToolOptions> = {
   ...toolOptionTypes,
   ...timeoutOptionTypes,
+  ...foregroundOptionTypes,
   resolveSubagent: required(aFunction),
   listSubagents: aFunction,
   owner: aName,
+  parentId: aName,
   cwd: aName,
 }
 
@@ -89,7 +99,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
   const timeoutOf = timeoutPolicy(options)
   const shared = readToolOptions(options)
   const maxBlockingSeconds = blockingLimit(options)
-  const { owner, cwd } = options
+  const { owner, parentId, cwd } = options
   const description =
     'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
     'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.'
@@ -114,11 +124,13 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           goalPrompt: params.goal_prompt,
           ...(further !== undefined && { params: further }),
           ...(owner !== undefined && { owner }),
+          ...(parentId !== undefined && { parentId }),
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         },
         timeout,
         context,
         maxBlockingSeconds,
+        onForegroundAbort: options.onForegroundAbort,
         ...shared,
       }
       const limits = {

@@ -33,7 +33,7 @@ export interface ToolResult {
 
 /** The context of one call. */
 export interface ToolContext {
-  /** Aborts the call: it stops waiting, and a task that it runs in place is cancelled. */
+  /** Aborts the call: it stops waiting, and a task that it runs in place is cancelled, or goes on (`onForegroundAbort`). */
   readonly signal?: AbortSignal | undefined
   /** The id that the host or its SDK gave the call. */
   readonly toolCallId?: string | undefined

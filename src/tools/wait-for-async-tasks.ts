@@ -2,10 +2,13 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { owningRun } from '../../machines/families.js'
+import { isOfOtherRun } from '../async-tasks/families.js'
+import type { AsyncTaskInfo } from '../../machines/records.js'
 import { lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
-import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { eitherSignal, readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { shownDelivery } from './shown-texts.js'
 import { ambiguityText, candidateLines, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
@@ -96,10 +99,6 @@ interface WaitLimits {
   readonly signal: AbortSignal | undefined
 }
 
-function eitherSignal(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
-  return one !== undefined && other !== undefined ? AbortSignal.any([one, other]) : (one ?? other)
-}
-
 async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: WaitLimits): Promise<ToolResult> {
   const { mode = 'all', timeout_seconds: asked = Math.min(DEFAULT_WAIT_SECONDS, limits.maxWaitSeconds) } = input
   const { ids, problems } = namedTasks(view, input.task_ids ?? [])
@@ -158,16 +157,25 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
   const problems: string[] = []
   for (const idOrPrefix of new Set(idsOrPrefixes)) {
     const found = lookUpTask(view.manager, idOrPrefix, view.owner)
-    if (found.type === 'found') ids.add(found.task.id)
+    if (found.type === 'found' && isOfOtherRun(found.task, view.owner)) problems.push(ofOtherRunText(found.task))
+    else if (found.type === 'found') ids.add(found.task.id)
     else if (found.type === 'unknown') problems.push(notFoundText(idOrPrefix))
     else problems.push(ambiguityText(idOrPrefix, candidateLines(view, found.candidates)))
   }
   return { ids: [...ids], problems }
 }
 
+/** A wait takes the results that it returns. */
+function ofOtherRunText(task: AsyncTaskInfo): string {
+  const runId = owningRun(task) ?? ''
+  return `The result of task ${task.id} goes to task ${runId}, which owns it. Wait for ${runId}.`
+}
+
 /** The running tasks, and those that have ended and are owed: a call may wait for a task that has just ended. */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
-  return [...manager.getPendingNotifications(owner), ...manager.getRunningTasks(owner)].map((task) => task.id)
+  return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)]
+    .filter((task) => !isOfOtherRun(task, owner))
+    .map((task) => task.id)
 }
 
 /** The tool `wait_for_async_tasks` as a class. */

@@ -17,6 +17,8 @@ export interface TaskFields {
   readonly controller?: string
   readonly timeoutMs?: number
   readonly graceMs?: number
+  /** The task whose run launches it. */
+  readonly parent?: Target
 }
 
 export type StreamName = 'transitions' | 'settled' | 'owed' | 'running' | 'progress' | 'actor'
@@ -35,7 +37,8 @@ export type Action =
     }
   | { readonly do: 'complete'; readonly task: Target; readonly value: number }
   | { readonly do: 'fail'; readonly task: Target; readonly reason: number }
-  | { readonly do: 'cancel'; readonly task: Target }
+  | { readonly do: 'cancel'; readonly task: Target; readonly reason?: string }
+  | { readonly do: 'cancelAll'; readonly owner?: string; readonly reason?: string }
   | { readonly do: 'abort'; readonly controller: string }
   | { readonly do: 'reserve'; readonly ttlMs?: number }
   | { readonly do: 'cancelReservation'; readonly reservation: Nth }
@@ -200,12 +203,19 @@ const beginnings: fc.Arbitrary<Action>[] = [
     isForeground: rarely(fc.constant(true)),
     isRefused: rarely(fc.constant(true)),
   }),
+  action('launch', {
+    fields: record<TaskFields>({ id: often(id), timeoutMs: rarely(duration), parent: runningTask }),
+    reservation: fc.constant(undefined),
+    isForeground: rarely(fc.constant(true)),
+    isRefused: rarely(fc.constant(true)),
+  }),
 ]
 
 const endings: fc.Arbitrary<Action>[] = [
   action('complete', { task: runningTask, value }),
   action('fail', { task: runningTask, reason }),
-  action('cancel', { task: runningTask }),
+  action('cancel', { task: runningTask, reason: rarely(fc.constant('why')) }),
+  action('cancelAll', { owner, reason: rarely(fc.constant('why')) }),
   action('return', { run: nth, value }),
   action('reject', { run: nth, reason }),
   action('abort', { controller }),
@@ -306,7 +316,7 @@ export const namesakeActions: fc.Arbitrary<TopAction>[] = [
       isForeground: fc.constant(true),
       isRefused: fc.constant(undefined),
     }),
-    action('cancel', { task: runningTask }),
+    action('cancel', { task: runningTask, reason: rarely(fc.constant('why')) }),
   ]),
   ...times(4, [action('return', { run: fc.nat(2), value })]),
   ...times(2, [action('complete', { task: runningTask, value }), action('markAllNotified', {})]),
@@ -334,7 +344,7 @@ export const ledgerActions: fc.Arbitrary<TopAction>[] = [
     action('complete', { task: runningTask, value: fc.constantFrom(0, LONG_OUTPUT) }),
     action('leaseReminder', { owner: rarely(twoOwners), isExclusive: fc.boolean() }),
   ]),
-  action('cancel', { task: runningTask }),
+  action('cancel', { task: runningTask, reason: rarely(fc.constant('why')) }),
   ...times(2, deliveries.slice(2)),
   action('lease', { owner: rarely(twoOwners), isExclusive: fc.boolean() }),
   action('read', { task: anyTask }),

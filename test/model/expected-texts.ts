@@ -25,16 +25,21 @@ function headingText(tasks: readonly ModelTask[]): string {
   return `${tasks.length} async task(s) ${ends.length === 1 ? ends[0]!.status : `ended (${how})`}:`
 }
 
-function notification({ id, status, output, error, errorName, lateOutput }: ModelRecord): object {
+function notification(record: ModelRecord): object {
+  const { id, status, output, error, errorName, lateOutput, cancelReason, runningChildren } = record
+  const children = runningChildren && { running_children: runningChildren }
   if (status === 'failed') {
     return {
       ...{ agent_id: id, status, error },
       ...(errorName !== undefined && { error_name: errorName }),
       ...(lateOutput && { late_output: outputFields(lateOutput) }),
+      ...children,
     }
   }
-  if (status === 'cancelled') return { agent_id: id, status }
-  return { agent_id: id, ...outputFields(output) }
+  if (status === 'cancelled') {
+    return { agent_id: id, status, ...(cancelReason !== undefined && { reason: cancelReason }) }
+  }
+  return { agent_id: id, ...outputFields(output), ...children }
 }
 
 function outputFields(output: object | undefined): object {

@@ -109,7 +109,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   const leases: Lease[] = []
   const reservations: (string | null)[] = []
   const idCounters = new Map<string, number>()
-  const aborts: { readonly task: ModelTask; readonly reason: string }[] = []
+  const aborts: { readonly task: ModelTask; readonly reason: string; readonly why: string | undefined }[] = []
   let timers: Timer[] = []
   let deadlines: Deadline[] = []
   const jobs: (() => void)[] = []
@@ -126,7 +126,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     try {
       return change()
     } finally {
-      for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next.task, next.reason)
+      for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next)
       depth -= 1
       if (depth === 0 && !isEmitting) emptyOutbox()
     }
@@ -225,10 +225,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (reservationId !== undefined && !model.liveReservations(ledger).includes(reservationId)) {
       throw new Refusal('ReservationError')
     }
-    const isLimited = how.isLaunched && !how.isForeground && reservationId === undefined
+    const parent = parentOf(fields.parent)
+    const isLimited = how.isLaunched && !how.isForeground && reservationId === undefined && !parent
     if (isLimited && !model.hasRoom(ledger)) {
       throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
     }
+    if (parent && !mayLaunch(parent)) throw new Refusal('FamilyError')
     const { timeoutMs } = fields
     const controller = fields.controller === undefined ? undefined : controllerOf(fields.controller)
     const name = controller?.name ?? (how.isLaunched ? 'own' : undefined)
@@ -237,9 +239,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         id,
         subagentName: 'agent',
         goalPrompt: 'goal',
-        owner: fields.owner ?? 'main',
+        owner: parent ? model.ownerOfRun(parent.record.id) : (fields.owner ?? 'main'),
         launchedAt: ledger.now,
         ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(parent && { parentId: parent.record.id, depth: (parent.record.depth ?? 0) + 1 }),
         ...(name !== undefined && { abortController: name }),
       },
       how,
@@ -253,12 +256,26 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return { task, registered }
   }
 
+  const parentOf = (target: Target | undefined): ModelTask | undefined => target && model.find(ledger, idOf(target))
+
+  /** Three generations below the first, and at most twenty tasks of one run. */
+  function mayLaunch(parent: ModelTask): boolean {
+    const { id, status, depth = 0 } = parent.record
+    if (status !== 'running' || of(parent).isOverdue || depth >= 3) return false
+    const owner = model.ownerOfRun(id)
+    return (
+      model.childrenOf(ledger, parent).length + model.owed(ledger, owner).length + model.leased(ledger, owner).length <
+      20
+    )
+  }
+
   function reservationOf(nth: number | undefined): string | undefined {
     return nth === undefined || reservations.length === 0 ? undefined : (nthLast(reservations, nth) ?? 'none')
   }
 
   function launch(action: Action & { do: 'launch' }): ModelRecord {
     const { fields, isForeground = false, isRefused = false } = action
+    if (fields.parent && !parentOf(fields.parent)) throw new Refusal('InvalidInputError')
     return batch(() => {
       const id = fields.id ?? freshId('agent', (taken) => model.find(ledger, taken) !== undefined)
       const { task, registered } = admit(fields, id, { ...action, isLaunched: true, isForeground })
@@ -298,19 +315,28 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     end(task, { status: 'failed', ...failure })
   }
 
-  function cancel(task: ModelTask): boolean {
-    if (task.record.status !== 'running') return false
-    batch(() => {
-      end(task, { status: 'cancelled' })
-      aborts.push({ task, reason: 'AbortError' })
-    })
-    return true
+  function cancel(task: ModelTask, reason?: string): boolean {
+    return batch(() => cancelFamily(task, reason)).length > 0
+  }
+
+  function cancelFamily(task: ModelTask, reason: string | undefined): ModelTask[] {
+    if (task.record.status !== 'running') return []
+    const children = model.childrenOf(ledger, task)
+    end(task, { status: 'cancelled', ...(reason !== undefined && { cancelReason: reason }) })
+    aborts.push({ task, reason: 'AbortError', why: reason })
+    const inherited = `its parent ${task.record.id} was cancelled`
+    return [task, ...children.flatMap((child) => cancelFamily(child, inherited))]
+  }
+
+  function cancelAll(owner: string | undefined, reason: string | undefined): string[] {
+    const cancelled = batch(() => model.running(ledger, owner).flatMap((task) => cancelFamily(task, reason)))
+    return cancelled.map(({ record }) => record.id)
   }
 
   function expire(task: ModelTask): void {
     of(task).isOverdue = true
     setDeadline(task, of(task).graceMs, () => end(task, { status: 'failed', error: timeoutText(task) }))
-    aborts.push({ task, reason: 'TimeoutError' })
+    aborts.push({ task, reason: 'TimeoutError', why: timeoutText(task) })
   }
 
   // Abort controllers (A8)
@@ -322,8 +348,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function link(task: ModelTask, controller: ModelledSignal): void {
-    controller.listeners.push({ of: task, call: () => cancel(task) })
-    if (controller.isAborted) cancel(task)
+    controller.listeners.push({ of: task, call: () => cancel(task, controller.why) })
+    if (controller.isAborted) cancel(task, controller.why)
   }
 
   function of(task: ModelTask): Attached {
@@ -335,10 +361,13 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (controller) stopListening(controller, task)
   }
 
-  function runAbort(task: ModelTask, reason: string): void {
+  function runAbort({ task, reason, why }: (typeof aborts)[number]): void {
+    const timedOut = `its parent ${task.record.id} has reached its limit`
+    const children = model.childrenOf(ledger, task)
+    if (children.length > 0) batch(() => children.forEach((child) => cancelFamily(child, timedOut)))
     const { controller, run } = of(task)
     unlink(task)
-    if (controller) abortSignal(controller, reason)
+    if (controller) abortSignal(controller, reason, why)
     if (run) abortRun(run, reason)
   }
 
@@ -609,8 +638,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     fail: (action) => withTask(action.task, (task) => fail(task, reasons[action.reason]!.text)) === 'failed',
     cancel: (action) => {
       const task = model.find(ledger, idOf(action.task))
-      return task !== undefined && cancel(task)
+      return task !== undefined && cancel(task, action.reason)
     },
+    cancelAll: (action) => cancelAll(action.owner, action.reason),
     abort: (action) => abortSignal(controllerOf(action.controller), 'AbortError'),
     reserve: (action) => reserve(action.ttlMs ?? 5000),
     cancelReservation: (action) => {
@@ -816,6 +846,6 @@ function isEnd(item: OutboxItem): item is Exclude<OutboxItem, { leaseEndedOf: st
 
 /** How many tasks each owner has, in a fixed order. */
 function countsOf(tasks: readonly ModelTask[]): Record<string, number> {
-  const counts = OWNERS.map((owner) => [owner, tasks.filter(({ record }) => record.owner === owner).length] as const)
-  return Object.fromEntries(counts.filter(([, count]) => count > 0))
+  const owners = [...new Set(tasks.map(({ record }) => record.owner))].sort()
+  return Object.fromEntries(owners.map((owner) => [owner, tasks.filter(({ record }) => record.owner === owner).length]))
 }

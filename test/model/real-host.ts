@@ -197,10 +197,11 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
 
   // Actions
 
-  const input = ({ controller, ...fields }: TaskFields): object => ({
+  const input = ({ controller, parent, ...fields }: TaskFields): object => ({
     subagentName: 'agent',
     goalPrompt: 'goal',
     ...fields,
+    ...(parent && { parentId: idOf(parent) }),
     ...(controller !== undefined && { abortController: controllerOf(controller) }),
   })
 
@@ -284,7 +285,8 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     launch: (action) => picture(launch(action) as AsyncTaskInfo),
     complete: (action) => manager.completeTask(idOf(action.task), outputs[action.value]!.given as OutputObject),
     fail: (action) => manager.failTask(idOf(action.task), reasons[action.reason]!.given as string),
-    cancel: (action) => manager.cancelTask(idOf(action.task)),
+    cancel: (action) => manager.cancelTask(idOf(action.task), { reason: action.reason }),
+    cancelAll: ({ owner, reason }) => manager.cancelAll({ ...(owner !== undefined && { owner }), reason }),
     abort: (action) => controllerOf(action.controller).abort(),
     reserve: (action) => {
       const reserved = manager.tryReserveAsyncSlot(action.ttlMs === undefined ? undefined : { ttlMs: action.ttlMs })
@@ -414,7 +416,7 @@ function first(counts$: AsyncTaskManager['owed$']): object {
 }
 
 function inOrder(counts: ReadonlyMap<string, number>): object {
-  return Object.fromEntries(OWNERS.flatMap((owner) => (counts.has(owner) ? [[owner, counts.get(owner)]] : [])))
+  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 const shortened = (text: string): string => (text.includes('\n[Cut after') ? 'cut' : text)

@@ -137,7 +137,7 @@ export class Judge {
   /** Every end was told as often as it must be, and what is stored is what the manager has. */
   conclude(records: readonly AsyncTaskInfo[], { tasks }: StoreContents): void {
     const left = new Map(records.map((record) => [record.id, record]))
-    for (const id of this.taskIds) this.#concludeTask(id, left.get(id))
+    for (const id of this.taskIds) this.#concludeTask(id, left)
     const kept = (all: readonly Pick<AsyncTaskInfo, 'id' | 'status' | 'delivery'>[]): string =>
       Array.from(all, ({ id, status, delivery }) => `${id} ${status} ${delivery}`)
         .sort()
@@ -145,7 +145,8 @@ export class Judge {
     this.#check(kept(tasks) === kept(records), `K10: stored is ${kept(tasks)}, and not ${kept(records)}`)
   }
 
-  #concludeTask(id: string, record: AsyncTaskInfo | undefined): void {
+  #concludeTask(id: string, left: ReadonlyMap<string, AsyncTaskInfo>): void {
+    const record = left.get(id)
     const { isAdmitted, isRefused, attempts, isCancelled, stored, heard, told } = this.#task(id)
     // A record that was pruned had ended.
     const status = record?.status ?? stored ?? heard
@@ -154,6 +155,8 @@ export class Judge {
     if (isCancelled) this.#check(status === 'cancelled', `K6: ${id} was cancelled, and is ${status ?? 'gone'}`)
     if (status === undefined || status === 'running') return
     const owes = status !== 'cancelled' || this.#terms.notifyCancelled
+    // Its parent still runs, and nobody has asked it.
+    if (record?.owner.startsWith('run:') === true && left.get(record.owner.slice(4))?.status === 'running') return
     this.#check(told.length > 0 || !owes, `A5: the end of ${id} was never told`)
     this.#check(told.length === 0 || owes, `A5: the end of ${id} was told, and it is cancelled`)
     const { delivery } = record ?? { delivery: undefined }

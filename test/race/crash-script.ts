@@ -5,6 +5,8 @@ import fc from 'fast-check'
 export type CrashStep =
   | { readonly do: 'launch' }
   | { readonly do: 'register' }
+  /** The run of a task launches another one. */
+  | { readonly do: 'launch child'; readonly nth: number }
   /** Whoever does the work reports its end, maybe to a later life. */
   | { readonly do: 'complete' | 'fail' | 'cancel'; readonly nth: number }
   /** A turn that the host starts itself, with a reminder. */
@@ -38,6 +40,7 @@ const step: fc.Arbitrary<CrashStep> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('complete' as const, 'fail' as const), nth }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), nth }) },
   { weight: 2, arbitrary: turn },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('launch child' as const), nth }) },
   { weight: 1, arbitrary: fc.constant({ do: 'confirm' as const }) },
 )
 
@@ -47,6 +50,15 @@ const life: fc.Arbitrary<CrashStep[]> = fc
     fc.record({ do: fc.constantFrom('register' as const, 'launch' as const) }),
     fc.record({ do: fc.constantFrom('complete' as const, 'cancel' as const), nth: fc.constant(0) }),
     turn,
+  )
+  .map((steps) => [...steps])
+
+/** A parent, a child, and the end of one of them. */
+const family: fc.Arbitrary<CrashStep[]> = fc
+  .tuple(
+    fc.record({ do: fc.constantFrom('register' as const, 'launch' as const) }),
+    fc.record({ do: fc.constant('launch child' as const), nth: fc.constant(0) }),
+    fc.record({ do: fc.constantFrom('complete' as const, 'cancel' as const, 'fail' as const), nth }),
   )
   .map((steps) => [...steps])
 
@@ -62,6 +74,6 @@ export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
   ),
   turns: fc.array(fc.constantFrom('accept' as const, 'refuse' as const), { maxLength: 2 }),
   isSlow: fc.boolean(),
-  worker: fc.oneof(life, fc.array(step, { minLength: 1, maxLength: 4 })),
+  worker: fc.oneof(life, family, fc.array(step, { minLength: 1, maxLength: 4 })),
   user: fc.array(step, { maxLength: 3 }),
 })

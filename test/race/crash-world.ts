@@ -45,7 +45,8 @@ export class CrashWorld {
     const { notifyCancelled, maxAsyncTasks, answers, failing, attempts } = script
     this.#race = race
     this.#script = script
-    const isExact = answers === 'at once' || answers === 'later'
+    // An answer that comes later may come too late: the clock races, too.
+    const isExact = answers === 'at once'
     this.judge = new Judge(race.disk.notes, { notifyCancelled, isExact, attempts, isDiskSound: failing.length === 0 })
     this.look()
     const disk = this.#failing(race.store)
@@ -98,6 +99,8 @@ export class CrashWorld {
       case 'launch':
       case 'register':
         return this.#admit(step.do)
+      case 'launch child':
+        return this.#launchChild(this.judge.taskIds[step.nth])
       case 'complete':
       case 'fail':
       case 'cancel':
@@ -111,11 +114,16 @@ export class CrashWorld {
 
   // Steps
 
-  #admit(by: 'launch' | 'register'): string {
+  #launchChild(parentId: string | undefined): string {
+    const parent = parentId === undefined ? undefined : this.manager.getTask(parentId)
+    return parent?.status === 'running' ? this.#admit('launch', parent.id) : 'no parent'
+  }
+
+  #admit(by: 'launch' | 'register', parentId?: string): string {
     const { used } = this.#race.disk
     used.names += 1
     const id = `task-${used.names}`
-    const input = { id, subagentName: 'agent', goalPrompt: 'look into it' }
+    const input = { id, subagentName: 'agent', goalPrompt: 'look into it', ...(parentId !== undefined && { parentId }) }
     this.judge.announce(id)
     try {
       if (by === 'launch') this.manager.launch(input, this.#run)

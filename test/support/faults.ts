@@ -13,6 +13,8 @@ import { laneModelProperty } from '../model/lanes.property.js'
 import { crashFaults } from '../race/crash-faults.js'
 import { crashesProperty } from '../race/crashes.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
+import { familiesProperty } from '../race/families.property.js'
+import { familyFaults } from '../race/family-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { restartFaults } from '../race/restart-faults.js'
@@ -48,6 +50,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
+  ['families', familiesProperty],
   ['restarts', restartsProperty],
   ['sessions', sessionsProperty],
   ['mcp tasks', mcpTasksProperty],
@@ -78,6 +81,12 @@ const crashes = crashFaults.map((fault): Planting => ({
   property: 'crashes',
   broken: () => crashesProperty(fault),
   maxRuns: 5000,
+}))
+
+const families = familyFaults.map(({ sabotage, ...fault }): Planting => ({
+  ...fault,
+  property: 'families',
+  broken: () => familiesProperty(sabotage),
 }))
 
 const restarts = restartFaults.map(({ wiring, ...fault }): Planting => ({
@@ -111,7 +120,17 @@ const mcp = [
   })),
 ]
 
-const all = [...registryAndDelivery, ...lanes, ...agent, ...crashes, ...restarts, ...sessions, ...waiting, ...mcp]
+const all = [
+  ...registryAndDelivery,
+  ...lanes,
+  ...agent,
+  ...crashes,
+  ...families,
+  ...restarts,
+  ...sessions,
+  ...waiting,
+  ...mcp,
+]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
 const started = performance.now()
@@ -126,6 +145,8 @@ for (const invariant of [
   ...first(7, 'K'),
   'K10',
   'K12',
+  'F4',
+  'F5',
   'F8',
   'F9',
   'F10',
@@ -139,6 +160,7 @@ const names = [
   ...laneFaults,
   ...agentFaults,
   ...crashFaults,
+  ...familyFaults,
   ...restartFaults,
   ...sessionFaults,
   ...mcpTaskFaults,

@@ -16,7 +16,7 @@ import { costProperty } from '../model/cost.property.js'
 import { namesakeProperty, registryProperty } from '../model/registry.property.js'
 import type { Sabotage, Subject } from './subject.js'
 
-type Invariant = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
+type Invariant = 'F4' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
 
 /** A property of whatever subject it is given. It must not import vitest. */
 export interface SubjectProperty {
@@ -55,7 +55,7 @@ const withEnding = (change: Ending): Wrap =>
   withRegistry((registry) => {
     const { ledger } = registry
     const end = ledger.end.bind(ledger)
-    ledger.end = (entry, settlement) => change(registry, entry, () => end(entry, settlement))
+    ledger.end = (entry, ...rest) => change(registry, entry, () => end(entry, ...rest))
   })
 
 /** Changes which record is pruned next. */
@@ -123,6 +123,16 @@ const withoutMonotonicTime = (options: AsyncTaskManagerOptions): AsyncTaskManage
 const isOwed = ({ record }: TaskEntry): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
 export const registryFaults: readonly PlantedFault[] = [
+  {
+    name: 'reason-lost',
+    invariant: 'F4',
+    description: 'a cancellation is not told why',
+    property: registry,
+    wrapManager: withRegistry((broken) => {
+      const cancelAll = broken.cancelAll.bind(broken)
+      broken.cancelAll = (entries) => cancelAll(entries)
+    }),
+  },
   {
     name: 'second-end-recorded',
     invariant: 'A1',

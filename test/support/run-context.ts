@@ -17,6 +17,18 @@ export function runInput(goalPrompt = 'goal'): RunInput {
   return { id: 'agent-1', subagentName: 'agent', goalPrompt }
 }
 
+/** What a run without a manager has for tasks of its own. */
+export const noFamily: Pick<RunContext, 'launch' | 'children'> = {
+  launch: () => {
+    throw new Error('there is no manager')
+  },
+  children: {
+    ids: () => [],
+    waitFor: () => Promise.resolve({ settled: [], pending: [], unknown: [] }),
+    cancel: () => false,
+  },
+}
+
 /** Makes a context whose `controller` aborts it. */
 export function createRunContext(): RecordedContext {
   const controller = new AbortController()
@@ -37,6 +49,7 @@ export function createRunContext(): RecordedContext {
       for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()
     },
     ask: () => Promise.reject(new Error('no one answers')),
+    ...noFamily,
     spend: () => undefined,
     wrapUp: new AbortController().signal,
     printed: (text) =>

@@ -11,6 +11,7 @@ import {
   parseSetting,
   processRunner,
   createTaskCommands,
+  ownerOfRun,
   InstanceError,
   type ProcessError,
   type AsyncTaskInfo,
@@ -35,6 +36,7 @@ import {
   type TaskTransition,
   type TerminalStatus,
   type ToolResult,
+  type WaitResult,
 } from 'agent-tasks'
 
 declare const task: AsyncTaskInfo
@@ -232,4 +234,25 @@ export function aHostIsEndedBySignals(): void {
   expectTypeOf(disposeOnSignals(() => manager.dispose())).toEqualTypeOf<() => void>()
   // @ts-expect-error it has nothing that could be called
   disposeOnSignals({ close: () => undefined })
+}
+
+export function aRunLaunchesTasks({ launch, children }: RunContext): void {
+  expectTypeOf(launch({ subagentName: 'a', goalPrompt: 'g' })).toEqualTypeOf<ActiveTaskInfo>()
+  // @ts-expect-error its owner is the run
+  launch({ subagentName: 'a', goalPrompt: 'g', owner: 'main' })
+  expectTypeOf(children.ids()).toEqualTypeOf<string[]>()
+  expectTypeOf(children.waitFor()).toEqualTypeOf<Promise<WaitResult>>()
+  expectTypeOf(children.cancel('a', { reason: 'why' })).toEqualTypeOf<boolean>()
+  expectTypeOf(ownerOfRun('a')).toEqualTypeOf<string>()
+  manager.launch({ subagentName: 'a', goalPrompt: 'g', parentId: 'p' }, runner)
+}
+
+export function aCancellationSaysWhy(): void {
+  expectTypeOf(manager.cancelTask('a', { reason: 'why' })).toEqualTypeOf<boolean>()
+  expectTypeOf(manager.cancelAll({ owner: 'main', reason: 'why' })).toEqualTypeOf<string[]>()
+  // @ts-expect-error a reason is text
+  manager.cancelTask('a', { reason: new Error('why') })
+  expectTypeOf(task.cancelReason).toEqualTypeOf<string | undefined>()
+  // @ts-expect-error 'keep' or 'cancel'
+  createAgentTasks({ onForegroundAbort: 'leave' })
 }

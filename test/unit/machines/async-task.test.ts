@@ -1,4 +1,4 @@
-/** The task's machine by itself: T1 to T6. */
+/** The task's machine by itself: T1 to T8. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, transition } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
@@ -105,6 +105,74 @@ describe('a task', () => {
     expect(requestAbort).toHaveBeenCalledOnce()
     actor.send({ type: 'grace.passed' })
     expect(actor.getSnapshot().value).toBe('failed')
+  })
+
+  it('T7: a task that waits starts, fails or is cancelled, and nothing else', () => {
+    const queued = () => {
+      const { actor, ask } = start(500)
+      ask('Which one?')
+      actor.send({ type: 'task.queue' })
+      return actor
+    }
+    const actor = queued()
+    expect(actor.getSnapshot().context.questions).toEqual([])
+    const ignored: AsyncTaskEvent[] = [
+      { type: 'task.complete', output: {} },
+      { type: 'task.ask', question: { message: 'Which one?', schema: {}, askedAt: 0 } },
+      { type: 'task.queue' },
+      { type: 'budget.exceeded', message: 'too much' },
+      { type: 'deadline.passed' },
+      { type: 'grace.passed' },
+    ]
+    for (const event of ignored) actor.send(event)
+    expect(actor.getSnapshot().value).toBe('queued')
+    actor.send({ type: 'task.start' })
+    expect(actor.getSnapshot().value).toBe('running')
+    const failed = queued()
+    failed.send({ type: 'task.fail', error: 'too late', errorCode: 'QUEUE_TIMEOUT' })
+    expect(failed.getSnapshot().output).toEqual({ status: 'failed', error: 'too late', errorCode: 'QUEUE_TIMEOUT' })
+    const cancelled = queued()
+    cancelled.send({ type: 'task.cancel' })
+    expect(cancelled.getSnapshot().output).toEqual({ status: 'cancelled' })
+    const overdue = start(500)
+    overdue.actor.send({ type: 'deadline.passed' })
+    overdue.actor.send({ type: 'task.queue' })
+    expect(overdue.actor.getSnapshot().value).toBe('queued')
+  })
+
+  it('T8: over its budget it may complete, and fails with the budget when it is stopped', () => {
+    const exceeded = () => {
+      const started = start(500)
+      started.actor.send({ type: 'budget.exceeded', message: 'Too many tokens.' })
+      return started
+    }
+    const { actor, requestWrapUp, ask } = exceeded()
+    expect(requestWrapUp).toHaveBeenCalledExactlyOnceWith('a', 'Too many tokens.')
+    ask('May I?')
+    actor.send({ type: 'task.queue' })
+    expect(actor.getSnapshot().value).toBe('wrapping')
+    actor.send({ type: 'task.complete', output: {} })
+    expect(actor.getSnapshot().output).toEqual({ status: 'completed', output: {} })
+    const outputs = [...ends, { type: 'grace.passed' } as const].map((end) => {
+      const { actor: stopped, requestAbort } = exceeded()
+      stopped.send({ type: 'deadline.passed' })
+      expect(requestAbort).toHaveBeenCalledExactlyOnceWith('a', 'Too many tokens.')
+      stopped.send({ type: 'task.queue' })
+      expect(stopped.getSnapshot().value).toBe('stopping')
+      stopped.send(end)
+      return stopped.getSnapshot().output
+    })
+    const failed = { status: 'failed', errorCode: 'BUDGET_EXCEEDED' }
+    expect(outputs).toEqual([
+      {
+        ...failed,
+        error: 'Too many tokens. It then returned a result, too late.',
+        lateOutput: { final_message: 'done' },
+      },
+      { ...failed, error: 'Too many tokens. It then reported: broken' },
+      { status: 'cancelled' },
+      { ...failed, error: 'Too many tokens.' },
+    ])
   })
 
   it('T6: a question is open until it is answered, once, and its number is never used again', () => {

@@ -1,6 +1,7 @@
 /** An actor with the registry's logic, without the checks of the manager. */
 import { createActor } from 'xstate'
 import { asyncTaskMachine } from '../../../machines/async-task.js'
+import { Families } from '../../../machines/families.js'
 import { History } from '../../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../../machines/journal.js'
 import { Ledger } from '../../../machines/ledger.js'
@@ -31,6 +32,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     find: (id) => history.get(id),
     onCleared: (entry) => history.offer(entry),
   })
+  const families = new Families({ maxDepth: 3, maxChildren: 20 }, ledger, () => undefined)
   const host = {
     requestAbort: (id: string) => void aborted.push(id),
     requestWrapUp: () => undefined,
@@ -39,7 +41,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   const actor = createActor(
     createRegistryLogic({
       slots: { task: slots, child: new Slots(-1, () => now), command: new Slots(-1, () => now) },
-      ...{ ledger, history, journal, task: asyncTaskMachine, host },
+      ...{ ledger, history, families, journal, task: asyncTaskMachine, host },
       elapsed: () => now,
       describeError: (error) => ({ error: String(error) }),
       startRun: (entry) => started.push(entry.record.id),
@@ -66,7 +68,10 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     ): Admission => {
       let answer: Admission | undefined
       const admission = { id, subagentName: 's', goalPrompt: 'g', owner: 'main', graceMs: 0, ...more }
-      actor.send({ type: 'task.register', admission, isLaunched, reservationId, reply: (given) => (answer = given) })
+      const reply = (given: Admission): void => {
+        answer = given
+      }
+      actor.send({ type: 'task.register', admission, isLaunched, reservationId, parent: undefined, reply })
       return answer!
     },
     reserve: (reservationId: string, ttlMs: number): boolean | undefined => {

@@ -152,6 +152,22 @@ describe('the registry', () => {
     expect(Object.isFrozen(running)).toBe(true)
   })
 
+  it('R8: a free slot goes to the next task that waits, in the same transition', () => {
+    const { register, started, history, slots, reserve, actor, complete, changes } = startRegistry({ max: 1 })
+    register('a', { isLaunched: false })
+    register('b', { ticket: { priority: 0, bytes: 0 } })
+    register('c', { ticket: { priority: 1, bytes: 0 } })
+    expect([slots.inUse, slots.queue.size, started]).toEqual([1, 2, []])
+    changes()
+    complete('a')
+    expect(started).toEqual(['c'])
+    expect(changes()).toContain('c status queued running')
+    expect([history.get('c')?.record.status, history.get('b')?.record.status]).toEqual(['running', 'queued'])
+    expect(reserve('r', 100)).toBe(false)
+    actor.send({ type: 'limit.set', max: 2 })
+    expect(started).toEqual(['c', 'b'])
+  })
+
   it('R7: changes nothing once it is disposed', () => {
     const { actor, register, ids, phase } = startRegistry({ max: -1 })
     register('a')

@@ -193,7 +193,7 @@ describe('aborting a task in place', () => {
     expect(await result).toMatchObject({
       llmContent: JSON.stringify({ agent_id: 'researcher-1', status: 'cancelled' }, null, 2),
       metadata: { agentId: 'researcher-1', async: false, status: 'cancelled', effectiveTimeoutSeconds: 900 },
-      error: { message: 'Task researcher-1 was cancelled.', type: 'cancelled' },
+      error: { message: 'Task researcher-1 was cancelled, because its call was aborted.', type: 'cancelled' },
     })
     expect(manager.getPendingNotifications()).toEqual([])
     expect(removeListener).toHaveBeenCalledWith('abort', expect.any(Function))

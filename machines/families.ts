@@ -1,0 +1,79 @@
+/**
+ * Families: the tasks that a run launches (F5). While its run lasts, a task owns them, as an owner of its own; when it ends, they and what is
+ * owed for them pass to its owner.
+ */
+import type { Ledger } from './ledger.js'
+import type { AsyncTaskInfo } from './records.js'
+import { byRegistration, type TaskEntry } from './task-entry.js'
+
+const RUN_OWNER_PREFIX = 'run:'
+
+/** The owner of the tasks that the run of a task launches, while it lasts. */
+export const ownerOfRun = (taskId: string): string => RUN_OWNER_PREFIX + taskId
+
+/** The id of the task whose run owns a task: that of its parent or, when that has ended, of one above. Undefined when no run does. */
+export const owningRun = ({ owner, parentId }: Pick<AsyncTaskInfo, 'owner' | 'parentId'>): string | undefined =>
+  parentId !== undefined && owner.startsWith(RUN_OWNER_PREFIX) ? owner.slice(RUN_OWNER_PREFIX.length) : undefined
+
+/** How large a family may be. */
+export interface FamilyLimits {
+  /** How deep: 1 for children that launch nothing. */
+  readonly maxDepth: number
+  /** How many tasks of one run may run or be owed to it. */
+  readonly maxChildren: number
+}
+
+/** Why a run may not launch a task. */
+export type FamilyRefusal = 'parent-ended' | 'too-deep' | 'too-many'
+
+/** Knows which tasks own others. */
+export class Families {
+  readonly limits: FamilyLimits
+  readonly #ledger: Ledger
+  readonly #onRelease: (owner: string) => void
+  /** The ids of the tasks that have launched others and have not ended. */
+  readonly #parents = new Set<string>()
+
+  /** @param onRelease called when a run ceases to be an owner; it must not throw */
+  constructor(limits: FamilyLimits, ledger: Ledger, onRelease: (owner: string) => void) {
+    this.limits = limits
+    this.#ledger = ledger
+    this.#onRelease = onRelease
+  }
+
+  /** Why this task may not launch another one; undefined when it may. */
+  refusalOf(parent: TaskEntry): FamilyRefusal | undefined {
+    const { id, depth = 0 } = parent.record
+    const isRunning = parent.ref !== undefined && parent.record.status === 'running'
+    if (!isRunning || parent.graceMs === undefined) return 'parent-ended'
+    if (depth >= this.limits.maxDepth) return 'too-deep'
+    const owner = ownerOfRun(id)
+    const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
+      (sum, part) => sum + this.#ledger.countOf(part, owner),
+      0,
+    )
+    return count >= this.limits.maxChildren ? 'too-many' : undefined
+  }
+
+  /** A task was admitted, resumed or restored. */
+  add({ record }: TaskEntry): void {
+    const runId = owningRun(record)
+    if (runId !== undefined) this.#parents.add(runId)
+  }
+
+  /** The tasks of a run that have not ended, in the order of registration. */
+  liveChildren({ record: { id } }: TaskEntry): TaskEntry[] {
+    if (!this.#parents.has(id)) return NONE
+    const owner = ownerOfRun(id)
+    return [...this.#ledger.running(owner), ...this.#ledger.queued(owner)].sort(byRegistration)
+  }
+
+  /** A run has ended: what it owned passes to the owner of its task, or to no one when that is gone. */
+  release({ record: { id, owner }, isDisowned }: TaskEntry): void {
+    if (!this.#parents.delete(id)) return
+    this.#ledger.releaseOwner(ownerOfRun(id), isDisowned ? undefined : owner)
+    this.#onRelease(ownerOfRun(id))
+  }
+}
+
+const NONE: TaskEntry[] = []

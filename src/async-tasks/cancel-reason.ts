@@ -1,0 +1,53 @@
+/** Why a task was cancelled: the text that its record keeps, and the reason that its run is aborted with. */
+import { cutText } from '../preview.js'
+import { messageOf } from '../protocol/outcomes.js'
+import { previewText } from './bounded-text.js'
+
+/** The longest reason that a record keeps, in characters. */
+const MAX_REASON_CHARS = 1000
+
+/** The longest reason in a line of a list, in characters. */
+const SHOWN_REASON_CHARS = 60
+
+/** The reason that a record keeps; undefined when there are no words. */
+export function toCancelReason(reason: string | undefined): string | undefined {
+  return reason === undefined || reason.trim() === '' ? undefined : cutText(reason, MAX_REASON_CHARS)
+}
+
+/** The reason of an aborted signal, if it is text or an error with a message other than the platform's own. */
+export function reasonOfAbort(signal: AbortSignal): string | undefined {
+  const given = readReason(signal)
+  const text = typeof given === 'string' ? given : messageOf(given)
+  return text === defaultMessage() ? undefined : toCancelReason(text)
+}
+
+/** What a run is aborted with; undefined for the platform's own reason. */
+export function toAbortReason(reason: string | undefined): DOMException | undefined {
+  return reason === undefined ? undefined : new DOMException(reason, 'AbortError')
+}
+
+/** The reason of a cancellation in one line, to follow the status; `''` when there is none. */
+export function cancelNote({ cancelReason }: { readonly cancelReason?: string | undefined }): string {
+  if (cancelReason === undefined) return ''
+  return `, because: ${previewText(cancelReason.trim().replace(/\s+/g, ' '), SHOWN_REASON_CHARS)}`
+}
+
+/** A cancellation as a sentence, with its reason if there is one. */
+export function cancellationText(
+  what: string,
+  { cancelReason }: { readonly cancelReason?: string | undefined },
+): string {
+  return cancelReason === undefined ? `${what} was cancelled.` : `${what} was cancelled, because: ${cancelReason}`
+}
+
+/** A registered controller may be any object with a signal. */
+function readReason(signal: AbortSignal): unknown {
+  try {
+    return signal.reason
+  } catch {
+    return undefined
+  }
+}
+
+/** What the platform says when `abort()` is called without a reason. */
+const defaultMessage = (): string => (AbortSignal.abort().reason as Error).message

@@ -1,0 +1,193 @@
+/** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
+import type { FamilyLimits, FamilyRefusal } from '../../machines/families.js'
+import { ownerOfRun, owningRun } from '../../machines/families.js'
+import type { AsyncTaskInfo, TaskAdmission } from '../../machines/records.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import type { RunChildren, WaitOptions, WaitResult } from '../engine/children.js'
+import { FamilyError, InvalidInputError } from '../errors.js'
+import type { CancelOptions } from '../protocol/async-tasks.js'
+import type { TaskRegistry } from './registry.js'
+
+/** The part of a manager that families use. */
+interface FamilyHost {
+  readonly registry: TaskRegistry
+  waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
+  cancelTask(id: string, options?: CancelOptions): boolean
+}
+
+/** What the admission of a child has besides its input. */
+export function childFields({ record: { id, depth = 0 } }: TaskEntry) {
+  return {
+    owner: ownerOfRun(id),
+    parentId: id,
+    depth: depth + 1,
+    pool: 'child',
+  } as const satisfies Partial<TaskAdmission>
+}
+
+/** The task that an input names as the parent. @throws InvalidInputError */
+export function parentOf(
+  { history }: TaskRegistry,
+  { parentId, owner }: { readonly parentId?: string | undefined; readonly owner?: string | undefined },
+): TaskEntry | undefined {
+  if (parentId === undefined) return undefined
+  const parent = history.get(parentId)
+  if (parent === undefined) throw new InvalidInputError('input.parentId', parentId, 'the id of a task')
+  if (owner !== undefined && owner !== ownerOfRun(parentId)) {
+    throw new InvalidInputError(
+      'input.owner',
+      owner,
+      `nothing, or ${ownerOfRun(parentId)}: the run of its parent is the owner`,
+    )
+  }
+  return parent
+}
+
+/** The error of a launch by a run that is over, or is to stop. */
+export const endedError = (parentId: string): FamilyError =>
+  new FamilyError(
+    'PARENT_ENDED',
+    parentId,
+    `Task ${parentId} has ended or is being stopped: its run launches no more tasks.`,
+  )
+
+/** The error of a launch that a run may not make. */
+export function familyError(
+  refusal: FamilyRefusal,
+  parentId: string,
+  { maxDepth, maxChildren }: FamilyLimits,
+): FamilyError {
+  switch (refusal) {
+    case 'parent-ended':
+      return endedError(parentId)
+    case 'too-deep':
+      return new FamilyError(
+        'FAMILY_LIMIT',
+        parentId,
+        `Task ${parentId} is ${maxDepth} levels deep, the most that there may be: its run launches no tasks.`,
+      )
+    case 'too-many':
+      return new FamilyError(
+        'FAMILY_LIMIT',
+        parentId,
+        `Task ${parentId} has ${maxChildren} tasks that run or whose results it has not taken, the most that it may have. Wait for some of them, or cancel some.`,
+      )
+  }
+}
+
+/** A run, which may have been followed by another one of its task. */
+export interface CurrentRun {
+  readonly signal: AbortSignal
+  readonly isCurrent: () => boolean
+}
+
+/** What a run does with its tasks. */
+export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
+  const owner = ownerOfRun(entry.record.id)
+  const { ledger, history } = manager.registry
+  const ids = (): string[] =>
+    !isCurrent()
+      ? []
+      : [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
+  return {
+    ids,
+    waitFor: (named = ids(), options = {}) => {
+      const ended = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
+      return manager.waitFor(named, { ...options, signal: ended })
+    },
+    cancel: (id, options) => isCurrent() && history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
+  }
+}
+
+interface TaskSource {
+  getTask(id: string): AsyncTaskInfo | undefined
+}
+
+/** Whether an owner sees a task: it owns it, or the task above it. */
+export function isSeenBy(manager: TaskSource, task: AsyncTaskInfo, owner: string): boolean {
+  for (let at: AsyncTaskInfo | undefined = task; at !== undefined; at = owningTask(manager, at)) {
+    if (at.owner === owner) return true
+  }
+  return false
+}
+
+/** The owner of the first task of a family. */
+export function rootOwner(manager: TaskSource, task: AsyncTaskInfo): string {
+  let top = task
+  for (let at = owningTask(manager, top); at !== undefined; at = owningTask(manager, at)) top = at
+  return top.owner
+}
+
+/** The task whose run owns another one. Records of elsewhere may name each other: only a smaller depth is above. */
+function owningTask(manager: TaskSource, task: AsyncTaskInfo): AsyncTaskInfo | undefined {
+  const runId = owningRun(task)
+  const owner = runId === undefined ? undefined : manager.getTask(runId)
+  return owner !== undefined && (owner.depth ?? 0) < (task.depth ?? 0) ? owner : undefined
+}
+
+/** Whether the result of a task goes to a run, and this is another reader. */
+export function isOfOtherRun(task: AsyncTaskInfo, reader: string | undefined): boolean {
+  return owningRun(task) !== undefined && task.owner !== reader
+}
+
+/** A task in a list, and how far it is indented. */
+export interface Placed {
+  readonly task: AsyncTaskInfo
+  readonly level: number
+}
+
+/** Each task followed by those that its run has launched, as far as both are listed; otherwise in the given order. */
+export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
+  if (tasks.every(({ parentId }) => parentId === undefined)) return tasks.map((task) => ({ task, level: 0 }))
+  const byId = new Map(tasks.map((task) => [task.id, task]))
+  const children = new Map<string | undefined, AsyncTaskInfo[]>()
+  for (const task of tasks) {
+    const parent = byId.get(task.parentId ?? '')
+    const above = parent !== undefined && (parent.depth ?? 0) < (task.depth ?? 0) ? parent.id : undefined
+    children.set(above, [...(children.get(above) ?? []), task])
+  }
+  const placed: Placed[] = []
+  const place = (above: string | undefined, level: number): void => {
+    for (const task of children.get(above) ?? []) {
+      placed.push({ task, level })
+      place(task.id, level + 1)
+    }
+  }
+  place(undefined, 0)
+  return placed
+}
+
+/** What says who owns a task. */
+type Ownership = Pick<AsyncTaskInfo, 'owner' | 'parentId' | 'depth'>
+
+/** The owner of a task after its process has died: a run that died owns nothing, and what it owned passes to the owner of its task. */
+export function livingOwner(
+  task: Ownership,
+  findTask: (id: string) => Ownership | undefined,
+  isAlive: (id: string) => boolean,
+): string {
+  let at = task
+  for (let runId = owningRun(at); runId !== undefined && !isAlive(runId); runId = owningRun(at)) {
+    const above = findTask(runId)
+    if (above === undefined || (above.depth ?? 0) >= (at.depth ?? 0)) return FALLBACK_OWNER
+    at = above
+  }
+  return at.owner
+}
+
+/** The owner of what a run owned whose task is not known. */
+const FALLBACK_OWNER = 'main'
+
+/** The same records, of a process of which nothing runs any more: no run owns any of them. */
+export function inheritFromLost(records: readonly AsyncTaskInfo[]): readonly AsyncTaskInfo[] {
+  if (records.every(({ parentId }) => parentId === undefined)) return records
+  const byId = new Map(records.map((record) => [record.id, record]))
+  return records.map((record) => {
+    const owner = livingOwner(
+      record,
+      (id) => byId.get(id),
+      () => false,
+    )
+    return owner === record.owner ? record : Object.freeze({ ...record, owner })
+  })
+}

@@ -1,0 +1,712 @@
+/** Families: tasks that runs launch, what they own, and what their end does to them. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import {
+  AsyncTaskManager,
+  AsyncTaskReminderService,
+  createAgentTasks,
+  createTaskCommands,
+  FamilyError,
+  InvalidInputError,
+  ownerOfRun,
+  runCommandLine,
+  TaskLimitError,
+  type AsyncTaskInfo,
+  type AsyncTaskManagerOptions,
+  type OutputObject,
+  type RunContext,
+  type Runner,
+  type SubagentRunner,
+} from '../../../src/index.js'
+import { memoryStore, type Store } from '../../../src/store/index.js'
+import { createManualClock } from '../../../src/testing/index.js'
+import { createCheckAsyncTasksTool, createTaskTool, createWaitForAsyncTasksTool } from '../../../src/tools/index.js'
+import { deferred, setUpHost, settle } from '../tools/tool-host.js'
+
+/** A run that a test ends, and its context. */
+interface OpenRun {
+  readonly context: RunContext
+  end(text?: string): void
+  fail(error: Error): void
+}
+
+/** A host whose runs are open: each is known by the id of its task. */
+function setUp(options: AsyncTaskManagerOptions = {}) {
+  const runs = new Map<string, OpenRun>()
+  const run: Runner = ({ id }, context) => {
+    const { promise, resolve, reject } = deferred<OutputObject>()
+    context.signal.addEventListener('abort', () => resolve({}), { once: true })
+    runs.set(id, { context, end: (text = 'done') => resolve({ final_message: text }), fail: reject })
+    return promise
+  }
+  const host = setUpHost({ graceMs: 0, findRunner: (name) => (name === 'agent' ? run : undefined), ...options })
+  const { manager } = host
+  const open = (id: string): OpenRun => runs.get(id) ?? missing(id)
+  /** Launches a task, or a child of one, and waits until its run has begun. */
+  const launch = async (id: string, parent?: string, more: object = {}): Promise<OpenRun> => {
+    const input = { id, subagentName: 'agent', goalPrompt: `goal of ${id}`, ...more }
+    if (parent === undefined) manager.launch(input, run)
+    else open(parent).context.launch(input)
+    await settle()
+    return open(id)
+  }
+  const task = (id: string): AsyncTaskInfo => manager.getTask(id) ?? missing(id)
+  const statuses = (...ids: string[]) => ids.map((id) => manager.getTask(id)?.status)
+  return { ...host, run, launch, open, task, statuses }
+}
+
+function missing(id: string): never {
+  throw new Error(`there is no ${id}`)
+}
+
+describe('a run that launches a task', () => {
+  it('F5: is its parent and its owner', async () => {
+    const { launch, task, manager } = setUp()
+    await launch('p')
+    await launch('c', 'p')
+    await launch('g', 'c')
+    expect(task('p')).not.toHaveProperty('parentId')
+    expect(task('c')).toMatchObject({ parentId: 'p', depth: 1, owner: 'run:p' })
+    expect(task('g')).toMatchObject({ parentId: 'c', depth: 2, owner: ownerOfRun('c') })
+    expect(manager.getRunningTasks('main').map(({ id }) => id)).toEqual(['p'])
+  })
+
+  it('F5: waits for it, and is told its result', async () => {
+    const { launch, manager } = setUp()
+    const parent = await launch('p')
+    const child = await launch('c', 'p')
+    expect(parent.context.children.ids()).toEqual(['c'])
+    const waiting = parent.context.children.waitFor()
+    child.end('found')
+    expect((await waiting).settled).toMatchObject([{ id: 'c', output: { final_message: 'found' } }])
+    expect(manager.getTask('c')?.delivery).toBe('delivered')
+    expect(parent.context.children.ids()).toEqual([])
+  })
+
+  it('F5: takes reminders of it, and its owner does not', async () => {
+    const { launch, manager } = setUp()
+    await launch('p')
+    ;(await launch('c', 'p')).end('found')
+    await settle()
+    const reminders = new AsyncTaskReminderService(manager)
+    expect(reminders.leaseReminder()).toBeUndefined()
+    expect(reminders.leaseReminder({ owner: ownerOfRun('p') })?.text).toContain('found')
+  })
+
+  it('F5: cancels it, and none that is not its own', async () => {
+    const { launch, statuses } = setUp()
+    const { context } = await launch('p')
+    await launch('c', 'p')
+    await launch('other')
+    expect(context.children.cancel('other')).toBe(false)
+    expect(context.children.cancel('c', { reason: 'not needed' })).toBe(true)
+    expect(statuses('p', 'c', 'other')).toEqual(['running', 'cancelled', 'running'])
+  })
+
+  it('F5: ends its wait when the run is to stop', async () => {
+    const { launch, manager } = setUp()
+    const { context } = await launch('p')
+    await launch('c', 'p')
+    const waiting = context.children.waitFor(['c'], { signal: new AbortController().signal })
+    manager.cancelTask('p', { reason: 'enough' })
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError', message: 'enough' })
+  })
+
+  it('F5: never waits for its own slot', async () => {
+    const { launch, statuses } = setUp({ maxAsyncTasks: 1 })
+    const parent = await launch('p')
+    const child = await launch('c', 'p')
+    const waiting = parent.context.children.waitFor()
+    child.end()
+    await waiting
+    parent.end()
+    await settle()
+    expect(statuses('p', 'c')).toEqual(['completed', 'completed'])
+  })
+
+  it('F5: takes a slot of its own kind, of which there are maxChildTasks', async () => {
+    const { launch, open, manager } = setUp({ maxAsyncTasks: 2, maxChildTasks: 1 })
+    await launch('p')
+    const child = await launch('c', 'p')
+    const again = () => open('p').context.launch({ subagentName: 'agent', goalPrompt: 'g' })
+    expect(again).toThrow(TaskLimitError)
+    expect(again).toThrow('Max child tasks (1) reached')
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+    child.end()
+    await settle()
+    expect(again().depth).toBe(1)
+  })
+
+  it('F5: needs a runner, and a parent that runs', async () => {
+    const { launch, open, manager, run } = setUp()
+    const parent = await launch('p')
+    const unknown = () => open('p').context.launch({ subagentName: 'nobody', goalPrompt: 'g' })
+    expect(unknown).toThrow('input.subagentName: got "nobody", expected a subagent that findRunner knows')
+    expect(open('p').context.launch({ id: 'own', subagentName: 'nobody', goalPrompt: 'g' }, run)).toMatchObject({
+      parentId: 'p',
+    })
+    const input = { subagentName: 'agent', goalPrompt: 'g' }
+    expect(() => manager.launch({ ...input, parentId: 'x' }, run)).toThrow('input.parentId: got "x"')
+    expect(() => manager.launch({ ...input, parentId: 'p', owner: 'main' }, run)).toThrow(InvalidInputError)
+    expect(manager.launch({ ...input, parentId: 'p' }, run).owner).toBe('run:p')
+    parent.end()
+    await settle()
+    expect(() => parent.context.launch(input)).toThrow(FamilyError)
+    expect(() => parent.context.launch(input)).toThrow(/has ended or is being stopped/)
+    expect(manager.getRunningTasks('run:p')).toEqual([])
+  })
+
+  it('F5: launches nothing for a later task with the id of its own', async () => {
+    const { launch, manager } = setUp({ maxAsyncTasks: 1 })
+    const parent = await launch('p')
+    parent.end()
+    await settle()
+    manager.markNotified('p')
+    manager.setMaxAsyncTasks(0)
+    manager.setMaxAsyncTasks(1)
+    expect(manager.getTask('p')).toBeUndefined()
+    await launch('p')
+    expect(() => parent.context.launch({ subagentName: 'agent', goalPrompt: 'g' })).toThrow(FamilyError)
+  })
+})
+
+describe('the size of a family', () => {
+  it('F5: has a depth', async () => {
+    const { launch } = setUp({ maxFamilyDepth: 2 })
+    await launch('p')
+    await launch('c', 'p')
+    await launch('g', 'c')
+    await expect(launch('x', 'g')).rejects.toMatchObject({ code: 'FAMILY_LIMIT', parentId: 'g' })
+    await expect(launch('x', 'g')).rejects.toThrow('Task g is 2 levels deep, the most that there may be')
+  })
+
+  it('F5: has a number, which counts what the run has not taken', async () => {
+    const { launch, manager } = setUp({ maxChildrenPerTask: 2 })
+    const { context } = await launch('p')
+    await launch('a', 'p')
+    ;(await launch('b', 'p')).end()
+    await settle()
+    await expect(launch('c', 'p')).rejects.toMatchObject({ code: 'FAMILY_LIMIT' })
+    expect(manager.getTask('c')).toBeUndefined()
+    await context.children.waitFor(['b'])
+    await launch('c', 'p')
+  })
+
+  it('F5: has limits that are checked', () => {
+    expect(() => setUp({ maxFamilyDepth: -1 })).toThrow('Setting maxFamilyDepth')
+    expect(() => setUp({ maxChildrenPerTask: 0.5 })).toThrow('Setting maxChildrenPerTask')
+    expect(() => setUp({ maxChildTasks: -2 })).toThrow('Setting maxChildTasks')
+  })
+})
+
+describe('the end of a parent', () => {
+  it('F5: passes what runs and what is owed to its owner, and names what runs', async () => {
+    const { launch, manager, task } = setUp()
+    const parent = await launch('p', undefined, { owner: 'boss' })
+    await launch('runs', 'p')
+    ;(await launch('ended', 'p')).end()
+    await settle()
+    const changes: string[] = []
+    manager.transitions$.subscribe(({ taskId, kind, to }) => changes.push(`${taskId} ${kind} ${to}`))
+    parent.end()
+    await settle()
+    expect(changes).toEqual(['p status completed', 'p delivery owed', 'runs owner boss', 'ended owner boss'])
+    expect(task('p')).toMatchObject({ status: 'completed', runningChildren: ['runs'] })
+    expect(task('runs')).toMatchObject({ status: 'running', owner: 'boss', parentId: 'p' })
+    expect(manager.getPendingNotifications('boss').map(({ id }) => id)).toEqual(['ended', 'p'])
+    const reminders = new AsyncTaskReminderService(manager)
+    expect(JSON.parse(reminders.formatCompletionNotification(task('p')))).toMatchObject({
+      agent_id: 'p',
+      running_children: ['runs'],
+    })
+  })
+
+  it('F5: leaves them running also when it failed', async () => {
+    const { launch, task, manager } = setUp()
+    const parent = await launch('p')
+    await launch('c', 'p')
+    parent.fail(new Error('broken'))
+    await settle()
+    expect(task('p')).toMatchObject({ status: 'failed', runningChildren: ['c'] })
+    expect(task('c')).toMatchObject({ status: 'running', owner: 'main' })
+    const reminders = new AsyncTaskReminderService(manager)
+    expect(reminders.formatCompletionNotification(task('p'))).toContain('"running_children"')
+  })
+
+  it('F5: passes them up a family of three', async () => {
+    const { launch, task } = setUp()
+    await launch('p')
+    const child = await launch('c', 'p')
+    await launch('g', 'c')
+    child.end()
+    await settle()
+    expect(task('g')).toMatchObject({ owner: 'run:p', parentId: 'c' })
+    expect(task('c')).toMatchObject({ owner: 'run:p', delivery: 'owed' })
+  })
+
+  it('F5: shows and cancels them with the family that has them now', async () => {
+    const { launch, getAsyncTaskManager, manager, statuses } = setUp()
+    await launch('p')
+    const child = await launch('c', 'p')
+    await launch('g', 'c')
+    child.end()
+    await settle()
+    const check = createCheckAsyncTasksTool({ getAsyncTaskManager, owner: 'main' })
+    expect((await check.execute({})).metadata).toMatchObject({ count: 3 })
+    const wait = createWaitForAsyncTasksTool({ getAsyncTaskManager, owner: 'main' })
+    expect((await wait.execute({ task_ids: ['g'] })).llmContent).toContain('goes to task p, which owns it')
+    manager.cancelTask('p')
+    expect(statuses('p', 'c', 'g')).toEqual(['cancelled', 'completed', 'cancelled'])
+    expect(manager.getPendingNotifications('main').map(({ id }) => id)).toEqual(['c'])
+  })
+
+  it('F5: owes nobody what they end with when its own owner is gone', async () => {
+    const { launch, task, manager } = setUp()
+    const parent = await launch('p', undefined, { owner: 'session' })
+    const child = await launch('c', 'p')
+    manager.releaseOwner('session')
+    parent.end()
+    await settle()
+    child.end()
+    await settle()
+    expect([task('p').delivery, task('c').delivery]).toEqual(['none', 'none'])
+  })
+
+  it('F5: names nothing for a task without children', async () => {
+    const { launch, task } = setUp()
+    ;(await launch('p')).end()
+    await settle()
+    expect(task('p')).not.toHaveProperty('runningChildren')
+  })
+})
+
+describe('a parent that is run again', () => {
+  it('F5, F9: hands over what the failed run had, and that run launches no more', async () => {
+    const { clock, manager, open, task } = setUp()
+    const contexts: RunContext[] = []
+    const failing: Runner = (_input, context) => {
+      contexts.push(context)
+      return new Promise((_resolve, reject) => {
+        context.signal.addEventListener('abort', () => reject(new Error('aborted')))
+        fail = () => reject(Object.assign(new Error('busy'), { code: 'RATE_LIMITED' }))
+      })
+    }
+    let fail = (): void => undefined
+    const retry = { attempts: 2, on: ['rate-limited' as const], backoff: { initialMs: 100 } }
+    manager.launch({ id: 'p', subagentName: 'p', goalPrompt: 'g' }, { run: failing, retry })
+    await settle()
+    contexts[0]?.launch({ id: 'c', subagentName: 'agent', goalPrompt: 'g' })
+    await settle()
+    fail()
+    await settle()
+    expect(task('p').status).toBe('queued')
+    expect(task('c')).toMatchObject({ status: 'running', owner: 'main', parentId: 'p' })
+    const late = () => contexts[0]?.launch({ subagentName: 'agent', goalPrompt: 'late' })
+    expect(late).toThrow(FamilyError)
+    await clock.advance(100_000)
+    expect(task('p')).toMatchObject({ status: 'running', attempt: 2 })
+    expect(late).toThrow(FamilyError)
+    contexts[1]?.launch({ id: 'd', subagentName: 'agent', goalPrompt: 'g' })
+    expect(contexts[0]?.children.ids()).toEqual([])
+    expect(contexts[0]?.children.cancel('d')).toBe(false)
+    expect(contexts[1]?.children.ids()).toEqual(['d'])
+    expect(open('c').context.owner).toBe('main')
+  })
+})
+
+describe('a child that waits for a slot', () => {
+  it('F5, F8: is a part of its family', async () => {
+    const { launch, manager, open, statuses, task } = setUp({ maxChildTasks: 1, maxChildrenPerTask: 2 })
+    const { context } = await launch('p')
+    await launch('a', 'p')
+    const input = { subagentName: 'agent', goalPrompt: 'g', whenFull: 'queue' as const }
+    expect(context.launch({ ...input, id: 'b' })).toMatchObject({ status: 'queued', owner: 'run:p', parentId: 'p' })
+    expect(context.children.ids()).toEqual(['a', 'b'])
+    expect(() => context.launch({ ...input, id: 'c' })).toThrow(FamilyError)
+    open('a').end()
+    await settle()
+    expect(statuses('a', 'b')).toEqual(['completed', 'running'])
+    await context.children.waitFor(['a'])
+    context.launch({ ...input, id: 'c' })
+    open('p').end()
+    await settle()
+    expect(task('p')).toMatchObject({ runningChildren: ['b', 'c'] })
+    expect(task('c')).toMatchObject({ status: 'queued', owner: 'main' })
+    manager.cancelAll()
+    expect(statuses('b', 'c')).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it('F5, F8: is cancelled with its parent', async () => {
+    const { launch, manager, statuses } = setUp({ maxChildTasks: 1 })
+    const { context } = await launch('p')
+    await launch('a', 'p')
+    context.launch({ id: 'b', subagentName: 'agent', goalPrompt: 'g', whenFull: 'queue' })
+    manager.cancelTask('p')
+    expect(statuses('a', 'b')).toEqual(['cancelled', 'cancelled'])
+    await settle()
+    expect(manager.getRunningTasks()).toEqual([])
+  })
+})
+
+describe('a cancellation', () => {
+  it('F5: goes down, with its reason', async () => {
+    const { launch, task, manager, statuses } = setUp()
+    const aborted: string[] = []
+    for (const [id, parent] of [['p'], ['c', 'p'], ['g', 'c'], ['other']] as const) {
+      const { context } = await launch(id, parent)
+      context.signal.addEventListener('abort', () => aborted.push(id))
+    }
+    expect(manager.cancelTask('p', { reason: 'enough' })).toBe(true)
+    expect(statuses('p', 'c', 'g', 'other')).toEqual(['cancelled', 'cancelled', 'cancelled', 'running'])
+    expect([task('p').cancelReason, task('c').cancelReason, task('g').cancelReason]).toEqual([
+      'enough',
+      'its parent p was cancelled',
+      'its parent c was cancelled',
+    ])
+    expect(aborted).toEqual(['p', 'c', 'g'])
+  })
+
+  it('F5: of a child leaves the parent and its other children', async () => {
+    const { launch, manager, statuses } = setUp()
+    await launch('p')
+    await launch('a', 'p')
+    await launch('b', 'p')
+    await launch('g', 'a')
+    manager.cancelTask('a')
+    expect(statuses('p', 'a', 'b', 'g')).toEqual(['running', 'cancelled', 'running', 'cancelled'])
+  })
+
+  it('F5: goes down when the controller of the parent is aborted, and when all are cancelled', async () => {
+    const { launch, manager, statuses } = setUp()
+    const abortController = new AbortController()
+    await launch('p', undefined, { abortController })
+    await launch('c', 'p')
+    await launch('q', undefined, { owner: 'boss' })
+    await launch('d', 'q')
+    abortController.abort()
+    expect(statuses('p', 'c', 'q', 'd')).toEqual(['cancelled', 'cancelled', 'running', 'running'])
+    expect(manager.cancelAll({ owner: 'boss' })).toEqual(['q', 'd'])
+  })
+
+  it('F5: is told to the owner of the parent where cancelled tasks are', async () => {
+    const { launch, manager } = setUp({ notifyCancelled: true })
+    await launch('p')
+    await launch('c', 'p')
+    manager.cancelTask('p')
+    expect(manager.getPendingNotifications('main').map(({ id }) => id)).toEqual(['p', 'c'])
+  })
+
+  it('F5: goes down when the deadline of the parent has passed, before the parent fails', async () => {
+    const { launch, clock, task, statuses, open } = setUp({ graceMs: 100 })
+    await launch('p', undefined, { timeoutMs: 1000 })
+    await launch('c', 'p')
+    const late: unknown[] = []
+    open('p').context.signal.addEventListener('abort', () => {
+      try {
+        open('p').context.launch({ subagentName: 'agent', goalPrompt: 'late' })
+      } catch (error) {
+        late.push(error)
+      }
+    })
+    clock.advance(1000)
+    expect(statuses('p', 'c')).toEqual(['running', 'cancelled'])
+    expect(task('c').cancelReason).toBe('its parent p has reached its limit')
+    expect(late).toMatchObject([{ code: 'PARENT_ENDED' }])
+    await settle()
+    expect(task('p')).toMatchObject({ status: 'failed' })
+    expect(task('p')).not.toHaveProperty('runningChildren')
+  })
+
+  it('F5: of everything is what dispose does', async () => {
+    const { launch, manager, statuses } = setUp()
+    await launch('p')
+    await launch('c', 'p')
+    await manager.dispose()
+    expect(statuses('p', 'c')).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it('F5, K6: of a family is one write, before the first abort', async () => {
+    const memory = memoryStore()
+    const writes: string[][] = []
+    const store: Store = {
+      ...memory,
+      write: (changes) => {
+        writes.push(changes.flatMap((change) => ('put' in change ? [change.put.id] : [])))
+        memory.write(changes)
+      },
+    }
+    const { launch, manager } = setUp({ store })
+    const { context } = await launch('p')
+    await launch('c', 'p')
+    await launch('g', 'c')
+    const atAbort: number[] = []
+    context.signal.addEventListener('abort', () => atAbort.push(writes.length))
+    writes.length = 0
+    manager.cancelTask('p')
+    expect(writes[0]?.sort()).toEqual(['c', 'g', 'p'])
+    expect(atAbort).toEqual([1])
+  })
+})
+
+describe('a family after a crash', () => {
+  const onStore = (store: Store, options: AsyncTaskManagerOptions = {}) => {
+    const host = setUp({ store, clock: createManualClock(), onError: () => undefined, ...options })
+    onTestFinished(() => host.manager.dispose())
+    return host
+  }
+
+  it('F5, K4: what a dead run owned is owed to the owner of its task', async () => {
+    const store = memoryStore()
+    const { launch } = onStore(store)
+    await launch('p', undefined, { owner: 'boss' })
+    await launch('c', 'p')
+    ;(await launch('ended', 'p')).end('found')
+    await launch('g', 'c')
+    await settle()
+    const copy = store.copy()
+    const { manager, task } = onStore(copy, { findRunner: () => undefined })
+    await manager.recovered
+    await settle()
+    expect(new Set(copy.contents().tasks.map(({ owner, record }) => `${owner} ${String(record['owner'])}`))).toEqual(
+      new Set(['boss boss']),
+    )
+    expect(['p', 'c', 'ended', 'g'].map((id) => task(id).owner)).toEqual(['boss', 'boss', 'boss', 'boss'])
+    expect(task('g')).toMatchObject({ parentId: 'c', depth: 2, errorCode: 'INTERRUPTED' })
+    expect(
+      manager
+        .getPendingNotifications('boss')
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(['c', 'ended', 'g', 'p'])
+    await settle()
+  })
+
+  it('F5, K4: nor is what a dead run had from one that ended before it', async () => {
+    const store = memoryStore()
+    const { launch, run, open } = onStore(store)
+    await launch('p')
+    const child = await launch('c', 'p')
+    await launch('g', 'c')
+    child.end()
+    await settle()
+    const survivor: Runner = Object.assign((...args: Parameters<Runner>) => run(...args), { survivesHost: true })
+    const next = onStore(store.copy(), { findRunner: () => survivor })
+    await next.manager.recovered
+    expect(next.task('g').owner).toBe('run:p')
+    open('p').end()
+    await settle()
+    expect(['g', 'c'].map((id) => next.task(id).owner)).toEqual(['main', 'main'])
+    const last = onStore(store.copy(), { findRunner: () => undefined })
+    await last.manager.recovered
+    expect(['p', 'c', 'g'].map((id) => last.task(id).owner)).toEqual(['main', 'main', 'main'])
+  })
+
+  it('F5, K7: a parent that is run again does not adopt them', async () => {
+    const store = memoryStore()
+    const first = onStore(store)
+    await first.launch('p')
+    await first.launch('c', 'p')
+    const retried = { run: first.run, retry: { attempts: 2, on: ['interrupted' as const] } }
+    const next = onStore(store.copy(), { findRunner: () => retried })
+    expect((await next.manager.recovered).retried).toEqual(['p', 'c'])
+    await settle()
+    expect(next.task('c')).toMatchObject({ status: 'running', owner: 'main', parentId: 'p', attempt: 2 })
+    expect(first.open('p').context.attempt).toBe(2)
+    expect(first.open('p').context.children.ids()).toEqual([])
+    next.manager.cancelTask('p')
+    expect(next.statuses('p', 'c')).toEqual(['cancelled', 'running'])
+  })
+
+  it('F5: a parent that goes on keeps them', async () => {
+    const store = memoryStore()
+    const first = onStore(store)
+    await first.launch('p')
+    await first.launch('c', 'p')
+    const survivor: Runner = Object.assign((...args: Parameters<Runner>) => first.run(...args), { survivesHost: true })
+    const next = onStore(store.copy(), { findRunner: () => survivor })
+    expect((await next.manager.recovered).adopted).toEqual(['p', 'c'])
+    expect(next.task('c').owner).toBe('run:p')
+    next.manager.cancelTask('p')
+    expect(next.statuses('p', 'c')).toEqual(['cancelled', 'cancelled'])
+  })
+
+  it('F5: what its run has taken is not delivered again when the parent has ended', async () => {
+    const store = memoryStore()
+    const { launch } = onStore(store)
+    const parent = await launch('p')
+    ;(await launch('c', 'p')).end()
+    await parent.context.children.waitFor()
+    parent.end()
+    await settle()
+    expect(store.contents().deliveries).toEqual([])
+    const next = onStore(store.copy())
+    await next.manager.recovered
+    expect(next.manager.getPendingNotifications().map(({ id }) => id)).toEqual(['p'])
+  })
+
+  it('F5: restored records have living owners', () => {
+    const base = { subagentName: 's', goalPrompt: 'g', launchedAt: 0 }
+    const manager = AsyncTaskManager.restore([
+      { ...base, id: 'p', owner: 'boss', status: 'running' },
+      { ...base, id: 'c', owner: 'run:p', parentId: 'p', depth: 1, status: 'completed', delivery: 'owed' },
+      // Records that name each other, or nobody.
+      { ...base, id: 'x', owner: 'run:y', parentId: 'y', depth: 1, status: 'running' },
+      { ...base, id: 'y', owner: 'run:x', parentId: 'x', depth: 1, status: 'running' },
+    ])
+    onTestFinished(() => manager.dispose())
+    expect(manager.getAllTasks().map(({ id, owner }) => [id, owner])).toEqual([
+      ['c', 'boss'],
+      ['p', 'boss'],
+      ['x', 'main'],
+      ['y', 'main'],
+    ])
+    expect(new AsyncTaskReminderService(manager).generateStatusSummary('main')).toContain('[ASYNC TASKS: 2 total]')
+  })
+})
+
+describe('a family is shown', () => {
+  async function family() {
+    const host = setUp()
+    await host.launch('parent')
+    await host.launch('other')
+    await host.launch('child', 'parent')
+    ;(await host.launch('grandchild', 'child')).end('found')
+    await settle()
+    return host
+  }
+
+  it('F5: as a tree in lists, commands and the status summary', async () => {
+    const { manager, getAsyncTaskManager } = await family()
+    const list = await createCheckAsyncTasksTool({ getAsyncTaskManager, owner: 'main' }).execute({})
+    expect(list.llmContent.split('\n').filter((line) => line.includes('['))).toEqual([
+      ' [parent] agent - running (0s) - goal of parent',
+      '   [child] agent - running (0s) - goal of child',
+      '    [OK] [grandchi] agent - completed (0s) - goal of grandchild',
+      ' [other] agent - running (0s) - goal of other',
+    ])
+    expect(list.metadata).toMatchObject({ count: 4, running: 3, completed: 1 })
+    expect(runCommandLine(createTaskCommands({ getAsyncTaskManager, owner: 'main' }), '/tasks')?.text).toBe(
+      [
+        '[RUNNING] [parent] agent (0s) - goal of parent',
+        '  [RUNNING] [child] agent (0s) - goal of child',
+        '    [DONE] [grandchi] agent (0s) - goal of grandchild',
+        '[RUNNING] [other] agent (0s) - goal of other',
+      ].join('\n'),
+    )
+    expect(new AsyncTaskReminderService(manager).generateStatusSummary('main').split('\n')).toEqual([
+      '[ASYNC TASKS: 4 total]',
+      '[1] agent - [RUNNING] (parent...)',
+      '  [2] agent - [RUNNING] (child...)',
+      '    [3] agent - [DONE] (grandchi...)',
+      '[4] agent - [RUNNING] (other...)',
+    ])
+  })
+
+  it('F5: to no other owner', async () => {
+    const { getAsyncTaskManager } = await family()
+    const check = createCheckAsyncTasksTool({ getAsyncTaskManager, owner: 'other' })
+    expect((await check.execute({})).llmContent).toBe('No async tasks.')
+    expect((await check.execute({ task_id: 'child' })).error?.message).toBe('Task not found')
+  })
+
+  it('F5: with parent and children in the details', async () => {
+    const { getAsyncTaskManager } = await family()
+    const check = createCheckAsyncTasksTool({ getAsyncTaskManager, owner: 'main' })
+    expect((await check.execute({ task_id: 'child' })).metadata).toMatchObject({
+      parent: 'parent',
+      children: ['grandchild (completed)'],
+    })
+    expect((await check.execute({ task_id: 'other' })).metadata).not.toHaveProperty('children')
+  })
+
+  it('F5: and a look from above takes no result away from a run', async () => {
+    const { getAsyncTaskManager, task } = await family()
+    for (const owner of ['main', undefined]) {
+      const options = { getAsyncTaskManager, ...(owner !== undefined && { owner }) }
+      await createCheckAsyncTasksTool(options).execute({ task_id: 'grandchild' })
+      const waited = await createWaitForAsyncTasksTool(options).execute({ task_ids: ['grandchild'] })
+      expect(waited.llmContent).toBe('The result of task grandchild goes to task child, which owns it. Wait for child.')
+      expect(task('grandchild').delivery).toBe('owed')
+    }
+  })
+
+  it('F5: and can be cancelled from above', async () => {
+    const { getAsyncTaskManager, statuses } = await family()
+    const check = createCheckAsyncTasksTool({ getAsyncTaskManager, owner: 'main' })
+    await check.execute({ task_id: 'child', action: 'cancel' })
+    expect(statuses('parent', 'child', 'other')).toEqual(['running', 'cancelled', 'running'])
+  })
+})
+
+describe('an aborted call of the task tool', () => {
+  it.each([
+    [
+      'cancel',
+      {
+        type: 'cancelled',
+        message:
+          'Task agent-1 was cancelled, because its call was aborted. 1 task(s) that it had launched were cancelled, too.',
+      },
+      ['cancelled', 'cancelled'],
+    ],
+    [
+      'keep',
+      {
+        type: 'aborted',
+        message:
+          'The call was aborted. Task agent-1 continues in the background with the 1 task(s) that it has launched, and its result will be delivered.',
+      },
+      ['running', 'running'],
+    ],
+  ] as const)('F4, F5: says what becomes of its children (%s)', async (onForegroundAbort, error, ends) => {
+    const { getAsyncTaskManager, open, run, statuses } = setUp()
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run, onForegroundAbort })
+    const controller = new AbortController()
+    const result = tool.execute({ subagent_name: 'agent', goal_prompt: 'g' }, { signal: controller.signal })
+    await settle()
+    open('agent-1').context.launch({ id: 'c', subagentName: 'agent', goalPrompt: 'g' })
+    controller.abort()
+    expect((await result).error).toEqual(error)
+    expect(statuses('agent-1', 'c')).toEqual(ends)
+  })
+})
+
+describe('an agent in a run', () => {
+  it('F5: launches with the tools of its run, and hears of its tasks alone', async () => {
+    const texts: string[] = []
+    const helper: SubagentRunner = ({ goal_prompt }) => ({ final_message: `${goal_prompt} done` })
+    const lead: SubagentRunner = async (_, { taskId }) => {
+      const tools = tasks.toolsOfRun(taskId)
+      const launch = (goal_prompt: string, async: boolean) =>
+        tools.task.execute({ subagent_name: 'helper', goal_prompt, async })
+      texts.push((await launch('first', true)).llmContent, (await launch('second', false)).llmContent)
+      await settle()
+      const { reminder } = await tasks.withTurn((turn) => turn, ownerOfRun(taskId))
+      texts.push(reminder?.text ?? '')
+      texts.push((await tools.check_async_tasks.execute({})).llmContent)
+      return { final_message: 'led' }
+    }
+    const tasks = createAgentTasks({ subagents: { lead, helper }, maxAsyncTasks: 1 })
+    onTestFinished(() => tasks.dispose())
+    await tasks.tools.task.execute({ subagent_name: 'lead', goal_prompt: 'lead', async: true })
+    await tasks.getAsyncTaskManager().onIdle('run:nobody')
+    for (let turn = 0; turn < 10; turn += 1) await settle()
+    expect(texts[0]).toMatch(/^Async task launched: subagent 'helper'/)
+    expect(texts[1]).toContain('second done')
+    expect(texts[2]).toContain('first done')
+    expect(texts[3]).toContain('- Completed: 2')
+    const { reminder } = tasks.beforeTurn()
+    expect(reminder?.taskIds).toHaveLength(1)
+    expect(reminder?.text).toContain('led')
+    tasks.afterTurn({ accepted: true })
+  })
+
+  it('F5: is refused in words at the limit', async () => {
+    const { launch, getAsyncTaskManager, run } = setUp({ maxChildrenPerTask: 0 })
+    await launch('p')
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run, parentId: 'p' })
+    const call = (async: boolean) => tool.execute({ subagent_name: 'agent', goal_prompt: 'g', async })
+    expect((await call(true)).error).toMatchObject({ type: 'limit_reached' })
+    expect((await call(true)).llmContent).toContain('Task p has 0 tasks that run')
+    expect((await call(false)).error?.message).toContain('Task p has 0 tasks that run')
+  })
+})
