@@ -35,7 +35,7 @@ const checkSchema = z.strictObject({
   action: z.enum(['list', 'peek', 'output']).optional().describe('output: as read_task_output.'),
   ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
-const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('Why, in words.') })
+const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('') })
 const readSchema = z.strictObject({
   task_id: oneTask,
   part: part.describe('output (default), or a result that was cut.'),
@@ -44,8 +44,8 @@ const readSchema = z.strictObject({
 })
 const answerSchema = z.strictObject({
   task_id: oneTask,
-  question_id: question_id.describe('Needed if it has several.'),
-  answer: answer.describe('An object matches the schema of the question.'),
+  question_id: question_id.describe('If it has several.'),
+  answer: answer.describe('Text, or what its schema asks for.'),
   decline: decline.describe(''),
 })
 
