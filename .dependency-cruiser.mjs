@@ -64,6 +64,7 @@ const homes = {
   '@modelcontextprotocol/client': ['instances'],
   '@modelcontextprotocol/(server|node)': ['mcp'],
   '@statelyai/inspect': ['inspect'],
+  '@opentelemetry/[^/]+': ['telemetry'],
   'fast-check': ['testing'],
   '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }
@@ -122,7 +123,13 @@ export default {
       from: { path: '^src/client/' },
       to: { path: ours, pathNot: ['^src/client/', '^src/protocol/', '^src/callbacks/', ...everyoneMayUse] },
     },
-    ...['inspect', 'testing'].map((name) => ({
+    {
+      name: 'telemetry-needs-only-protocol',
+      severity: 'error',
+      from: { path: '^src/telemetry/' },
+      to: { path: ours, pathNot: ['^src/telemetry/', '^src/protocol/', '^machines/', ...everyoneMayUse] },
+    },
+    ...['inspect', 'testing', 'telemetry'].map((name) => ({
       name: `nobody-imports-${name}`,
       comment: 'It shows or tests the rest, and the rest does without it.',
       severity: 'error',
@@ -141,7 +148,7 @@ export default {
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
-      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing)/', version] },
+      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry)/', version] },
     },
     {
       name: 'core-loads-in-a-browser',
@@ -166,7 +173,7 @@ export default {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: [...layers.flat(), 'client', 'inspect', 'testing']
+        pathNot: [...layers.flat(), 'client', 'inspect', 'telemetry', 'testing']
           .map(folder)
           .concat('^src/index[.]ts$', everyoneMayUse, version),
       },

@@ -73,6 +73,7 @@ import {
 import { smallerBudget } from '../protocol/budget.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { parseInput } from '../protocol/parse.js'
+import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { toCancelReason } from './cancel-reason.js'
@@ -166,6 +167,8 @@ export interface AsyncTaskManagerOptions {
    * and those whose `retry` says so are run again. Default: they have failed.
    */
   readonly findRunner?: FindRunner
+  /** Traces the runs and counts the tasks (`agent-tasks/telemetry`). Default: none. */
+  readonly telemetry?: Telemetry
   /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
@@ -207,6 +210,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   inspect: anInspector,
   store: objectWith('a store', 'open', 'write', 'close'),
   findRunner: aFunction,
+  telemetry: aTelemetry,
   wasDelivered: aFunction,
   machines: optionsOf({ task: aMachine }),
 }
@@ -246,6 +250,7 @@ export class AsyncTaskManager {
   readonly #runHost: RunHost
   readonly #graceMs: number
   readonly #outputBytes: number
+  readonly #telemetry: Telemetry | undefined
   readonly #whenFull: WhenFull
   #disposal: Promise<void> | undefined
 
@@ -263,6 +268,7 @@ export class AsyncTaskManager {
     this.#findRunner = options.findRunner
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
     this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
+    this.#telemetry = options.telemetry
     this.#whenFull = options.whenFull ?? 'refuse'
     const { max: maxQueued = 100, maxBytes = DEFAULT_QUEUE_BYTES, maxWaitMs } = options.queue ?? {}
     this.#engine =
@@ -284,7 +290,10 @@ export class AsyncTaskManager {
       taskMachine: options.machines?.task,
       store: options.store,
       onEnd: (transition) => this.#events.callHandlers(transition),
-      onDispose: () => this.#events.close(),
+      onDispose: () => {
+        this.#events.close()
+        stopWatching?.()
+      },
     })
     this.registry.pools.command.max = options.maxCommands ?? DEFAULT_MAX_COMMANDS
     this.#events = new TaskEvents(this.registry)
@@ -294,10 +303,19 @@ export class AsyncTaskManager {
     this.running$ = this.#events.running$
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
+    const stopWatching = this.#telemetry?.watch({
+      kind: 'task',
+      counts: () => ({
+        running: this.registry.ledger.running().length,
+        queued: this.registry.ledger.queued().length,
+        owed: this.registry.ledger.owed().length,
+      }),
+      transitions$: this.transitions$,
+    })
     this.actor = createRegistryActor(this.registry)
     this.#runHost = {
       registry: this.registry,
-      engine: this.#engine,
+      ...{ engine: this.#engine, telemetry: this.#telemetry },
       report: this.#report.bind(this),
       append: this.#append.bind(this),
       launchChild: this.#launchChild.bind(this),
@@ -449,6 +467,7 @@ export class AsyncTaskManager {
         ...(parent && childFields(parent)),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
+      if (this.#telemetry !== undefined) this.registry.attachment(entry).trace = this.#telemetry.current()
       const start = { runner: definition.run, graceMs: admission.graceMs, params }
       if (ticket !== undefined) this.registry.attachment(entry).plan = { start, ticket, retry: policy }
       if (registered.status === 'running') startRun(this.#runHost, entry, start)

@@ -38,6 +38,7 @@ import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
 import { failureOf } from '../protocol/outcomes.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { reasonOfAbort, toAbortReason } from './cancel-reason.js'
@@ -65,6 +66,8 @@ export interface Attachment {
   questions?: OpenQuestions
   /** The messages to the run; only of a run that takes some. */
   inbox?: Inbox
+  /** The span that launched it. */
+  trace?: TraceContext | undefined
   /** What runs when a slot is free, or again; only for tasks that may wait or be repeated. */
   plan?: RunPlan
   wrapUp?: WrapUp

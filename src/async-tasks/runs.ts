@@ -14,9 +14,11 @@ import type { RunnerDefinition } from '../engine/definition.js'
 import { endedError, type CurrentRun } from './families.js'
 import { RunFiles } from './run-files.js'
 import { preview } from '../preview.js'
+import type { Telemetry } from '../protocol/telemetry.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
+import { endOperation, startOperation } from './run-operation.js'
 import { retryDelay } from './retrying.js'
 import type { RunStart } from './run-plan.js'
 
@@ -24,6 +26,7 @@ import type { RunStart } from './run-plan.js'
 export interface RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
+  readonly telemetry: Telemetry | undefined
   report(entry: TaskEntry, progress: number | TaskProgress): void
   append(entry: TaskEntry, text: string): void
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | RunnerDefinition | undefined): ActiveTaskInfo
@@ -51,6 +54,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
   const messages =
     runner.takesMessages === true ? (registry.attachment(entry).inbox ??= new Inbox()).open() : NO_MESSAGES
+  const operation = host.telemetry && startOperation(host.telemetry, entry, registry.peekAttachment(entry)?.trace)
   const context = (signal: AbortSignal): RunContext => ({
     signal,
     taskId: id,
@@ -85,18 +89,21 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     },
     ...(kind !== undefined && { setProgram: (program: ProgramFacts) => registry.setProgram(entry, program) }),
     ...(durability && { durability }),
+    ...(operation && { trace: operation.trace }),
   })
   try {
     const run = engine.start({
       id,
       graceMs,
-      run: ({ signal }) => runner(input, context(signal)),
+      run: ({ signal }) =>
+        operation === undefined ? runner(input, context(signal)) : operation.run(() => runner(input, context(signal))),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {
       registry.runs.delete(run)
       files.setSettled(outcome, isResumed)
       settle(host, entry, { outcome, attempt, couldNotStart: false })
+      if (operation !== undefined) endOperation(operation, entry, outcome)
     }
     registry.attachment(entry).run = run
     registry.runs.add(run)
@@ -104,7 +111,9 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     // The registered controller had aborted: the task is cancelled already.
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
-    settle(host, entry, { outcome: { type: 'threw', reason }, attempt, couldNotStart: true })
+    const outcome: Outcome = { type: 'threw', reason }
+    settle(host, entry, { outcome, attempt, couldNotStart: true })
+    if (operation !== undefined) endOperation(operation, entry, outcome)
   }
 }
 

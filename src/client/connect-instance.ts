@@ -37,6 +37,7 @@ import { createReconnection, reconnectOption, type ReconnectOptions } from './re
 import { callRest } from './rest.js'
 import { createWorkerCalls } from './worker-calls.js'
 import { describeTool, type InstanceTool } from '../protocol/instance-tools.js'
+import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 
 /** Options of `connectInstance`. */
 export interface ConnectInstanceOptions {
@@ -58,6 +59,8 @@ export interface ConnectInstanceOptions {
   readonly heartbeatMs?: number
   /** The largest frame that the server accepts, in bytes; a larger result becomes an error. Default 1 MiB. */
   readonly maxFrameBytes?: number
+  /** Traces the calls (`agent-tasks/telemetry`), as parts of the traces that a server with telemetry names. Default: none. */
+  readonly telemetry?: Telemetry
   /** Called with each lost connection, each error message of the server, and exceptions of a tool's abort listeners. */
   readonly onError?: (error: unknown) => void
 }
@@ -72,6 +75,7 @@ const optionTypes: OptionTypes<ConnectInstanceOptions> = {
   reconnect: reconnectOption,
   heartbeatMs: limitFrom(1),
   maxFrameBytes: limitFrom(1),
+  telemetry: aTelemetry,
   onError: aFunction,
 }
 
@@ -137,7 +141,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   let hasBeenReady = false
 
   const send = (message: WorkerMessage): void => void link.send(message)
-  const calls = createWorkerCalls({ tools, maxFrameBytes, send, report })
+  const calls = createWorkerCalls({ tools, maxFrameBytes, send, report, telemetry: options.telemetry })
   const link = createLink({
     url: () => registration.websocketUrl,
     loadSocket: () => findSocketConstructor(options.WebSocket),

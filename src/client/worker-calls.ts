@@ -7,6 +7,8 @@ import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
 import { MAX_NAMED_CALLS, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
 import { IsolatedAbort } from '../callbacks/isolated-abort.js'
 import { ToolCallError } from '../errors.js'
+import { errorTypeOf, TOOL_ERROR, traceOf, type Telemetry } from '../protocol/telemetry.js'
+import type { ToolCallResult } from '../protocol/tool-result.js'
 import { runTool, type InstanceTool, type InstanceToolContext } from '../protocol/instance-tools.js'
 
 type ToolCallMessage = Extract<ServerToWorkerMessage, { type: 'tool_call' }>
@@ -19,9 +21,10 @@ export interface WorkerCallsOptions {
   readonly send: (message: WorkerMessage) => void
   /** Called with exceptions of abort listeners. Must not throw. */
   readonly report: (error: unknown) => void
+  readonly telemetry?: Telemetry | undefined
 }
 
-export function createWorkerCalls({ tools, maxFrameBytes, send, report }: WorkerCallsOptions) {
+export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetry }: WorkerCallsOptions) {
   const running = new Map<string, IsolatedAbort>()
   /** The calls of lost connections whose tools have not settled, and whether the present connection knows of them. */
   const abandoned = new Map<string, { isNamed: boolean }>()
@@ -56,7 +59,8 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
         }
       }
       const context = { signal: abort.signal, progress, taskId, commandId }
-      const result = await runTool(tool, argumentsFor(tool, call.arguments), context, () => abort.aborted)
+      const work = () => runTool(tool, argumentsFor(tool, call.arguments), context, () => abort.aborted)
+      const result = await (telemetry === undefined ? work() : traced(telemetry, call, work))
       if (isRunning()) answer({ type: 'tool_result', callId, result: { ...result, content: [...result.content] } })
     } catch (error) {
       const code = error instanceof ToolCallError && !abort.aborted ? (error.number ?? error.code) : 'CANCELLED'
@@ -96,6 +100,26 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report }: Worker
       running.clear()
       for (const abort of aborts) abort.abort(abortError(reason))
     },
+  }
+}
+
+/** Runs a tool in a span of the trace that the call belongs to. */
+async function traced(
+  telemetry: Telemetry,
+  call: ToolCallMessage,
+  work: () => Promise<ToolCallResult>,
+): Promise<ToolCallResult> {
+  const operation = telemetry.start({
+    ...{ type: 'execute_tool', name: call.name, callId: call.commandId ?? call.callId, taskId: call.taskId },
+    ...{ parent: traceOf(call), input: call.arguments },
+  })
+  try {
+    const result = await operation.run(work)
+    operation.end({ output: result, ...(result.isError === true && { errorType: TOOL_ERROR }) })
+    return result
+  } catch (error) {
+    operation.end({ errorType: errorTypeOf(error), error: describeFailure(error) })
+    throw error
   }
 }
 

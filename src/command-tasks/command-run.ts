@@ -8,6 +8,7 @@ import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import { performCommand } from '../instances/command-call.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
+import type { OperationEnd, Telemetry, TraceContext } from '../protocol/telemetry.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
 
@@ -27,6 +28,9 @@ export interface CommandSettings {
   readonly whenStored: (run: () => void) => void
   /** Calls `run`, which aborts a command, after the change. Inside a batch. */
   readonly abort: (run: () => void) => void
+  readonly telemetry?: Telemetry | undefined
+  /** The span that submitted a task; with telemetry. */
+  readonly traces?: WeakMap<CommandTask, TraceContext> | undefined
   /** How long an aborted command may take to settle. */
   readonly abortGraceMs: number
   /** How long a command may take. A command may have a shorter limit. */
@@ -105,20 +109,27 @@ export class CommandRun {
   #start(): void {
     const { id: taskId, instance } = this.task
     if (this.#isGivenUp || instance === undefined) return
-    const { clock, outbox, engine, abortGraceMs } = this.#settings
+    const { clock, outbox, engine, abortGraceMs, telemetry, traces } = this.#settings
     this.#timer = setLongTimeout(clock, () => outbox.batch(() => this.#listener.onTimedOut()), this.#timeoutMs)
     const command = this.#command
-    const call = { instance, taskId, command, onProgress: (progress: TaskProgress) => this.#report(progress) }
+    const operation = telemetry?.start({
+      ...{ type: 'execute_tool', name: command.tool_name, callId: command.id, taskId },
+      ...{ parent: traces?.get(this.task), input: command.args },
+    })
+    const trace = operation?.trace
+    const call = { instance, taskId, command, trace, onProgress: (progress: TaskProgress) => this.#report(progress) }
     this.#run = startRun(engine, {
       id: `${taskId}_${command.id}`,
       graceMs: abortGraceMs,
-      run: (context) => performCommand(call, context),
+      run: (context) =>
+        operation === undefined ? performCommand(call, context) : operation.run(() => performCommand(call, context)),
       onLate: (outcome) => outbox.batch(() => this.#reportLate(outcome)),
     })
-    this.#run.settled.then(
-      (outcome) => this.#settle(outcome),
-      (reason: unknown) => this.#settle({ type: 'threw', reason }),
-    )
+    const settle = (outcome: Outcome): void => {
+      this.#settle(outcome)
+      operation?.end(this.#endOf(outcome))
+    }
+    this.#run.settled.then(settle, (reason: unknown) => settle({ type: 'threw', reason }))
   }
 
   #report(progress: TaskProgress): void {
@@ -136,6 +147,12 @@ export class CommandRun {
       else this.task.fail(this.#index, failureOf(outcome))
       this.#listener.onSettled()
     })
+  }
+
+  #endOf(outcome: Outcome): OperationEnd {
+    const { error } = this.task.commands[this.#index] ?? {}
+    if (error !== undefined) return { errorType: error.code, error: error.message }
+    return outcome.type === 'returned' ? { output: outcome.value } : { errorType: 'cancelled' }
   }
 
   /** An error of a command that was given up is what an abort leads to. */

@@ -49,6 +49,7 @@ import {
 import { jsonBytes } from '../protocol/json-size.js'
 import { describeIssue } from '../protocol/parse.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { Store } from '../store/store.js'
 import { CommandPersistence } from './command-persistence.js'
@@ -94,6 +95,8 @@ export interface TaskManagerOptions {
   readonly engine?: Engine
   /** Called with exceptions of listeners and with results that came too late. Default: `console.error`. */
   readonly onError?: OnError
+  /** Traces the commands and counts the tasks (`agent-tasks/telemetry`). Default: none. */
+  readonly telemetry?: Telemetry | undefined
   /** Machines to run in place of the package's own. */
   readonly machines?: CommandTaskMachines
   /** Receives the XState inspection events of lanes and tasks, after the change they belong to. Default: none. */
@@ -123,6 +126,7 @@ const optionTypes: OptionTypes<TaskManagerOptions> = {
   clock: aClock,
   engine: anEngine,
   onError: aFunction,
+  telemetry: aTelemetry,
   machines: optionsOf<CommandTaskMachines>({ lane: aMachine, task: aMachine }),
   inspect: anInspector,
 }
@@ -238,7 +242,8 @@ export class TaskManager {
     })
     this.#settings = {
       ...(store === undefined ? withoutStore(outbox) : withStore(outbox, (run) => this.#callBack(run, 'runner'))),
-      clock,
+      ...{ clock, telemetry: options.telemetry },
+      traces: options.telemetry && new WeakMap(),
       engine: options.engine ?? this.#createEngine(clock),
       abortGraceMs: options.abortGraceMs ?? 2000,
       commandTimeout: options.commandTimeout ?? 60_000,
@@ -271,7 +276,9 @@ export class TaskManager {
     batch(() => this.#root.start())
     this.progress$ = this.#streamOf('task_progress')
     this.complete$ = this.#streamOf('task_complete')
+    const { telemetry } = options
     this.#stopListening = [
+      ...(telemetry === undefined ? [] : [telemetry.watch({ kind: 'command_task', counts: () => this.#counts() })]),
       // A handler that ran before this one may have connected another instance with the same id, and submitted to it.
       instances.onDisconnect((instanceId) => {
         const successor = instances.get(instanceId)
@@ -286,6 +293,17 @@ export class TaskManager {
   /** Results that arrived after their command had been given up, or from a connection that was not asked. */
   get lateResults(): number {
     return this.#lateResults + this.#instances.lateAnswers
+  }
+
+  #noteTrace(task: CommandTask): void {
+    const trace = this.#settings.telemetry?.current()
+    if (trace !== undefined) this.#settings.traces?.set(task, trace)
+  }
+
+  #counts(): { running: number; queued: number } {
+    const lanes = [...this.#lanes.values()]
+    const running = lanes.filter(({ hasRunning }) => hasRunning).length
+    return { running, queued: lanes.reduce((sum, { size }) => sum + size, 0) - running }
   }
 
   /** How many tasks of each lane have not ended. */
@@ -368,6 +386,7 @@ export class TaskManager {
       const lane = this.#laneOf(instance.id)
       const task = this.#createTask(submitted, { instanceId: instance.id, place, instance, bytes, request })
       this.#keep(task)
+      this.#noteTrace(task)
       lane.add(task)
       return { taskId: task.id, queuePosition: lane.size }
     })

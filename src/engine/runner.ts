@@ -1,5 +1,6 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
 import type { ActiveTaskInfo, OutputObject, ProgramFacts, TaskAnswer, TaskProgress } from '../../machines/records.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 import type { RunnerDefinition } from './definition.js'
 import type { ChildTaskInput, RunChildren } from './children.js'
@@ -34,6 +35,8 @@ export interface RunContext {
    * `takesMessages`. Leaving a loop over them refuses further ones.
    */
   readonly messages: AsyncIterable<string>
+  /** The span of this run, for other processes (`TRACEPARENT`); only with telemetry. */
+  readonly trace?: TraceContext | undefined
   /**
    * Launches a task that belongs to this run: `children` waits for it, and what is owed for it is owed to this run (`ownerOfRun(taskId)`). When
    * this task ends, its owner gets what is left. When this task is cancelled or times out, so is the other one.

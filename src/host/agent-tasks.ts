@@ -43,6 +43,7 @@ import { createTaskTool } from '../tools/task-tool.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
 import { foregroundOptionTypes, type ForegroundAbort, type ForegroundOptions } from '../tools/task-tool-options.js'
+import { tracedTools } from '../tools/traced-tools.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
@@ -286,7 +287,10 @@ function wire(options: AgentTasksOptions): AgentTasks {
       send_to_task: createSendToTaskTool(parentId === undefined ? { getAsyncTaskManager, ...limits } : view),
     }
   }
-  const tools = {
+  const { telemetry } = options
+  const traced = <Tools extends AgentTools>(made: Tools): Tools =>
+    telemetry === undefined ? made : tracedTools(made, telemetry)
+  const tools = traced({
     ...toolsOf(),
     ...(taskManager !== undefined && {
       submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, ...foreground, taskManager }),
@@ -294,7 +298,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     ...(policy !== undefined && {
       run_command: createRunCommandTool({ ...deps, ...timeouts, ...foreground, commands: policy }),
     }),
-  }
+  })
   let trigger: AsyncTaskAutoTrigger | undefined
   let unsubscribe: (() => void) | undefined
 
@@ -315,7 +319,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const dispose = (): Promise<void> => manager.dispose()
   return {
     tools: riding(tools, owner),
-    toolsOfRun: (taskId) => riding(toolsOf(taskId), ownerOfRun(taskId)),
+    toolsOfRun: (taskId) => riding(traced(toolsOf(taskId)), ownerOfRun(taskId)),
     commands: createTaskCommands({ getAsyncTaskManager }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,

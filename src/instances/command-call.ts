@@ -6,6 +6,7 @@ import { preview } from '../preview.js'
 import type { TaskCommand } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { toPlainData } from '../protocol/plain-data.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
 import type { InstanceEntry } from './instance-manager.js'
@@ -16,6 +17,8 @@ export interface CommandCall {
   readonly instance: InstanceEntry
   readonly taskId: string
   readonly command: TaskCommand
+  /** The span of the call. */
+  readonly trace?: TraceContext | undefined
   /** Called with the progress of the call. */
   readonly onProgress: (progress: TaskProgress) => void
 }
@@ -50,10 +53,11 @@ class CommandToolCall implements ToolCall {
   readonly taskId: string
   readonly commandId: string
   declare readonly signal: AbortSignal
+  declare readonly trace?: TraceContext
   readonly onProgress: (progress: TaskProgress) => void
   readonly #context: WorkContext
 
-  constructor({ instance, taskId, command, onProgress }: CommandCall, context: WorkContext) {
+  constructor({ instance, taskId, command, trace, onProgress }: CommandCall, context: WorkContext) {
     this.name = command.tool_name
     this.arguments = argumentsFor(instance, command.args)
     this.taskId = taskId
@@ -61,6 +65,7 @@ class CommandToolCall implements ToolCall {
     this.onProgress = onProgress
     this.#context = context
     Object.defineProperty(this, 'signal', CommandToolCall.#signal)
+    if (trace !== undefined) this.trace = trace
   }
 
   isAborted(): boolean {

@@ -1,6 +1,7 @@
 /** What runs commands: the port behind which there are functions of this process, MCP servers and remote workers. */
 import type { InstanceTiming } from '../../machines/instance.js'
 import type { TaskProgress } from '../../machines/records.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** A tool of an instance. */
@@ -23,6 +24,8 @@ export interface ToolCall {
   readonly taskId?: string
   /** The command that calls, if one does. */
   readonly commandId?: string
+  /** The span of the call, for the process that makes it. */
+  readonly trace?: TraceContext | undefined
   /** Aborts when the call is given up. It may be made when it is first read. */
   readonly signal: AbortSignal
   /** Whether `signal` has aborted, without making it. Default: ask the signal. */

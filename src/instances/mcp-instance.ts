@@ -148,7 +148,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
     unanswered.catch(() => undefined)
     try {
       const result = client.callTool(
-        { name: call.name, arguments: args },
+        { name: call.name, arguments: args, ...(call.trace !== undefined && { _meta: { ...call.trace } }) },
         {
           signal,
           timeout: MAX_TIMER_MS,

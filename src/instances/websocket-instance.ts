@@ -226,6 +226,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
           arguments: call.arguments,
           ...(call.taskId !== undefined && { taskId: call.taskId }),
           ...(call.commandId !== undefined && { commandId: call.commandId }),
+          ...call.trace,
         })
       }).finally(() => {
         call.signal.removeEventListener('abort', cancel)

@@ -24,6 +24,7 @@ import {
   type AgentConfigInput,
 } from '../protocol/agent-config.js'
 import { parseInput } from '../protocol/parse.js'
+import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { SessionStore } from '../store/sessions/session-store.js'
 import { definitionOf, type SubagentDefinition } from '../tools/subagents.js'
 import { ClientSlots } from './client-slots.js'
@@ -56,6 +57,8 @@ export interface McpServerOptions {
   readonly session?: string
   /** Further subagents, as functions of this process, by name. One with the name of a configured subagent replaces it. */
   readonly subagents?: Readonly<Record<string, SubagentDefinition>>
+  /** Traces the calls and what they start, and counts the tasks (`agent-tasks/telemetry`). Default: none. */
+  readonly telemetry?: Telemetry
   /** The source of time. Default: the system's. */
   readonly clock?: Clock
   /** Called with each line of the log. Default: `console.error`. */
@@ -76,6 +79,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   store: aName,
   session: aSessionKey,
   subagents: recordOf(aDefinition),
+  telemetry: aTelemetry,
   clock: aClock,
   writeLog: aFunction,
 }
@@ -87,6 +91,7 @@ export interface Backend {
   readonly folder: string
   readonly projectFolder: string
   readonly clock: Clock
+  readonly telemetry: Telemetry | undefined
   readonly log: Log
   readonly manager: AsyncTaskManager
   /** Undefined without a store. */
@@ -105,7 +110,7 @@ export interface Backend {
  * @throws InvalidInputError for an invalid configuration; StoreError when the store cannot be opened, InvalidSettingError for a setting that needs one
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
-  const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock } = options
+  const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock, telemetry } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
   const maxCommands = config.commands?.maxCommands ?? 0
   const log = createLog('info', options.writeLog)
@@ -128,6 +133,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
         error,
       ),
     ...(session && { store: session }),
+    ...(telemetry && { telemetry }),
     findRunner: (name) => {
       const subagent = subagents.get(name)
       return subagent && definitionOf(subagent)
@@ -136,14 +142,14 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const pool = createInstancePool(config.instances, { folder, clock, log })
   const taskManager = new TaskManager({
     instances: pool.instances,
-    clock,
+    ...{ clock, telemetry },
     engine: createFairEngine(createInProcessEngine({ clock }), clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,
-    ...{ config, folder, projectFolder, clock, log, manager, session, taskManager, pool, subagents },
+    ...{ config, folder, projectFolder, clock, telemetry, log, manager, session, taskManager, pool, subagents },
     slots: new ClientSlots(manager, clientMaxOf(config), session?.earlierTasks),
     commandSlots: new ClientSlots(manager, maxCommands, undefined, 'commands'),
     close: () =>

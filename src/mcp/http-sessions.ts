@@ -10,7 +10,8 @@ import { sendJson } from '../http/json.js'
 import type { Caller } from './callers.js'
 import { createLeftSessions, sessionOwner, type LeftSessions } from './left-sessions.js'
 import { httpExchangeOf } from './http-request.js'
-import { createMcpServer, type McpApp } from './mcp-server.js'
+import type { McpApp } from './mcp-app.js'
+import { createMcpServer } from './mcp-server.js'
 
 export interface HttpSessions {
   /** Serves a request of a protocol version of 2025. */

@@ -17,7 +17,8 @@ import { callerOf } from './callers.js'
 import { httpExchange } from './exchange.js'
 import { authInfoOf, httpExchangeOf, requestOf } from './http-request.js'
 import { createHttpSessions, sendError } from './http-sessions.js'
-import { createMcpApp, createMcpServer, type McpApp } from './mcp-server.js'
+import { createMcpApp, type McpApp } from './mcp-app.js'
+import { createMcpServer } from './mcp-server.js'
 import { feedResources, resourceChanges } from './resources.js'
 
 /** Options of `startMcpHttpServer`. */

@@ -8,12 +8,7 @@ import { defineTool, errorResult, type Tool } from '../tools/tool.js'
 import type { InstancePool, PooledInstance } from './instance-pool.js'
 
 const listInstancesSchema = z.strictObject({
-  instance_id: z
-    .string()
-    .optional()
-    .describe(
-      'One instance: its tools with the JSON Schemas of their arguments. Default: all, with short descriptions.',
-    ),
+  instance_id: z.string().optional().describe('One instance: its tools, with the schemas of their arguments.'),
 })
 
 const NAME = 'list_instances'
@@ -23,9 +18,7 @@ const DESCRIPTION_CHARS = 200
 export function createListInstancesTool(pool: InstancePool, maxChars: number): Tool<typeof listInstancesSchema> {
   return defineTool({
     name: NAME,
-    description:
-      'List the instances that submit_commands can run commands on, and the tools of each. With an instance_id it shows ' +
-      "the arguments of that instance's tools.",
+    description: 'List the instances of submit_commands, and the tools of each.',
     inputSchema: listInstancesSchema,
     describe: ({ instance_id }) =>
       instance_id === undefined ? 'List the instances' : `Show instance '${instance_id}'`,

@@ -3,6 +3,7 @@
  * `isError`, and cannot answer a call with a task.
  */
 import { Server, type Implementation, type ServerOptions } from '@modelcontextprotocol/server'
+import { showsForms } from './question-forms.js'
 
 // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
 export type LowLevelServer = Server
@@ -10,6 +11,12 @@ export type LowLevelServer = Server
 export function createLowLevelServer(info: Implementation, options: ServerOptions): LowLevelServer {
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   return new Server(info, options)
+}
+
+/** Whether the client of a connection of 2025 shows forms to its user. */
+export function canElicit(server: LowLevelServer): boolean {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- on connections of 2025 it is what the client has declared
+  return showsForms(server.getClientCapabilities()?.elicitation)
 }
 
 /** The URIs of a client's roots, none if it does not declare any. MCP deprecates roots (2026-07-28), but no client of 2025 says in another way where its project is. */

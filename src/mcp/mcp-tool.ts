@@ -3,8 +3,8 @@ import type { CallToolResult, InputRequiredResult, ToolAnnotations } from '@mode
 import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { HoldLease } from '../async-tasks/leases.js'
-import { modelSchemaOf } from '../protocol/json-schema.js'
 import type { OutputUpdate } from '../tools/tool.js'
+import { shortSchemaOf } from '../protocol/json-schema.js'
 
 /** What belongs to one call besides its arguments. */
 export interface McpCall {
@@ -18,6 +18,8 @@ export interface McpCall {
   readonly hold: HoldLease
   /** Called with what a task that the call waits for writes; undefined where the client wants no notifications. */
   readonly onUpdate?: ((update: OutputUpdate) => void) | undefined
+  /** Called with the task that the call runs in place. */
+  readonly onLaunched?: (taskId: string) => void
 }
 
 /** The result of a call, or a request for input that the client must answer first. */
@@ -45,11 +47,11 @@ export interface McpTool {
   /** Checks the arguments and does the work. An exception becomes a JSON-RPC error. */
   call(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<McpResult>
   /**
-   * Starts the work as a task, for a client that declares the Tasks extension; undefined means that this call is answered directly.
+   * Starts the work as a task, for a client that follows tasks; undefined means that this call is answered directly.
    * Without this method no call becomes a task.
    */
   start?(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<StartedTask | McpResult | undefined>
-  /** Calls can only run as tasks: a client that does not declare the extension gets error -32021. */
+  /** Calls can only run as tasks: a client that does not declare the extension gets error -32021, one of 2025 without `task` -32601. */
   readonly requiresTask?: boolean
 }
 
@@ -66,8 +68,11 @@ interface ListedTool {
 
 const schemas = new WeakMap<z.ZodType, Readonly<Record<string, unknown>>>()
 
-/** The entry of a tool in `tools/list`. */
-export function listed(tool: McpTool): ListedTool {
+/**
+ * The entry of a tool in `tools/list`.
+ * @param hasTasks whether the client may call tools as tasks of 2025-11-25
+ */
+export function listed(tool: McpTool, hasTasks: boolean): ListedTool {
   const { name, title, description, annotations, outputSchema } = tool
   return {
     name,
@@ -76,13 +81,15 @@ export function listed(tool: McpTool): ListedTool {
     inputSchema: objectSchemaOf(tool.inputSchema),
     ...(outputSchema !== undefined && { outputSchema: objectSchemaOf(outputSchema) }),
     ...(annotations !== undefined && { annotations: { ...annotations } }),
+    ...(hasTasks &&
+      tool.start !== undefined && { execution: { taskSupport: tool.requiresTask === true ? 'required' : 'optional' } }),
   }
 }
 
 /** Cached: every client gets its own tools, but their schemas are shared. */
 function objectSchemaOf(schema: z.ZodType): ListedTool['inputSchema'] {
   let json = schemas.get(schema)
-  if (json === undefined) schemas.set(schema, (json = modelSchemaOf(schema)))
+  if (json === undefined) schemas.set(schema, (json = shortSchemaOf(schema)))
   return { ...json, type: 'object' }
 }
 

@@ -1,12 +1,19 @@
-/** Progress of a call that blocks (MCP, "Progress"): many clients start their time limit again when they are notified of some. */
-import type { ServerContext } from '@modelcontextprotocol/server'
+/**
+ * Progress of a call (MCP, "Progress"): what its task reports, and a sign of life while it blocks. Many clients start their time limit again
+ * when they are notified of some.
+ */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { TaskProgress } from '../../machines/records.js'
 import { elapsedMs, type Clock } from '../clock.js'
 import { toOneLine } from '../control-characters.js'
 import { cutText, lastChars } from '../preview.js'
 import type { OutputUpdate } from '../tools/tool.js'
 
-/** How often a client is notified, in ms. Clients' limits are 30 seconds and more. */
+/** How often a client is notified while nothing is reported, in ms. Clients' limits are 30 seconds and more. */
 const INTERVAL_MS = 10_000
+
+/** The shortest time between two notifications, in ms. */
+const GAP_MS = 250
 
 /** How long what a task writes is gathered, in ms. */
 const GATHER_MS = 1000
@@ -15,53 +22,100 @@ const GATHER_MS = 1000
 const KEPT_CHARS = 1000
 const LINE_CHARS = 200
 
-/** The notifications of one call. */
-export interface CallProgress {
-  /** Notifies the client of what a task has written, soon; undefined where the client wants no notifications. */
+/** The value must increase with each notification, whatever is reported. */
+const STEP = 1e-6
+
+/** The parameters of `notifications/progress`. */
+export type ProgressParams = {
+  readonly progressToken: string | number
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
+}
+
+export interface ProgressReport {
+  /** The call is about this task: what it reports is sent on. */
+  readonly follow: (taskId: string) => void
+  /** Notifies the client of the last line that a task has written, soon; undefined where the client wants no notifications. */
   readonly onUpdate: ((update: OutputUpdate) => void) | undefined
   stop(): void
 }
 
-/** Notifies the client while a call is not answered, if its request has a progress token. */
-export function reportProgress({ mcpReq: { _meta, notify } }: ServerContext, clock: Clock): CallProgress {
-  const progressToken = _meta?.progressToken
-  if (progressToken === undefined) return { onUpdate: undefined, stop: () => undefined }
+/**
+ * Notifies a client of the progress of a call until it is stopped.
+ * @param send sends a notification; must not throw
+ */
+export function reportProgress(
+  progressToken: string | number | undefined,
+  { manager, clock }: { readonly manager: AsyncTaskManager; readonly clock: Clock },
+  send: (params: ProgressParams) => void,
+): ProgressReport {
+  if (progressToken === undefined) return NO_REPORT
   const startedAt = elapsedMs(clock)
-  let timer: unknown
+  let sentAt = -GAP_MS
+  let value = -Infinity
+  let reported: TaskProgress | undefined
+  let hasReported = false
   let written = ''
-  let isGathering = false
-  const send = (progress: number, message: string): void => {
-    // Sending fails when the client has just disconnected, which ends the call.
-    notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
-    wait()
-  }
-  const wait = (): void => {
-    timer = clock.setTimeout(() => {
-      const seconds = Math.round((elapsedMs(clock) - startedAt) / 1000)
-      send(seconds, `Waiting for ${seconds} s.`)
-    }, INTERVAL_MS)
-  }
-  const sendOutput = (): void => {
+  let timer: unknown
+  let following: { unsubscribe(): void } | undefined
+
+  const notify = (): void => {
+    const seconds = Math.round((elapsedMs(clock) - startedAt) / 1000)
     const line = lastLine(written)
+    const {
+      progress,
+      total,
+      message = line,
+    } = reported ?? {
+      // The scale of a task that reports is its own.
+      progress: hasReported ? value : seconds,
+      message: line ?? `Waiting for ${seconds} s.`,
+    }
+    reported = undefined
     written = ''
-    isGathering = false
-    send((elapsedMs(clock) - startedAt) / 1000, line)
+    value = progress > value ? progress : value + STEP
+    sentAt = elapsedMs(clock)
+    send({
+      ...{ progressToken, progress: value },
+      ...(total !== undefined && total >= value && { total }),
+      ...(message !== undefined && { message }),
+    })
+    wait(INTERVAL_MS)
   }
-  wait()
+  const wait = (ms: number): void => {
+    clock.clearTimeout(timer)
+    timer = clock.setTimeout(notify, ms)
+  }
+  wait(INTERVAL_MS)
   return {
-    onUpdate: ({ text }) => {
-      written = lastChars(written + lastChars(text, KEPT_CHARS), KEPT_CHARS)
-      if (isGathering || written.trim() === '') return
-      isGathering = true
-      clock.clearTimeout(timer)
-      timer = clock.setTimeout(sendOutput, GATHER_MS)
+    follow: (taskId) => {
+      following ??= manager.progress$.subscribe((event) => {
+        if (event.taskId !== taskId) return
+        const isFirst = reported === undefined
+        reported = event.progress
+        hasReported = true
+        const early = sentAt + GAP_MS - elapsedMs(clock)
+        if (early <= 0) notify()
+        else if (isFirst) wait(early)
+      })
     },
-    stop: () => clock.clearTimeout(timer),
+    onUpdate: ({ text }) => {
+      const isFirst = lastLine(written) === undefined
+      written = lastChars(written + lastChars(text, KEPT_CHARS), KEPT_CHARS)
+      if (isFirst && lastLine(written) !== undefined && reported === undefined) wait(GATHER_MS)
+    },
+    stop: () => {
+      clock.clearTimeout(timer)
+      following?.unsubscribe()
+    },
   }
 }
 
-/** The last line of a text that is not blank. */
-function lastLine(text: string): string {
+const NO_REPORT: ProgressReport = { follow: () => undefined, onUpdate: undefined, stop: () => undefined }
+
+/** The last line of a text; undefined when the text is blank. */
+function lastLine(text: string): string | undefined {
   const line = text.trimEnd().split('\n').at(-1) ?? ''
-  return cutText(toOneLine(line).trim(), LINE_CHARS)
+  return line === '' ? undefined : cutText(toOneLine(line).trim(), LINE_CHARS)
 }

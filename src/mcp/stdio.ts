@@ -5,7 +5,8 @@ import { checkOptions, objectWith } from '../protocol/option-checks.js'
 import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
 import { STDIO_OWNER } from './callers.js'
 import { AnsweringStdioTransport } from './exchange.js'
-import { createMcpApp, createMcpServer } from './mcp-server.js'
+import { createMcpApp } from './mcp-app.js'
+import { createMcpServer } from './mcp-server.js'
 
 /** Options of `startMcpStdioServer`. */
 export interface McpStdioServerOptions extends McpServerOptions {

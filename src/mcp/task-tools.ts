@@ -29,48 +29,57 @@ export const FOLLOW_UPS: FollowUps = {
 }
 
 const { task_id, part, cursor, max_bytes, question_id, answer, decline, reason } = checkAsyncTasksSchema().shape
-const oneTask = z.string().describe('The ID of the task, or a unique prefix.')
+const ID = 'ID or unique prefix.'
+const oneTask = z.string().describe(ID)
 
 // Every client pays for these texts with each of its turns: what one tool says, another need not repeat.
 const checkSchema = z.strictObject({
-  task_id: task_id.describe('The ID of a task, or a unique prefix.'),
-  action: z
-    .enum(['list', 'peek', 'output'])
-    .optional()
-    .describe('list: all tasks. peek (default with a task_id): one task. output: as read_task_output.'),
+  task_id: task_id.describe(ID),
+  action: z.enum(['list', 'peek', 'output']).optional().describe('output: as read_task_output.'),
   ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
-const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('Why, in words.') })
+const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('') })
 const readSchema = z.strictObject({
   task_id: oneTask,
-  part: part.describe('output (default): what it has written. result: its result, if that was cut.'),
-  cursor: cursor.describe('The byte to start at.'),
+  part: part.describe('output (default), or a result that was cut.'),
+  cursor: cursor.describe(''),
   max_bytes: max_bytes.describe('Default 16384.'),
 })
 const answerSchema = z.strictObject({
   task_id: oneTask,
-  question_id: question_id.describe('Needed if it has more than one question.'),
-  answer: answer.describe('Text, or an object that matches the schema of the question.'),
-  decline: decline.describe('true to decline the question.'),
+  question_id: question_id.describe('If it has several.'),
+  answer: answer.describe('Text, or what its schema asks for.'),
+  decline: decline.describe(''),
 })
 
-const cwdSchema = z
-  .string()
-  .optional()
-  .describe('The working directory, for subagents that may have another: absolute, or relative to the project.')
+const cwdSchema = z.string().optional().describe('The working directory, for subagents that may have another.')
 
+// A hint that is missing has its default: not idempotent, and open to the world.
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
-const STARTS_WORK = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
+const STARTS_WORK = { readOnlyHint: false, destructiveHint: true }
+
+// Descriptions of parameters; '' where the name says enough.
+const TASK_TEXTS: Texts = {
+  ...{ subagent_name: '', goal_prompt: 'All that it has to know.', behaviour_prompts: 'Further instructions.' },
+  ...{ tool_whitelist: 'The only tools it may use.', expected_outputs: 'What it should return, by name.', context: '' },
+  async: 'true: in the background.',
+}
+const WAIT_TEXTS: Texts = {
+  task_ids: 'IDs or unique prefixes. Default: all that run.',
+  mode: 'Whether all (default) or any have to end.',
+}
+const SUBMIT_TEXTS: Texts = {
+  ...{ task_name: '', task_intention: '', instanceId: 'Default: the first that is connected.' },
+  ...{ commands: 'The first that fails ends the task.', async: 'Default true.' },
+}
 
 const RUN_DESCRIPTION =
-  'Run a subagent on a goal, and return its result. With async: true the call returns at once and the subagent runs in the background: ' +
-  'its result comes with the answer of a later call of any of these tools.'
+  'Run a subagent on a goal, and return its result. With async: true it runs in the background: its result comes with the answer of a ' +
+  'later call of any of these tools.'
 const WAIT_DESCRIPTION =
-  'Wait until background async tasks have ended, and get their results. Without task_ids it waits for every running task. Use it when ' +
-  'you have nothing else to do.'
+  'Wait until background async tasks have ended, and get their results. Use it when you have nothing else to do.'
 const SUBMIT_DESCRIPTION =
-  'Run a list of tool calls on an instance (a browser, an MCP server), one after the other. By default in the background: the result ' +
-  'comes with the answer of a later call of any of these tools. With async: false the call returns it.'
+  'Run tool calls on an instance (a browser, an MCP server), one after the other, in the background unless async is false.'
 
 /**
  * Creates the tools for one owner's tasks.
@@ -97,8 +106,8 @@ export function createTaskTools(
   const task: Tool = {
     ...standard,
     inputSchema: config.subagents.some(({ cwdPerCall }) => cwdPerCall)
-      ? standard.inputSchema.extend({ cwd: cwdSchema })
-      : standard.inputSchema,
+      ? withTexts(standard.inputSchema, TASK_TEXTS).extend({ cwd: cwdSchema })
+      : withTexts(standard.inputSchema, TASK_TEXTS),
     describe: (input) => standard.describe(input as TaskParams),
     execute: async (input, context) => {
       const { cwd: asked, ...params } = input as Args
@@ -106,7 +115,7 @@ export function createTaskTools(
       return 'refusal' in found ? found.refusal : taskIn(found.cwd).execute(params as TaskParams, context)
     },
   }
-  const submit = createSubmitCommandsTool({ ...common, ...timeouts, taskManager })
+  const submit = withShortTexts(createSubmitCommandsTool({ ...common, ...timeouts, taskManager }), SUBMIT_TEXTS)
   const check = createTaskCheck(common)
   const command = createCommandTool(backend, { ...common, ...timeouts }, findProject)
 
@@ -136,23 +145,25 @@ export function createTaskTools(
     toMcpTool(
       defineTool({
         name: 'check_async_tasks',
-        description:
-          'Check the status of background async tasks: all of them, or with a task_id (or prefix) one in detail.',
+        description: 'Check the status of background async tasks: all of them, or one in detail.',
         inputSchema: checkSchema,
         run: check,
       }),
-      { title: 'Look at background tasks', output: outputs.checkOutput, annotations: READ_ONLY },
+      {
+        ...{ title: 'Look at background tasks', output: outputs.checkOutput, annotations: READ_ONLY },
+        listedSchema: checkSchema.pick({ task_id: true }),
+      },
     ),
-    toMcpTool(createWaitForAsyncTasksTool(common), {
+    toMcpTool(withShortTexts(createWaitForAsyncTasksTool(common), WAIT_TEXTS), {
       title: 'Wait for background tasks',
       description: WAIT_DESCRIPTION,
       output: outputs.waitOutput,
-      annotations: { ...READ_ONLY, idempotentHint: false },
+      annotations: { readOnlyHint: true, openWorldHint: false },
     }),
     toMcpTool(
       defineTool({
         name: 'cancel_async_task',
-        description: 'Cancel a background async task: its work is stopped, and it returns no result.',
+        description: 'Cancel a background async task.',
         inputSchema: cancelSchema,
         run: withAction(check, 'cancel'),
       }),
@@ -165,9 +176,7 @@ export function createTaskTools(
     toMcpTool(
       defineTool({
         name: 'read_task_output',
-        description:
-          'Read what a background async task has written so far, or the text of its result, from a byte cursor on. The ' +
-          'result contains the next cursor.',
+        description: 'Read what a background async task has written so far, or its result, from a byte cursor on.',
         inputSchema: readSchema,
         run: withAction(check, 'output'),
       }),
@@ -176,14 +185,14 @@ export function createTaskTools(
     toMcpTool(
       defineTool({
         name: 'answer_async_task',
-        description: 'Answer a question that a background async task asks. check_async_tasks shows the questions.',
+        description: 'Answer a question of a background async task.',
         inputSchema: answerSchema,
         run: withAction(check, 'answer'),
       }),
       {
         title: 'Answer a background task',
         output: outputs.answerOutput,
-        annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+        annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
       },
     ),
     toMcpTool(createSendToTaskTool(common), {
@@ -214,12 +223,27 @@ export function createTaskTools(
     toMcpTool(createListInstancesTool(pool, maxMessageChars), {
       title: 'List the instances',
       output: outputs.instancesOutput,
-      annotations: { ...READ_ONLY, openWorldHint: true },
+      annotations: { readOnlyHint: true, idempotentHint: true },
     }),
   ]
 }
 
 type Args = Readonly<Record<string, unknown>>
+type Texts = Readonly<Record<string, string>>
+
+/** What a client lists. Calls are checked by the tool's own schema. */
+const withShortTexts = (tool: Tool, texts: Texts): Tool => ({
+  ...tool,
+  inputSchema: withTexts(tool.inputSchema, texts),
+})
+
+function withTexts(schema: z.ZodObject, texts: Texts): z.ZodObject {
+  const described = Object.entries(texts).flatMap(([name, text]) => {
+    const field = schema.shape[name] as z.ZodType | undefined
+    return field === undefined ? [] : [[name, field.describe(text)]]
+  })
+  return schema.extend(Object.fromEntries(described) as z.ZodRawShape)
+}
 
 const withAction =
   (check: ReturnType<typeof createTaskCheck>, action: NonNullable<CheckAsyncTasksParams['action']>) =>
@@ -231,15 +255,17 @@ interface McpToolOptions {
   readonly output: ToolOutput
   readonly annotations: ToolAnnotations
   readonly description?: string
+  /** What a client lists, without what another tool is for. Default: the schema that checks calls. */
+  readonly listedSchema?: z.ZodObject
 }
 
 function toMcpTool(
   tool: Tool,
-  { title, output, annotations, description = tool.description }: McpToolOptions,
+  { title, output, annotations, description = tool.description, listedSchema = tool.inputSchema }: McpToolOptions,
 ): McpTool {
   return {
     name: tool.name,
-    inputSchema: tool.inputSchema,
+    inputSchema: listedSchema,
     outputSchema: output.schema,
     ...{ title, description, annotations },
     call: async (args, { signal, detach, hold }) =>
@@ -265,9 +291,9 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   const toResult: StartedTask['toResult'] = (ended) => taskResult(backend, ended)
   return {
     ...direct,
-    call: async (args, { signal, detach, hold, onUpdate }) => {
+    call: async (args, { signal, detach, hold, onLaunched, onUpdate }) => {
       const execute = async (): Promise<ToolResult> =>
-        tool.execute(await prepare(args), { signal, detach, hold, onUpdate })
+        tool.execute(await prepare(args), { signal, detach, hold, onLaunched, onUpdate })
       const result = isBackground(args) ? await slots.launch(owner, execute) : slots.follow(owner, await execute())
       return toCallToolResult(result, output)
     },

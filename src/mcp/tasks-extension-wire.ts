@@ -1,6 +1,7 @@
 /** The wire format of the Tasks extension (SEP-2663, `io.modelcontextprotocol/tasks`): names, shapes and capabilities. */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { showsForms, type WireInputRequest } from './question-forms.js'
 
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
@@ -32,19 +33,9 @@ export type WireDetails = {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
 }
 
-/** A form elicitation request (MCP, "Elicitation"). */
-export type WireInputRequest = {
-  readonly method: 'elicitation/create'
-  readonly params: {
-    readonly mode: 'form'
-    readonly message: string
-    readonly requestedSchema: Readonly<Record<string, unknown>>
-  }
-}
-
 const taskId = z.string().min(1).max(1024)
 
-/** The parameters of `tasks/get` and `tasks/cancel`. */
+/** The parameters of `tasks/get` and `tasks/cancel`, and of `tasks/result` of 2025-11-25. */
 export const taskParamsSchema = z.looseObject({ taskId })
 
 /** The parameters of `tasks/update`. Each answer is checked by the schema of its question. */
@@ -54,7 +45,7 @@ export const updateParamsSchema = z.looseObject({
 })
 
 /** The capabilities that one request declares. They apply to that request only. */
-interface DeclaredCapabilities {
+export interface DeclaredCapabilities {
   readonly hasTasks: boolean
   /** Whether the client supports form elicitation. */
   readonly hasElicitation: boolean
@@ -66,7 +57,5 @@ export function declaredBy({ mcpReq: { envelope } }: ServerContext): DeclaredCap
     readonly extensions?: Readonly<Record<string, unknown>>
     readonly elicitation?: Readonly<Record<string, unknown>>
   }
-  // An empty declaration means form elicitation.
-  const hasForms = elicitation !== undefined && ('form' in elicitation || Object.keys(elicitation).length === 0)
-  return { hasTasks: extensions?.[TASKS_EXTENSION] !== undefined, hasElicitation: hasForms }
+  return { hasTasks: extensions?.[TASKS_EXTENSION] !== undefined, hasElicitation: showsForms(elicitation) }
 }

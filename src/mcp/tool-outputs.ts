@@ -120,7 +120,8 @@ export const instancesOutput: ToolOutput = {
     instances: z.array(
       z.object({
         id: z.string(),
-        state: z.enum(['connecting', 'connected', 'failed']),
+        /** One of `PooledInstance`. */
+        state: z.string(),
         tools: z.array(z.string()).optional(),
         error: z.string().optional(),
       }),

@@ -92,6 +92,11 @@ const toolCallSchema = z.object({
   arguments: z.record(z.string(), z.unknown()),
   taskId: z.string().optional(),
   commandId: z.string().optional(),
+  traceparent: z
+    .string()
+    .optional()
+    .describe('The span of the call (W3C Trace Context), from a server with telemetry.'),
+  tracestate: z.string().optional(),
 })
 
 const toolCancelSchema = z.object({ type: z.literal('tool_cancel'), callId, reason: z.string().optional() })

@@ -13,6 +13,18 @@ export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
  * nothing to a model, and every definition costs tokens.
  */
 export function modelSchemaOf(schema: z.ZodType): JsonSchema {
+  return schemaFor(schema, [])
+}
+
+/** What the tool checks itself: a model seldom breaks it, and the error says what was expected. */
+const CHECKED = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'default'] as const
+
+/** The same in the fewest bytes, for a list of tools that every client pays for with each of its turns. */
+export function shortSchemaOf(schema: z.ZodType): JsonSchema {
+  return schemaFor(schema, CHECKED)
+}
+
+function schemaFor(schema: z.ZodType, dropped: typeof CHECKED | readonly never[]): JsonSchema {
   const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
@@ -21,6 +33,8 @@ export function modelSchemaOf(schema: z.ZodType): JsonSchema {
       if (isAnyString(jsonSchema.propertyNames)) delete jsonSchema.propertyNames
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+      for (const keyword of dropped) Reflect.deleteProperty(jsonSchema, keyword)
+      if (dropped.length > 0 && isAnything(jsonSchema.additionalProperties)) delete jsonSchema.additionalProperties
     },
   })
   return copyOf(json)
@@ -28,6 +42,8 @@ export function modelSchemaOf(schema: z.ZodType): JsonSchema {
 
 /** Drops a hidden reference to the zod schema. */
 const copyOf = (json: object): JsonSchema => JSON.parse(JSON.stringify(json)) as JsonSchema
+
+const isAnything = (schema: unknown): boolean => JSON.stringify(schema) === '{}'
 
 function isAnyString(schema: unknown): boolean {
   return JSON.stringify(schema) === '{"type":"string"}'

@@ -27,7 +27,7 @@ export interface ProcessRunnerOptions {
   readonly cwd?: string
   /**
    * Variables to add to this process's environment; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are set,
-   * unless they are given here.
+   * unless they are given here, and with telemetry `TRACEPARENT` and `TRACESTATE`.
    */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** How its stdout is turned into the task's output. Default `text`. */

@@ -118,7 +118,7 @@ async function runProgram(
     throw new ProcessAbortError(message, { command }, { cause: signal.reason })
   }
   const args = settings.args.map((argument) => toArgument(argument, input))
-  const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
+  const env = environmentOf(settings, input, context)
   const { durability } = context
   const stdin = settings.stdin === 'messages' ? 'pipe' : 'ignore'
   const child =
@@ -139,6 +139,14 @@ async function runProgram(
   return readOutput(settings, args, output, end)
 }
 
+function environmentOf(settings: ProcessSettings, input: RunInput, { trace }: RunContext): NodeJS.ProcessEnv {
+  return {
+    ...{ ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName },
+    ...(trace !== undefined && { TRACEPARENT: trace.traceparent, TRACESTATE: trace.tracestate }),
+    ...settings.env,
+  }
+}
+
 async function runSurvivingProgram(
   settings: ProcessSettings,
   toArgument: ToArgument,
@@ -154,7 +162,7 @@ async function runSurvivingProgram(
   const folder =
     durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
   const args = settings.args.map((argument) => toArgument(argument, input))
-  const env = { ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName, ...settings.env }
+  const env = environmentOf(settings, input, context)
   const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (durability?.isResumed !== true) {
     if (created === undefined) refuse(`its folder ${folder} exists already`)

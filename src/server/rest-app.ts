@@ -17,6 +17,7 @@ import type { RefusalCode } from '../protocol/client-messages.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
+import { traceOf, type Telemetry } from '../protocol/telemetry.js'
 import type { RestError } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { StoreError } from '../store/store-errors.js'
@@ -44,6 +45,7 @@ export interface RestOptions {
   readonly metrics: Metrics
   readonly log: Log
   readonly clock: Clock
+  readonly telemetry?: Telemetry | undefined
   readonly isDraining: () => boolean
   readonly wsUrl: () => string
   /** Registers a worker. Throws `InstanceError` when the id is in use. */
@@ -105,7 +107,9 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
   app.openapi(routes.submitRoute, (c) => {
     const key = c.req.valid('header')['idempotency-key']
     const idempotencyKey = key === undefined ? undefined : `${callerOf(c.req.header('authorization'))}:${key}`
-    const submitted = service.submit(c.req.valid('json'), idempotencyKey)
+    const submit = () => service.submit(c.req.valid('json'), idempotencyKey)
+    const { telemetry } = options
+    const submitted = telemetry === undefined ? submit() : telemetry.within(traceOf(c.req.header()), submit)
     if ('error' in submitted) return c.json(submitted, submitStatus[submitted.code])
     return c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201)
   })

@@ -34,6 +34,7 @@ import {
   type ServerConfig,
   type ServerConfigInput,
 } from '../protocol/server-config.js'
+import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { sqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Store } from '../store/store.js'
 import { readConfigFile, readTls } from './config-file.js'
@@ -67,6 +68,8 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly engine?: Engine
   /** Called with XState's inspection events of instances, lanes and tasks. The server does not close it. */
   readonly inspect?: Inspect | undefined
+  /** Traces the commands and counts the tasks (`agent-tasks/telemetry`). `POST /tasks` continues the trace of its `traceparent`. Default: none. */
+  readonly telemetry?: Telemetry | undefined
   /** Called with each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
 }
@@ -84,6 +87,7 @@ const optionTypes: OptionTypes<TaskServerOptions> = {
   clock: aClock,
   engine: anEngine,
   inspect: anInspector,
+  telemetry: aTelemetry,
   writeLog: aFunction,
 }
 
@@ -131,6 +135,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     clock = systemClock,
     engine = createInProcessEngine({ clock }),
     inspect,
+    telemetry,
     writeLog,
     store: givenStore,
     ...values
@@ -148,7 +153,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const { enabled: _enabled, wsPort: _wsPort, drainMs: _drainMs, store: storeFile, ...taskLimits } = config.tasks
   const store = givenStore ?? (storeFile === undefined ? undefined : sqliteStore(storeFile))
   const taskManager = new TaskManager({
-    ...{ ...taskLimits, instances, clock, inspect, ...(store && { store }) },
+    ...{ ...taskLimits, instances, clock, inspect, telemetry, ...(store && { store }) },
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
@@ -192,7 +197,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const workerOptions = { clock, cancelGraceMs: config.tasks.abortGraceMs }
   const workers = createWorkerStore(taskManager, instances)
   const app = createRestApp({
-    ...{ config, clock, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl },
+    ...{ config, clock, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl, telemetry },
     isDraining: () => isDraining,
     register: (request, isBrowser) =>
       workers.register(request, { ...workerOptions, websocketUrl: workerUrl(), isBrowser }),

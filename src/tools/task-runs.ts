@@ -178,6 +178,7 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
       onUpdate && manager.output$(task.id).subscribe(({ text: written, cursor }) => onUpdate({ text: written, cursor }))
     return { id: task.id, end: manager.waitFor([task.id], waiting), updates }
   })
+  call.context.onLaunched?.(id)
   const cancelOnAbort = onForegroundAbort === 'cancel' ? signal : undefined
   const onAbort = (): void => {
     manager.cancelTask(id, { reason: cancelOnAbort && reasonOfAbort(cancelOnAbort) })

@@ -50,6 +50,8 @@ export interface ToolContext {
   readonly hold?: HoldLease | undefined
   /** Called with what a task that runs in place writes, as it comes. What it throws is reported, and changes nothing. */
   readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
+  /** Called with the id of the task that the call runs in place, once it has been launched. Must not throw. */
+  readonly onLaunched?: ((taskId: string) => void) | undefined
 }
 
 /** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */

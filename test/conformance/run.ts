@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createBackend } from '../../src/mcp/backend.js'
 import { listenWith } from '../../src/mcp/http.js'
-import { createMcpApp } from '../../src/mcp/mcp-server.js'
+import { createMcpApp } from '../../src/mcp/mcp-app.js'
 import { createFixtureTools } from './fixture-tools.js'
 
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'

@@ -75,11 +75,12 @@ installInEmptyProject(tarball)
 write('program.js', javaScriptProgram)
 expectOutput('a JavaScript program', ['program.js'], 'a completed done')
 checkTypeScript()
-const needy = ['./testing', ...Object.keys(adapters).map((name) => `./adapters/${name}`)]
+const needy = ['./testing', './telemetry', ...Object.keys(adapters).map((name) => `./adapters/${name}`)]
 for (const subpath of Object.keys(manifest.exports)) {
   if (!needy.includes(subpath)) checkImport(manifest.name + subpath.slice(1))
 }
 checkAdapters()
+checkTelemetry()
 install(['fast-check', 'vitest'])
 checkImport(`${manifest.name}/testing`)
 checkRaceKit()
@@ -184,6 +185,17 @@ function checkAdapters(): void {
     expectOutput(`a program with ${specifierOf(name)} and ${peer} alone`, [`out-adapters/${name}.js`], output, 30_000)
     unlink(peer)
   }
+}
+
+/** Without its peer it names it; nothing else needs it. */
+function checkTelemetry(): void {
+  const specifier = `${manifest.name}/telemetry`
+  const load = ['--input-type=module', '--eval', `await import('${specifier}')`]
+  const peer = '@opentelemetry/api'
+  expectFailure(`import '${specifier}' without ${peer}`, load, [`Cannot find package '${peer}'`])
+  link(peer)
+  checkImport(specifier)
+  unlink(peer)
 }
 
 /** Installs packages from this project's node_modules. */

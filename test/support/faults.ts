@@ -26,6 +26,9 @@ import { waitingFaults } from '../race/waiting-faults.js'
 import { waitingTasksProperty } from '../race/waiting-tasks.property.js'
 import { sessionFaults } from '../model/session-faults.js'
 import { sessionsProperty } from '../model/sessions.property.js'
+import { mcpTaskFaults, traceFaults } from '../model/mcp-faults.js'
+import { mcpTasksProperty } from '../model/mcp-tasks.property.js'
+import { tracesProperty } from '../model/traces.property.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
 import { givenSeed } from './property.js'
 import { createSubject } from './subject.js'
@@ -55,6 +58,8 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['talk', talkProperty],
   ['sessions', sessionsProperty],
   ...jobProperties,
+  ['mcp tasks', mcpTasksProperty],
+  ['traces', tracesProperty],
   ['waiting tasks', waitingTasksProperty],
 ])
 
@@ -109,6 +114,19 @@ const waiting = waitingFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => waitingTasksProperty(alter),
 }))
 
+const mcp = [
+  ...mcpTaskFaults.map(({ alter, ...fault }): Planting => ({
+    ...fault,
+    property: 'mcp tasks',
+    broken: () => mcpTasksProperty(alter),
+  })),
+  ...traceFaults.map(({ alter, ...fault }): Planting => ({
+    ...fault,
+    property: 'traces',
+    broken: () => tracesProperty(alter),
+  })),
+]
+
 const all = [
   ...registryAndDelivery,
   ...lanes,
@@ -120,6 +138,7 @@ const all = [
   ...waiting,
   ...jobFaults,
   ...talk,
+  ...mcp,
 ]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
@@ -146,6 +165,7 @@ for (const invariant of [
   'F9',
   'F10',
   'F11',
+  'F12',
 ]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
@@ -160,6 +180,8 @@ const names = [
   ...sessionFaults,
   ...jobFaults,
   ...talkFaults,
+  ...mcpTaskFaults,
+  ...traceFaults,
   ...waitingFaults,
 ].map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {

@@ -15,12 +15,15 @@ import { setUpApp } from './wire.js'
 /** A subagent that ends when the test says so. */
 export function controlled() {
   const ends = new Map<string, (message: string) => void>()
-  const run: SubagentRunner = ({ id }, { signal }) =>
+  const contexts = new Map<string, Parameters<SubagentRunner>[1]>()
+  const run: SubagentRunner = ({ id }, context) =>
     new Promise((resolve, reject) => {
+      const { signal } = context
+      contexts.set(id, context)
       ends.set(id, (final_message) => resolve({ final_message }))
       signal.addEventListener('abort', () => reject(new Error('aborted')))
     })
-  return { run, end: (id: string, message: string) => ends.get(id)!(message) }
+  return { run, end: (id: string, message: string) => ends.get(id)!(message), contexts }
 }
 
 export interface Called {

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { SubagentRunner } from '../../../src/tools/subagents.js'
 import { until } from '../../support/lifelines.js'
 import { overHttp, overStdio, textOf } from './clients.js'
 
@@ -49,6 +50,49 @@ describe('a client that sends a progress token', () => {
     clock.advance(20_000)
     await ask(4, 'ping', {})
     expect(notices.filter(({ method }) => method === 'notifications/progress')).toHaveLength(2)
+  })
+})
+
+describe('a task that runs in place, called with a progress token', () => {
+  it('F12: sends on what its run reports, with a value that always increases, and then signs of life', async () => {
+    const { contexts, ask, initialize, clock, notices, end } = overStdio()
+    await initialize()
+    const call = { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' }, ...PROGRESS }
+    const running = ask(1, 'tools/call', call)
+    await ask(2, 'ping', {})
+    const [[id, context]] = [...contexts] as [[string, Parameters<SubagentRunner>[1]]]
+    const report = async (progress: number, message: string) => {
+      context.report({ progress, total: 4, message })
+      clock.advance(250)
+      await ask(clock.now(), 'ping', {})
+    }
+    await report(1, 'one')
+    await report(2, 'two')
+    await report(2, 'two again')
+    clock.advance(10_000)
+    await ask(3, 'ping', {})
+    end(id, 'done')
+    await running
+    const sent = notices.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params)
+    expect(sent.map(({ message }) => message)).toEqual(['one', 'two', 'two again', 'Waiting for 11 s.'])
+    const values = sent.map(({ progress }) => progress as number)
+    expect(values.every((value, i) => i === 0 || value > values[i - 1]!)).toBe(true)
+    expect(sent.map(({ total }) => total)).toEqual([4, 4, 4, undefined])
+  })
+
+  it('is notified four times a second at most, the last report included', async () => {
+    const { contexts, ask, initialize, clock, notices } = overStdio()
+    await initialize()
+    const call = { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' }, ...PROGRESS }
+    void ask(1, 'tools/call', call)
+    await ask(2, 'ping', {})
+    const [context] = [...contexts.values()]
+    for (let i = 1; i <= 1000; i += 1) context!.report(i)
+    await ask(3, 'ping', {})
+    clock.advance(250)
+    await ask(4, 'ping', {})
+    const sent = notices.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params)
+    expect(sent.map(({ progress }) => progress)).toEqual([1, 1000])
   })
 })
 

@@ -1,10 +1,18 @@
 /** The tools of the server, for clients without the Tasks extension: texts, schemas, and which tasks they can see. */
-import { afterEach, describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
 import { settle } from '../tools/tool-host.js'
 import { ANONYMOUS } from '../../../src/mcp/callers.js'
+import { overStdio } from './clients.js'
 import { ALICE, BOB, send, setUpApp } from './wire.js'
+
+/** Tools that this configuration may lack, and what each may take. */
+const OF_OTHER_HOSTS = ['run_command', 'send_to_task']
+const TOOL_BYTES = 950
 
 const apps: { close(): Promise<void> }[] = []
 
@@ -96,10 +104,17 @@ describe('the list of tools', () => {
     }
   })
 
-  it('is 10.5 kB of JSON at most, without propertyNames', async () => {
-    const { tools } = await setUp()
+  it('F12: is 10 kB of JSON at most in its fullest configuration, without propertyNames', async () => {
+    const store = mkdtempSync(join(tmpdir(), 'agent-tasks-mcp-'))
+    onTestFinished(() => rmSync(store, { recursive: true, force: true }))
+    const subagents = [{ name: 'tests', description: 'Runs the tests.', command: 'x', cwdPerCall: true }]
+    const { ask, initialize } = overStdio({ subagents, store })
+    await initialize()
+    const { tools } = (await ask(1, 'tools/list', {})) as unknown as { tools: { name: string }[] }
     const json = JSON.stringify(tools)
-    expect(json.length).toBeLessThanOrEqual(10_500)
+    expect(json).toMatch(/"cwd":.*earlier_session.*"taskSupport"/)
+    const missing = OF_OTHER_HOSTS.filter((name) => !tools.some((tool) => tool.name === name))
+    expect(json.length).toBeLessThanOrEqual(10_000 - missing.length * TOOL_BYTES)
     expect(json).not.toContain('propertyNames')
   })
 

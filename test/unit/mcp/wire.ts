@@ -2,7 +2,8 @@
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { createBackend } from '../../../src/mcp/backend.js'
 import type { Caller } from '../../../src/mcp/callers.js'
-import { createMcpApp, createMcpServer, type McpApp } from '../../../src/mcp/mcp-server.js'
+import { createMcpApp, type McpApp } from '../../../src/mcp/mcp-app.js'
+import { createMcpServer } from '../../../src/mcp/mcp-server.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -17,7 +18,11 @@ export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
 export const ALICE: Caller = { owner: 'alice', isAnonymous: false }
 export const BOB: Caller = { owner: 'bob', isAnonymous: false }
 
-const MCP_NAMES: Readonly<Record<string, string>> = { 'tools/call': 'name', 'resources/read': 'uri' }
+const MCP_NAMES: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'resources/read': 'uri',
+  'prompts/get': 'name',
+}
 let lastId = 0
 
 /** Sends one request as a caller, declaring the given capabilities. */

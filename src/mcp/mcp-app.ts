@@ -1,0 +1,38 @@
+/** What all connections of one MCP server share: the backend, the tools, the tasks that calls have become, and what was confirmed. */
+import type { Backend } from './backend.js'
+import { Confirmations } from './confirmations.js'
+import { createMcpTasks, type McpTasks } from './mcp-tasks.js'
+import type { McpTool } from './mcp-tool.js'
+import { createTaskHandles } from './task-handles.js'
+import { createTaskTools, taskResult } from './task-tools.js'
+import type { FindProject } from './working-directory.js'
+
+/** What all connections of one server share. */
+export interface McpApp {
+  readonly backend: Backend
+  readonly tasks: McpTasks
+  readonly confirmations: Confirmations
+  readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
+  /** Cancels every task and stops every program. */
+  close(): Promise<void>
+}
+
+/** @param createTools the tools for one owner; default: those of this package */
+export function createMcpApp(
+  backend: Backend,
+  createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
+): McpApp {
+  const confirmations = new Confirmations(backend.manager)
+  const handles = createTaskHandles({
+    ...{ backend, confirmations },
+    toEarlierResult: (record) => taskResult(backend, record),
+  })
+  return {
+    ...{ backend, confirmations, createTools },
+    tasks: createMcpTasks(handles, backend.manager),
+    close: async () => {
+      handles.close()
+      await backend.close()
+    },
+  }
+}

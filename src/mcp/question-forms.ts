@@ -1,0 +1,37 @@
+/** The questions of tasks as forms of MCP elicitation, and the answers to them. */
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import type { TaskAnswer, TaskQuestion } from '../../machines/records.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { parseInput } from '../protocol/parse.js'
+import { answerSchemaOf, taskAnswerSchema } from '../protocol/task-questions.js'
+
+/** A form elicitation request (MCP, "Elicitation"). */
+export type WireInputRequest = {
+  readonly method: 'elicitation/create'
+  readonly params: {
+    readonly mode: 'form'
+    readonly message: string
+    readonly requestedSchema: Readonly<Record<string, unknown>>
+  }
+}
+
+export function formOf({ message, schema }: TaskQuestion): WireInputRequest {
+  return { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema: schema } }
+}
+
+/** Whether a client shows forms. An empty declaration means that it does. */
+export function showsForms(elicitation: object | undefined): boolean {
+  return elicitation !== undefined && ('form' in elicitation || Object.keys(elicitation).length === 0)
+}
+
+/** @throws ProtocolError -32602 for an answer that does not match its question's schema; the question stays open */
+export function answerTo({ id, schema }: TaskQuestion, response: unknown): TaskAnswer {
+  const name = `inputResponses.${id}`
+  try {
+    const answer = parseInput(taskAnswerSchema().strip(), response, name) as TaskAnswer
+    if (answer.action === 'accept') parseInput(answerSchemaOf(schema), answer.content ?? {}, `${name}.content`)
+    return answer
+  } catch (error) {
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, describeFailure(error))
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * The handles of tasks that calls have started: what both generations of MCP tasks answer from (`tasks-extension.ts`, `tasks-2025.ts`).
+ *
+ * - A task is stored before the call that created it is answered. While it runs, requests show the state of the registry.
+ * - Its result is stored when it ends: every later request gets the same one.
+ * - Only its owner can access it; others get the same error as for an unknown id.
+ * - Its handle holds the lease of its result: a request for the result delivers it, and nothing else does unless the client never asks.
+ * - It is removed `retentionMs` after its end, which its time to live announces. A running task is never removed.
+ * - With a store, every task that an earlier process left has a handle. Its result is leased when it is asked for.
+ */
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import { Subject, type Observable } from 'rxjs'
+import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
+import { previewText } from '../async-tasks/bounded-text.js'
+import { cancellationText } from '../async-tasks/cancel-reason.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import type { Backend } from './backend.js'
+import type { Confirmations } from './confirmations.js'
+import type { Exchange } from './exchange.js'
+import type { StartedTask } from './mcp-tool.js'
+
+export interface TaskHandlesOptions {
+  readonly backend: Backend
+  readonly confirmations: Confirmations
+  /** The result of a call of an earlier process. */
+  readonly toEarlierResult: StartedTask['toResult']
+}
+
+export interface TaskHandle {
+  readonly started: StartedTask
+  readonly owner: string
+  /** Its place among all handles, from 1. */
+  readonly place: number
+  /** In ms since the epoch. */
+  readonly createdAt: number
+  updatedAt: number
+  deadlineMs: number | undefined
+  end: TaskEnd | undefined
+}
+
+/** The end of a task: what the call returned, or the JSON-RPC error that it threw. */
+export interface TaskEnd {
+  readonly at: number
+  readonly statusMessage: string | undefined
+  readonly outcome:
+    | { readonly type: 'result'; readonly result: ReturnType<StartedTask['toResult']> }
+    | { readonly type: 'error'; readonly code: number; readonly message: string; readonly data?: unknown }
+    | { readonly type: 'cancelled' }
+}
+
+/** What both generations say about a task. */
+export interface TaskState {
+  readonly taskId: string
+  /** Before the end. */
+  readonly isAsking: boolean
+  readonly statusMessage?: string
+  /** ISO 8601. */
+  readonly createdAt: string
+  /** ISO 8601. */
+  readonly lastUpdatedAt: string
+  /** In ms from the creation; null while the task runs without a deadline. */
+  readonly ttlMs: number | null
+  readonly pollIntervalMs: number
+}
+
+export interface TaskHandles {
+  /** Stores a task that a call has started. */
+  create(started: StartedTask, owner: string): TaskHandle
+  /** @throws ProtocolError -32602, the same for another owner's task as for an unknown id */
+  find(taskId: string, owner: string): TaskHandle
+  /** The tasks of an owner in the order of their handles, after a place. */
+  list(owner: string, after: number): TaskHandle[]
+  stateOf(handle: TaskHandle): TaskState
+  /** The result of an ended task is in an answer: it is delivered when that was written. */
+  deliver(handle: TaskHandle, exchange: Exchange): void
+  /** Tasks that have asked, were answered or ended. */
+  readonly changes$: Observable<TaskHandle>
+  /** Unsubscribes from the registry and removes all tasks. */
+  readonly close: () => void
+}
+
+/** The longest status message, in characters. */
+const MESSAGE_CHARS = 1000
+
+/** The most ended tasks that are kept; beyond it the oldest is removed early. */
+const MAX_ENDED = 1000
+
+export function createTaskHandles({ backend, confirmations, toEarlierResult }: TaskHandlesOptions): TaskHandles {
+  const { manager, clock, session, config } = backend
+  const { retentionMs, pollIntervalMs } = config.tasks
+  const { registry } = manager
+  const handles = new Map<string, TaskHandle>()
+  /** Ended tasks in the order of their ends. */
+  const ended = new Set<string>()
+  const changes$ = new Subject<TaskHandle>()
+  let count = 0
+
+  const add = (handle: Omit<TaskHandle, 'place' | 'end'>): TaskHandle => {
+    const added: TaskHandle = { ...handle, place: (count += 1), end: undefined }
+    handles.set(handle.started.taskId, added)
+    return added
+  }
+  const settle = (taskId: string, record: SettledTaskInfo): void => {
+    const handle = handles.get(taskId)
+    if (handle === undefined || handle.end !== undefined) return
+    handle.end = endOf(handle.started, record)
+    ended.add(taskId)
+    for (const oldest of ended) {
+      if (ended.size <= MAX_ENDED) break
+      forget(oldest)
+    }
+    changes$.next(handle)
+  }
+  const forget = (taskId: string): void => {
+    ended.delete(taskId)
+    handles.delete(taskId)
+    registry.send({ type: 'lease.release', deliveryId: leaseOf(taskId) })
+  }
+  const forgetExpired = (): void => {
+    for (const taskId of ended) {
+      const end = handles.get(taskId)?.end
+      if (end !== undefined && end.at + retentionMs > clock.now()) break
+      forget(taskId)
+    }
+  }
+  const touch = ({ taskId }: { readonly taskId: string }): TaskHandle | undefined => {
+    const handle = handles.get(taskId)
+    if (handle !== undefined) handle.updatedAt = clock.now()
+    return handle
+  }
+  const subscriptions = [
+    manager.settled$.subscribe((record) => settle(record.id, record)),
+    manager.progress$.subscribe(touch),
+    manager.questions$.subscribe((event) => {
+      const handle = touch(event)
+      if (handle !== undefined && handle.end === undefined) changes$.next(handle)
+    }),
+  ]
+
+  /** The handle of a task that an earlier process left, until its result expires. */
+  const findEarlier = (taskId: string): TaskHandle | undefined => {
+    const record = session?.earlierTasks.has(taskId) === true ? manager.getTask(taskId) : undefined
+    if (record === undefined) return undefined
+    const { owner, launchedAt: createdAt, completedAt, timeoutMs: deadlineMs } = record
+    if (completedAt !== undefined && completedAt + retentionMs <= clock.now()) return undefined
+    const started = { taskId, toResult: toEarlierResult }
+    const handle = add({ started, owner, createdAt, updatedAt: completedAt ?? createdAt, deadlineMs })
+    if (isTerminal(record)) settle(taskId, record)
+    return handle
+  }
+
+  return {
+    create: (started, owner) => {
+      forgetExpired()
+      const record = manager.getTask(started.taskId)
+      const now = clock.now()
+      const handle = add({
+        ...{ started, owner, updatedAt: now },
+        createdAt: record?.launchedAt ?? now,
+        deadlineMs: record?.timeoutMs,
+      })
+      registry.takeLease({ deliveryId: leaseOf(started.taskId), taskIds: [started.taskId], isClaim: true })
+      // It may have ended before this subscribed to its end.
+      if (record !== undefined && isTerminal(record)) settle(started.taskId, record)
+      return handle
+    },
+    find: (taskId, owner) => {
+      forgetExpired()
+      const handle = handles.get(taskId) ?? findEarlier(taskId)
+      if (handle?.owner !== owner) {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task, or it has expired.')
+      }
+      return handle
+    },
+    list: (owner, after) => {
+      forgetExpired()
+      for (const id of session?.earlierTasks ?? []) if (!handles.has(id)) findEarlier(id)
+      return [...handles.values()].filter((handle) => handle.owner === owner && handle.place > after)
+    },
+    stateOf: ({ started: { taskId }, createdAt, updatedAt, deadlineMs, end }) => {
+      const record = manager.getTask(taskId)
+      const message = end === undefined ? workingMessage(record) : end.statusMessage
+      const lifeMs = end === undefined ? deadlineMs : end.at - createdAt
+      return {
+        taskId,
+        isAsking: end === undefined && record?.questions !== undefined,
+        ...(message !== undefined && { statusMessage: previewText(message, MESSAGE_CHARS) }),
+        createdAt: new Date(createdAt).toISOString(),
+        lastUpdatedAt: new Date(end?.at ?? updatedAt).toISOString(),
+        ttlMs: lifeMs === undefined ? null : Math.ceil(lifeMs + retentionMs),
+        pollIntervalMs,
+      }
+    },
+    deliver: ({ started: { taskId }, owner }, exchange) => {
+      const begunAt = confirmations.begin()
+      // The handle's message, or one of its own for a handle of an earlier process.
+      const lease = manager.lease({ owner, taskIds: [taskId] })
+      exchange.onEnd((isWritten) => {
+        if (!isWritten) {
+          lease?.release()
+          return
+        }
+        confirmations.confirm(owner, begunAt)
+        confirmations.noteWritten(owner)
+        registry.batch(() => {
+          lease?.acknowledge()
+          registry.send({ type: 'lease.acknowledge', deliveryId: leaseOf(taskId) })
+          manager.markNotified(taskId)
+        })
+      })
+    },
+    changes$,
+    close: () => {
+      for (const subscription of subscriptions) subscription.unsubscribe()
+      handles.clear()
+      ended.clear()
+      changes$.complete()
+    },
+  }
+}
+
+const leaseOf = (taskId: string): string => `task-${taskId}`
+
+function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
+  const at = record.completedAt
+  if (record.status === 'cancelled') {
+    return { at, statusMessage: cancellationText('The task', record), outcome: { type: 'cancelled' } }
+  }
+  try {
+    const result = Object.freeze(started.toResult(record))
+    return { at, statusMessage: record.error, outcome: { type: 'result', result } }
+  } catch (error) {
+    const { code, message, data } = toJsonRpcError(error)
+    const outcome = { type: 'error', code, message, ...(data !== undefined && { data }) } as const
+    return { at, statusMessage: message, outcome }
+  }
+}
+
+function toJsonRpcError(error: unknown): { code: number; message: string; data?: unknown } {
+  if (error instanceof ProtocolError) return error
+  return { code: ProtocolErrorCode.InternalError, message: describeFailure(error) }
+}
+
+function workingMessage(record: AsyncTaskInfo | undefined): string | undefined {
+  const [question] = record?.questions ?? []
+  if (question !== undefined) return `Waiting for an answer: ${question.message}`
+  return record?.progress && progressText(record.progress)
+}
+
+/** A report of progress in words. */
+export function progressText({ progress, total, message }: NonNullable<AsyncTaskInfo['progress']>): string {
+  const done = total === undefined ? String(progress) : `${progress} of ${total}`
+  return message === undefined ? done : `${done}: ${message}`
+}

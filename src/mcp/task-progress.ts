@@ -1,0 +1,39 @@
+/** Progress of tasks of 2025-11-25: the token of the call that started one is valid until the task has ended. */
+import type { LowLevelServer } from './low-level-server.js'
+import type { McpApp } from './mcp-app.js'
+import { reportProgress } from './progress.js'
+import { relatedTo } from './tasks-2025.js'
+
+export interface TaskProgress {
+  /** Notifies the client of the progress of a task until the task has ended. */
+  follow(taskId: string, progressToken: string | number | undefined): void
+  /** The client is gone. */
+  close(): void
+}
+
+export function createTaskProgress(server: LowLevelServer, app: McpApp, owner: string): TaskProgress {
+  const stops = new Set<() => void>()
+  return {
+    follow: (taskId, progressToken) => {
+      if (progressToken === undefined) return
+      const report = reportProgress(progressToken, app.backend, (params) => {
+        // Not as a part of the call, which was answered. Sending fails when the client has just disconnected.
+        server
+          .notification({ method: 'notifications/progress', params: { ...params, _meta: relatedTo(taskId) } })
+          .catch(() => undefined)
+      })
+      report.follow(taskId)
+      const ended = new AbortController()
+      const stop = (): void => {
+        report.stop()
+        stops.delete(stop)
+        ended.abort()
+      }
+      stops.add(stop)
+      app.tasks.whenEnded(taskId, owner, ended.signal, stop)
+    },
+    close: () => {
+      for (const stop of stops) stop()
+    },
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * Tasks of protocol version 2025-11-25: a call of `tools/call` with `task` is answered with a task, and `tasks/result` blocks until it has ended.
+ * A result with `isError` is `failed` here, and `tasks/cancel` refuses a task that has ended.
+ */
+import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server'
+import { filter } from 'rxjs'
+import { z } from 'zod'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { Exchange } from './exchange.js'
+import { isStarted, toToolResult, type McpCall, type McpTool, type StartedTask } from './mcp-tool.js'
+import { askClient, forgetAsked, type AskedQuestions } from './elicitations.js'
+import type { TaskHandle, TaskHandles } from './task-handles.js'
+import type { WireStatus } from './tasks-extension-wire.js'
+
+/** What the server declares to clients of 2025. */
+export const TASKS_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
+
+/** The parameters of `tasks/list`. */
+export const listParamsSchema = z.looseObject({ cursor: z.string().optional() }).optional()
+
+const PAGE_SIZE = 100
+const RELATED_TASK = 'io.modelcontextprotocol/related-task'
+const IMMEDIATE_RESPONSE = 'io.modelcontextprotocol/model-immediate-response'
+
+/** A type, not an interface: results have an index signature. */
+type Task2025 = {
+  readonly taskId: string
+  readonly status: WireStatus
+  readonly statusMessage?: string
+  readonly createdAt: string
+  readonly lastUpdatedAt: string
+  /** In ms from the creation; null while the task runs without a deadline. */
+  readonly ttl: number | null
+  readonly pollInterval: number
+}
+
+export interface Tasks2025 {
+  /** The answer to a call that became a task. */
+  created(handle: TaskHandle): Result
+  get(handle: TaskHandle, canAsk: boolean): Task2025
+  /** Resolves when the task has ended. Until then the client is asked its questions. */
+  result(handle: TaskHandle, canAsk: boolean, context: ServerContext, exchange: Exchange): Promise<Result>
+  list(owner: string, cursor: string | undefined, canAsk: boolean): Result
+  cancel(handle: TaskHandle): Task2025
+}
+
+export function createTasks2025(handles: TaskHandles, manager: AsyncTaskManager): Tasks2025 {
+  const asked: AskedQuestions = new Map()
+  const get: Tasks2025['get'] = (handle, canAsk) => {
+    const { isAsking, ttlMs, pollIntervalMs, ...state } = handles.stateOf(handle)
+    return { ...state, status: statusOf(handle, isAsking && canAsk), ttl: ttlMs, pollInterval: pollIntervalMs }
+  }
+  return {
+    created: (handle) => {
+      // A host passes it to its model in place of a result.
+      const text = `Task ${handle.started.taskId} runs in the background.`
+      // The SDK takes it for a tool's result, and refuses one without content.
+      return { content: [], task: { ...get(handle, false), status: 'working' }, _meta: { [IMMEDIATE_RESPONSE]: text } }
+    },
+    get,
+    result: async (handle, canAsk, context, exchange) => {
+      const { taskId } = handle.started
+      try {
+        await hasEnded(handle, handles, context, () => {
+          if (canAsk) askClient(manager, taskId, context, { asked, _meta: relatedTo(taskId) })
+        })
+      } finally {
+        forgetAsked(asked, context)
+      }
+      handles.deliver(handle, exchange)
+      return resultOf(handle)
+    },
+    list: (owner, cursor, canAsk) => {
+      const all = handles.list(owner, placeOf(cursor))
+      const page = all.slice(0, PAGE_SIZE)
+      const last = page.at(-1)
+      return {
+        tasks: page.map((handle) => get(handle, canAsk)),
+        ...(last !== undefined && all.length > page.length && { nextCursor: String(last.place) }),
+      }
+    },
+    cancel: (handle) => {
+      const { taskId } = handle.started
+      const { status } = get(handle, false)
+      if (!manager.cancelTask(taskId)) {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task has already ended: its status is ${status}.`)
+      }
+      return get(handle, false)
+    },
+  }
+}
+
+/** The `_meta` of every message that belongs to a task. */
+export const relatedTo = (taskId: string) => ({ [RELATED_TASK]: { taskId } })
+
+/**
+ * Starts the call of a tool as a task. The task takes the place of a launch in the background.
+ * @throws ProtocolError -32601 for a tool that cannot be called as a task; an error with the reason when it does not start
+ */
+export async function startTask(
+  tool: McpTool,
+  { async: isAsync, ...args }: Readonly<Record<string, unknown>>,
+  call: McpCall,
+): Promise<StartedTask> {
+  const started = await tool.start?.(
+    isAsync === true || isAsync === undefined ? args : { ...args, async: isAsync },
+    call,
+  )
+  if (started === undefined) {
+    throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${tool.name} cannot be called as a task.`)
+  }
+  if (isStarted(started)) return started
+  const { content, _meta } = started as { content?: { text?: string }[]; _meta?: { code?: unknown } }
+  const code =
+    _meta?.code === 'parameter_validation' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError
+  throw new ProtocolError(code, content?.map(({ text = '' }) => text).join('\n') ?? 'The task was not started.')
+}
+
+/** Resolves when the task has ended. Calls `onOpen` at once and after each change before. */
+async function hasEnded(
+  handle: TaskHandle,
+  { changes$ }: TaskHandles,
+  { mcpReq: { signal } }: ServerContext,
+  onOpen: () => void,
+): Promise<void> {
+  if (handle.end !== undefined) return
+  await new Promise<void>((resolve, reject) => {
+    const stop = (settle: () => void) => (): void => {
+      subscription.unsubscribe()
+      signal.removeEventListener('abort', onAbort)
+      settle()
+    }
+    const onAbort = stop(() => reject(new ProtocolError(ProtocolErrorCode.InternalError, 'The request was cancelled.')))
+    const onEnd = stop(resolve)
+    const onClose = stop(() => reject(new ProtocolError(ProtocolErrorCode.InternalError, 'The server has closed.')))
+    const subscription = changes$.pipe(filter((changed) => changed === handle)).subscribe({
+      next: () => (handle.end === undefined ? onOpen() : onEnd()),
+      complete: onClose,
+    })
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    else onOpen()
+  })
+}
+
+/** @throws ProtocolError with what the call threw */
+function resultOf({ started: { taskId }, end }: TaskHandle): Result {
+  const outcome = end?.outcome
+  if (outcome?.type === 'error') throw new ProtocolError(outcome.code, outcome.message, outcome.data)
+  const result = outcome?.type === 'result' ? outcome.result : toToolResult(end?.statusMessage ?? '')
+  return { ...result, _meta: { ...result._meta, ...relatedTo(taskId) } }
+}
+
+function statusOf({ end }: TaskHandle, isAsking: boolean): WireStatus {
+  if (end === undefined) return isAsking ? 'input_required' : 'working'
+  const { outcome } = end
+  if (outcome.type === 'cancelled') return 'cancelled'
+  return outcome.type === 'error' || outcome.result.isError === true ? 'failed' : 'completed'
+}
+
+/** @throws ProtocolError -32602 for a cursor that no list had */
+function placeOf(cursor = '0'): number {
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor)
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'cursor: expected the nextCursor of an earlier result.')
+}

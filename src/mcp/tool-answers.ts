@@ -1,0 +1,136 @@
+/** The answer to a call of a tool: its result with what else is owed to the client, or the task that the call has become. */
+import {
+  MissingRequiredClientCapabilityError,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Result,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { errorTypeOf, TOOL_ERROR, traceOf } from '../protocol/telemetry.js'
+import { namedIn, type Caller } from './callers.js'
+import { addImages, addOwed, CarriedResults } from './carried-results.js'
+import { imagesOf } from './command-images.js'
+import type { Exchange } from './exchange.js'
+import type { McpApp } from './mcp-app.js'
+import type { TaskGeneration } from './mcp-tasks.js'
+import { isStarted, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
+import { reportProgress } from './progress.js'
+import { markResult } from './result-marks.js'
+import type { TaskProgress } from './task-progress.js'
+import { startTask } from './tasks-2025.js'
+import { declaredBy, REQUIRED_CAPABILITIES } from './tasks-extension-wire.js'
+
+export interface Callee {
+  readonly tool: McpTool
+  readonly app: McpApp
+  readonly reminders: AsyncTaskReminderService
+  readonly caller: Caller
+  /** Whether the connection is one of 2025. */
+  readonly is2025: boolean
+  /** Whether the call asks for a task of 2025-11-25. */
+  readonly asTask: boolean
+  readonly taskProgress: TaskProgress
+}
+
+/** What the answer carries is delivered when it was written out: what was not is owed again. */
+export async function answerCall(
+  callee: Callee,
+  args: Readonly<Record<string, unknown>>,
+  context: ServerContext,
+  exchange: Exchange,
+): Promise<Result> {
+  const { app, reminders, caller, taskProgress } = callee
+  const { backend, tasks, confirmations } = app
+  const { signal, inputResponses, notify } = context.mcpReq
+  const progressToken = context.mcpReq._meta?.progressToken
+  const { owner, isAnonymous } = caller
+  const carried = new CarriedResults()
+  const begunAt = confirmations.begin()
+  const progress = reportProgress(progressToken, backend, (params) => {
+    // Sending fails when the client has just disconnected, which ends the call.
+    notify({ method: 'notifications/progress', params }).catch(() => undefined)
+  })
+  const onLaunched = progress.follow
+  try {
+    caller.onNamed?.(namedIn(args))
+    const { onUpdate } = progress
+    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold, onLaunched, onUpdate }
+    const generation = generationOf(callee, context)
+    const result = await tracedCall(callee, args, context, () => callTool(callee, args, call, generation))
+    if (isStarted(result)) {
+      const answer = tasks.create(result, owner, generation ?? 'extension')
+      if (generation === '2025-11-25') taskProgress.follow(result.taskId, progressToken)
+      return answer
+    }
+    const isReceived = !signal.aborted && !exchange.lost.aborted
+    const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
+    const marked = markResult(complete, carried, backend, owner)
+    const answer = addImages(marked, imagesOf(backend.taskManager, carried.taskIds))
+    if (signal.aborted) carried.end(false)
+    return answer
+  } catch (error) {
+    carried.end(false)
+    throw error
+  } finally {
+    progress.stop()
+    exchange.onEnd((isWritten) => {
+      if (isWritten) confirmations.confirm(owner, begunAt)
+      if (isWritten && carried.taskIds.length > 0) confirmations.noteWritten(owner)
+      carried.end(isWritten)
+    })
+  }
+}
+
+/** Makes a call in a span of the trace that the request belongs to (SEP-414). */
+async function tracedCall(
+  { tool, app: { backend } }: Callee,
+  args: Readonly<Record<string, unknown>>,
+  { mcpReq: { id, _meta } }: ServerContext,
+  work: () => Promise<StartedTask | McpResult>,
+): Promise<StartedTask | McpResult> {
+  const { telemetry } = backend
+  if (telemetry === undefined) return work()
+  const operation = telemetry.start({
+    ...{ type: 'execute_tool', name: tool.name, callId: String(id), isServed: true },
+    ...{ parent: traceOf(_meta), input: args },
+  })
+  try {
+    const result = await operation.run(work)
+    const isError = !isStarted(result) && result['isError'] === true
+    operation.end(isStarted(result) ? {} : { output: result, ...(isError && { errorType: TOOL_ERROR }) })
+    return result
+  } catch (error) {
+    operation.end({ errorType: codeOf(error), error: describeFailure(error) })
+    throw error
+  }
+}
+
+/** The conventions name the code of a JSON-RPC error. */
+const codeOf = (error: unknown): string => (error instanceof ProtocolError ? String(error.code) : errorTypeOf(error))
+
+/** How the client follows the task that a call becomes; undefined when the call cannot become one. */
+function generationOf({ is2025, asTask }: Callee, context: ServerContext): TaskGeneration | undefined {
+  if (is2025 && asTask) return '2025-11-25'
+  return declaredBy(context).hasTasks ? 'extension' : undefined
+}
+
+async function callTool(
+  { tool, is2025 }: Callee,
+  args: Readonly<Record<string, unknown>>,
+  call: McpCall,
+  generation: TaskGeneration | undefined,
+): Promise<StartedTask | McpResult> {
+  if (generation === '2025-11-25') return startTask(tool, args, call)
+  if (generation === 'extension') {
+    const started = await tool.start?.(args, call)
+    if (started !== undefined) return started
+  } else if (tool.requiresTask === true) {
+    if (is2025) {
+      throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${tool.name} must be called as a task.`)
+    }
+    throw new MissingRequiredClientCapabilityError({ requiredCapabilities: REQUIRED_CAPABILITIES })
+  }
+  return tool.call(args, call)
+}

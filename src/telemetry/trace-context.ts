@@ -1,0 +1,38 @@
+/** W3C Trace Context, written and read without a propagator: the formats of MCP and HTTP name it. */
+import {
+  createTraceState,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  trace,
+  type Context,
+  type SpanContext,
+} from '@opentelemetry/api'
+import type { TraceContext } from '../protocol/telemetry.js'
+
+/** The span of a context; undefined when it has none. */
+export function traceContextOf(spanContext: SpanContext | undefined): TraceContext | undefined {
+  if (spanContext === undefined || !isSpanContextValid(spanContext)) return undefined
+  const { traceId, spanId, traceFlags, traceState } = spanContext
+  const tracestate = traceState?.serialize() ?? ''
+  return {
+    traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
+    ...(tracestate !== '' && { tracestate }),
+  }
+}
+
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/
+
+/**
+ * The context of a span; undefined for one that is malformed.
+ * @param isRemote whether it is one of another process
+ */
+export function contextOf({ traceparent, tracestate }: TraceContext, isRemote = true): Context | undefined {
+  const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(traceparent) ?? []
+  // Version ff is invalid; version 00 has four fields.
+  if (version === undefined || version === 'ff' || (version === '00' && traceparent.length > 55)) return undefined
+  const spanContext: SpanContext = {
+    ...{ traceId, spanId, isRemote, traceFlags: Number.parseInt(flags, 16) & 1 },
+    ...(tracestate !== undefined && { traceState: createTraceState(tracestate) }),
+  }
+  return isSpanContextValid(spanContext) ? trace.setSpanContext(ROOT_CONTEXT, spanContext) : undefined
+}
