@@ -60,8 +60,7 @@ export type { Recovery } from './async-tasks/recovery.js'
 export type { WasDelivered } from './async-tasks/unknown-deliveries.js'
 
 // Runners and engines
-export type { RunContext, RunDurability, RunInput, Runner } from './engine/runner.js'
-export type { FindRunner, RunnerDefinition } from './engine/definition.js'
+export type { FindRunner, RunContext, RunDurability, RunInput, Runner, RunnerDefinition } from './engine/runner.js'
 export type { SpentAmount } from './protocol/budget.js'
 export type { RetryBackoff, RetryPolicy, RetryReason } from './protocol/retry-policy.js'
 export type { ProgramIdentity } from './process-identity.js'

@@ -1,11 +1,10 @@
 /** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { overspent } from './spending.js'
-import type { FindRunner, RunnerDefinition } from '../engine/definition.js'
 import { aRunnable } from '../engine/definition.js'
 import { endSurvivor, lastOutput } from '../engine/program-folder.js'
 import { isLeft, reapProgram, toStartedProgram, type StartedProgram } from '../engine/reap.js'
-import type { RunInput, Runner } from '../engine/runner.js'
+import type { FindRunner, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'

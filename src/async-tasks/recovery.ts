@@ -1,7 +1,7 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
+import type { FindRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, SpentTotals, TaskAttempt } from '../../machines/records.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
-import type { FindRunner } from '../engine/definition.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
 import type { StoredJson, StoredTask } from '../store/store.js'

@@ -1,22 +1,8 @@
-/** A runner, and what is done when its run did not end by itself. */
-import type { TaskBudget } from '../../machines/records.js'
+/** Checks runners, and what is said of their runs. */
 import { aBudget } from '../protocol/budget.js'
 import { checkOptions, type OptionType } from '../protocol/option-checks.js'
-import { aRetryPolicy, type RetryPolicy } from '../protocol/retry-policy.js'
-import type { Runner } from './runner.js'
-
-/** A runner with its policy. */
-export interface RunnerDefinition {
-  /** Runs the task. */
-  readonly run: Runner
-  /** When the task is run again. Default: never, it fails. */
-  readonly retry?: RetryPolicy | undefined
-  /** What the runs of a task may use; the smaller limit counts where a launch has one too. Default: no limit. */
-  readonly budget?: TaskBudget | undefined
-}
-
-/** Finds what runs the tasks of a subagent; undefined when there is none of this name. */
-export type FindRunner = (subagentName: string) => Runner | RunnerDefinition | undefined
+import { aRetryPolicy } from '../protocol/retry-policy.js'
+import type { RunnerDefinition } from './runner.js'
 
 export const aDefinition: OptionType = {
   expected: '{ run }, with a function run',

@@ -1,8 +1,15 @@
 /** What a task runs: the shape that functions, programs and subagents are given. */
-import type { ActiveTaskInfo, OutputObject, ProgramFacts, TaskAnswer, TaskProgress } from '../../machines/records.js'
+import type {
+  ActiveTaskInfo,
+  OutputObject,
+  ProgramFacts,
+  TaskAnswer,
+  TaskBudget,
+  TaskProgress,
+} from '../../machines/records.js'
+import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
-import type { RunnerDefinition } from './definition.js'
 import type { ChildTaskInput, RunChildren } from './children.js'
 import type { SpentAmount } from '../protocol/budget.js'
 import type { StartedProgram } from './reap.js'
@@ -102,3 +109,16 @@ export interface RunInput {
   /** Further input, if the launch had some. */
   readonly params?: Readonly<Record<string, unknown>>
 }
+
+/** A runner with its policy. */
+export interface RunnerDefinition {
+  /** Runs the task. */
+  readonly run: Runner
+  /** When the task is run again. Default: never, it fails. */
+  readonly retry?: RetryPolicy | undefined
+  /** What the runs of a task may use; the smaller limit counts where a launch has one too. Default: no limit. */
+  readonly budget?: TaskBudget | undefined
+}
+
+/** Finds what runs the tasks of a subagent; undefined when there is none of this name. */
+export type FindRunner = (subagentName: string) => Runner | RunnerDefinition | undefined

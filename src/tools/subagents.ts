@@ -1,7 +1,7 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
-import { aRunnable, type RunnerDefinition } from '../engine/definition.js'
-import type { Runner, RunInput } from '../engine/runner.js'
+import { aRunnable } from '../engine/definition.js'
+import type { RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
 import type { TaskBudget } from '../../machines/records.js'
 import { InvalidInputError } from '../errors.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'

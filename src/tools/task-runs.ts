@@ -1,10 +1,10 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
+import type { RunnerDefinition } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { RunnerDefinition } from '../engine/definition.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { FamilyError, ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../preview.js'
