@@ -4,11 +4,11 @@ import { budgetSchema, spentSchema } from './budget.js'
 import { lazily } from './lazily.js'
 import { aRetryPolicy, type RetryPolicy } from './retry-policy.js'
 
-/** What may happen to a launch when no slot is free. */
-export const WHEN_FULL = ['refuse', 'queue'] as const
-
 /** What happens to a launch when no slot is free. */
-export type WhenFull = (typeof WHEN_FULL)[number]
+export type WhenFull = 'refuse' | 'queue'
+
+/** What may happen. */
+export const WHEN_FULL = ['refuse', 'queue'] as const satisfies readonly WhenFull[]
 
 /** Ids. */
 const name = lazily(() => z.string().min(1).max(512))

@@ -8,10 +8,20 @@ const amount = lazily(() => z.number().min(0))
 
 /** An amount that a run reports. */
 export const spendSchema = lazily(() =>
-  z.strictObject({ tokens: amount().optional(), cost: amount().optional(), steps: amount().optional() }),
+  z.strictObject({
+    /** Tokens of a model. */
+    tokens: amount().optional(),
+    /** Costs, in the currency of the host. */
+    cost: amount().optional(),
+    /** Steps, as the run counts them. */
+    steps: amount().optional(),
+  }),
 )
 
-/** An amount that a run reports. */
+/**
+ * An amount that a run reports.
+ * @useDeclaredType
+ */
 export type SpentAmount = z.input<ReturnType<typeof spendSchema>>
 
 /** What the runs of a task have used. */

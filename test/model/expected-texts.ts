@@ -33,18 +33,20 @@ function headingText(tasks: readonly ModelTask[]): string {
 }
 
 function notification(record: ModelRecord): object {
-  const { id, status, output, error, errorName, lateOutput, cancelReason, runningChildren } = record
+  const { id, status, output, error, errorName, lateOutput, cancelReason, outputTail, runningChildren } = record
+  const tail = outputTail !== undefined && { output_tail: outputTail }
   const children = runningChildren && { running_children: runningChildren }
   if (status === 'failed') {
     return {
       ...{ agent_id: id, status, error },
       ...(errorName !== undefined && { error_name: errorName }),
       ...(lateOutput && { late_output: outputFields(lateOutput) }),
+      ...tail,
       ...children,
     }
   }
   if (status === 'cancelled') {
-    return { agent_id: id, status, ...(cancelReason !== undefined && { reason: cancelReason }) }
+    return { agent_id: id, status, ...(cancelReason !== undefined && { reason: cancelReason }), ...tail }
   }
   return { agent_id: id, ...outputFields(output), ...children }
 }
