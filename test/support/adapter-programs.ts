@@ -12,7 +12,7 @@ const tools: ToolSet = made
 const goal: string = ({} as Parameters<NonNullable<typeof made.task.execute>>[0]).goal_prompt ?? 'none'
 console.log(typeof generateText, Object.keys(tools).length, goal)
 `,
-    output: 'function 3 none',
+    output: 'function 4 none',
   },
   'openai-agents': {
     peer: '@openai/agents',
@@ -22,7 +22,7 @@ import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
 const { tools } = new Agent({ name: 'A', tools: toOpenAIAgentsTools(agent.tools) })
 console.log(tools.length)
 `,
-    output: '3',
+    output: '4',
   },
   langchain: {
     peer: '@langchain/core',
