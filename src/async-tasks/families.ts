@@ -17,12 +17,13 @@ interface FamilyHost {
 }
 
 /** What the admission of a child has besides its input. */
-export function childFields({ record: { id, depth = 0 } }: TaskEntry) {
+export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'command' | undefined) {
   return {
     owner: ownerOfRun(id),
     parentId: id,
     depth: depth + 1,
-    pool: 'child',
+    // A program takes a slot of programs, whoever starts it.
+    pool: kind ?? 'child',
   } as const satisfies Partial<TaskAdmission>
 }
 
@@ -92,9 +93,12 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
       : [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
   return {
     ids,
-    waitFor: (named = ids(), options = {}) => {
+    waitFor: async (named = ids(), options = {}) => {
       const ended = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
-      return manager.waitFor(named, { ...options, signal: ended })
+      const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
+      const others = named.filter((id) => !isOwn(id))
+      const result = await manager.waitFor(named.filter(isOwn), { ...options, signal: ended })
+      return { ...result, unknown: [...result.unknown, ...others] }
     },
     cancel: (id, options) => isCurrent() && history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
   }

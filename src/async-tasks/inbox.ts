@@ -50,7 +50,7 @@ export class Inbox {
     const iterator: AsyncIterator<string, undefined> = {
       next: () => (this.#reader === reader ? this.#take() : Promise.resolve({ done: true, value: undefined })),
       return: () => {
-        if (this.#reader === reader) this.close()
+        if (this.#reader === reader) this.#leave()
         return Promise.resolve({ done: true, value: undefined })
       },
     }
@@ -59,9 +59,14 @@ export class Inbox {
 
   /** Ends the loop of the run, and drops what it has not taken. */
   close(): void {
-    this.#reader = undefined
+    this.#leave()
     this.#waiting.length = 0
     this.#bytes = 0
+  }
+
+  /** What the run has not taken is for its next run, if there is one. */
+  #leave(): void {
+    this.#reader = undefined
     this.#endTakers()
   }
 

@@ -464,7 +464,7 @@ export class AsyncTaskManager {
         },
         ...(waits && ticket && { ticket }),
         ...(allowed !== undefined && { budget: Object.freeze(allowed) }),
-        ...(parent && childFields(parent)),
+        ...(parent && childFields(parent, fields.kind)),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
       if (this.#telemetry !== undefined) this.registry.attachment(entry).trace = this.#telemetry.current()

@@ -56,5 +56,5 @@ export function backoffMs(
   { initialMs = 1000, maxMs = 60_000, factor = 2 }: RetryBackoff = {},
   attempt: number,
 ): number {
-  return Math.min(initialMs * factor ** (attempt - 1), maxMs)
+  return initialMs === 0 ? 0 : Math.min(initialMs * factor ** (attempt - 1), maxMs)
 }

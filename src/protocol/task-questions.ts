@@ -8,6 +8,11 @@ import { toPlainData } from './plain-data.js'
  * runs meanwhile. MCP's forms have no patterns either (ADR 27).
  */
 const PATTERN_KEYWORDS = ['pattern', 'patternProperties', 'propertyNames']
+
+/** A few references to each other stand for millions of schemas, or for endlessly many. MCP's forms have none. */
+const REFERENCE_KEYWORDS = ['$ref', '$dynamicRef', '$recursiveRef']
+
+const REFUSED_KEYWORDS = [...PATTERN_KEYWORDS, ...REFERENCE_KEYWORDS]
 const VALUE_KEYWORDS = ['const', 'enum', 'default', 'examples']
 const NAMED_SCHEMAS = ['properties', '$defs', 'definitions', 'dependentSchemas']
 
@@ -39,15 +44,15 @@ export const taskQuestionSchema = lazily(() =>
       message().transform((text) => ({ message: text, schema: TEXT_ANSWER })),
       z.strictObject({ message: message(), schema: objectSchema().default(TEXT_ANSWER) }),
     ])
-    .refine(({ schema }) => !hasPattern(schema), {
+    .refine(({ schema }) => !hasRefused(schema), {
       path: ['schema'],
-      message: `a JSON Schema without ${PATTERN_KEYWORDS.join(', ')}: describe the format, and check the answer in the run`,
+      message: `a JSON Schema without ${REFUSED_KEYWORDS.join(', ')}: describe the format, and check the answer in the run`,
     }),
 )
 
 /**
  * The parameter of `ask`: text, or `{ message, schema? }` with the JSON Schema of an object whose properties are strings, numbers, booleans
- * or enums (MCP, "Elicitation": `requestedSchema`), without regular expressions. Without a schema the answer is `{ answer: string }`.
+ * or enums (MCP, "Elicitation": `requestedSchema`), without regular expressions and references. Without a schema the answer is `{ answer: string }`.
  * @useDeclaredType
  */
 export type TaskQuestionInput = z.input<ReturnType<typeof taskQuestionSchema>>
@@ -66,15 +71,15 @@ export const taskAnswerSchema = lazily(() =>
 /** Validates the content of an answer. The schema of a question is always readable. */
 export const answerSchemaOf = (schema: Readonly<Record<string, unknown>>): z.ZodType => z.fromJSONSchema(schema)
 
-/** Whether a schema, or one within it, has a regular expression. It is plain data, so it ends. */
-function hasPattern(schema: unknown): boolean {
+/** Whether a schema, or one within it, has such a keyword. It is plain data, so it ends. */
+function hasRefused(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false
   return Object.entries(schema).some(([keyword, value]) => {
-    if (PATTERN_KEYWORDS.includes(keyword)) return true
+    if (REFUSED_KEYWORDS.includes(keyword)) return true
     if (VALUE_KEYWORDS.includes(keyword)) return false
     // Here a key is a name, not a keyword.
-    if (NAMED_SCHEMAS.includes(keyword)) return Object.values(Object(value) as object).some(hasPattern)
-    return hasPattern(value)
+    if (NAMED_SCHEMAS.includes(keyword)) return Object.values(Object(value) as object).some(hasRefused)
+    return hasRefused(value)
   })
 }
 

@@ -95,7 +95,14 @@ export const TOOL_ERROR = 'tool_error'
 
 /** The kind of a failure that a call has thrown. */
 export function errorTypeOf(reason: unknown): string {
-  const { code, name } = Object(reason) as { readonly code?: unknown; readonly name?: unknown }
-  if (typeof code === 'string' && code !== '') return code
-  return typeof name === 'string' && name !== '' ? name : '_OTHER'
+  try {
+    const { code, name } = Object(reason) as { readonly code?: unknown; readonly name?: unknown }
+    const isType = (value: unknown): value is string => typeof value === 'string' && ERROR_TYPE.test(value)
+    return [code, name].find(isType) ?? '_OTHER'
+  } catch {
+    return '_OTHER'
+  }
 }
+
+/** What a code or the name of a class looks like. Other texts may have content in them, and each would be a metric of its own. */
+const ERROR_TYPE = /^[\w.:-]{1,64}$/

@@ -1,7 +1,8 @@
 /** Answers the questions of tasks, and tells the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
-import { boundLines, previewText } from '../async-tasks/bounded-text.js'
-import { answerHint, propertiesOf, QUESTION_CHARS } from '../async-tasks/question-texts.js'
+import { boundLines } from '../async-tasks/bounded-text.js'
+import { answerHint, propertiesOf, questionWords } from '../async-tasks/question-texts.js'
+import { toOneLine } from '../control-characters.js'
 import { InvalidInputError } from '../errors.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'
@@ -27,7 +28,8 @@ export function howToAnswer(task: AsyncTaskInfo, followUps?: FollowUps): string 
 export function answerHints({ id, questions = [] }: AsyncTaskInfo, { answer }: FollowUps = CHECK_FOLLOW_UPS): string[] {
   return questions.map(
     (question) =>
-      `Task ${id} asks: ${previewText(question.message, QUESTION_CHARS)} ${answerHint(id, question, answer)}`,
+      // In quotes, on one line: no part of it can pass for a line of ours.
+      `Task ${id} asks: ${JSON.stringify(toOneLine(questionWords(question)))} ${answerHint(id, question, answer)}`,
   )
 }
 

@@ -102,6 +102,30 @@ describe('a run that launches a task', () => {
     expect(statuses('p', 'c', 'other')).toEqual(['running', 'cancelled', 'running'])
   })
 
+  it('F5: waits for none that is not its own, and takes no result of one', async () => {
+    const { launch, manager, open } = setUp()
+    const { context } = await launch('p')
+    await launch('other', undefined, { owner: 'alice' })
+    open('other').end()
+    await settle()
+    expect(await context.children.waitFor(['other'])).toMatchObject({ settled: [], unknown: ['other'] })
+    expect(manager.getPendingNotifications('alice')).toHaveLength(1)
+  })
+
+  it('F1: a program that a run starts takes a slot of programs', async () => {
+    const { launch, manager, run } = setUp({ maxCommands: 1 })
+    await launch('p')
+    const program = {
+      parentId: 'p',
+      kind: 'command',
+      command: ['sleep'],
+      subagentName: 'sleep',
+      goalPrompt: '',
+    } as const
+    manager.launch(program, run)
+    expect(() => manager.launch(program, run)).toThrow(TaskLimitError)
+  })
+
   it('F5: ends its wait when the run is to stop', async () => {
     const { launch, manager } = setUp()
     const { context } = await launch('p')

@@ -170,3 +170,28 @@ describe('a message to a task', () => {
     await settle()
   })
 })
+
+it('F7: what a run has not taken is for the next run of its task', async () => {
+  const host = setUpHost()
+  const taken: string[] = []
+  const runner = functionRunner(
+    async (_input, { messages, attempt }) => {
+      for await (const message of messages) {
+        taken.push(`${attempt}: ${message}`)
+        if (attempt === 1) throw Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' })
+        if (message === 'c') break
+      }
+      return 'done'
+    },
+    { takesMessages: true },
+  )
+  const retry = { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 0 } } as const
+  const { id } = host.manager.launch({ subagentName: 's', goalPrompt: 'g' }, { run: runner, retry })
+  await settle()
+  for (const message of ['a', 'b', 'c']) expect(host.manager.sendToTask(id, message)).toEqual({ sent: true })
+  await settle()
+  host.clock.advance(1)
+  await settle()
+  expect(taken).toEqual(['1: a', '2: b', '2: c'])
+  expect(host.manager.getTask(id)?.status).toBe('completed')
+})

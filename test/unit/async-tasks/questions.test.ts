@@ -157,6 +157,18 @@ describe('a run that asks', () => {
       { message: 'm', schema: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } } },
     ],
     ['patterns of names', { message: 'm', schema: { type: 'object', patternProperties: { '^(a+)+$': {} } } }],
+    ['a reference to itself', { message: 'm', schema: { type: 'object', $ref: '#' } }],
+    [
+      'references that multiply',
+      {
+        message: 'm',
+        schema: {
+          type: 'object',
+          $defs: { a: { type: 'string' }, b: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }] } },
+          properties: { answer: { $ref: '#/$defs/b' } },
+        },
+      },
+    ],
     [
       'a pattern deep within',
       { message: 'm', schema: { type: 'object', properties: { a: { anyOf: [{ items: { pattern: 'a' } }] } } } },

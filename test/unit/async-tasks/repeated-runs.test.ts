@@ -8,6 +8,9 @@ import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
 
 const rateLimit = (more: object = {}): Error => Object.assign(new Error('slow down'), { code: 'RATE_LIMITED', ...more })
+const fail = (message: string): never => {
+  throw new Error(message)
+}
 const exit = (exitCode: number): Error => Object.assign(new Error(`exited with ${exitCode}`), { exitCode })
 const policy = (more: Partial<RetryPolicy> = {}): { retry: RetryPolicy } => ({
   retry: { attempts: 3, on: ['rate-limited'], ...more },
@@ -20,6 +23,27 @@ describe('a run that has failed', () => {
     await runs[0]?.fail(rateLimit())
     expect(manager.getTask('a')).toMatchObject({ status: 'failed', error: 'slow down' })
     expect(manager.getTask('a')).not.toHaveProperty('attempts')
+  })
+
+  it.each([
+    ['a symbol', { status: Symbol('busy') }],
+    ['an object without a text', { status: Object.create(null) as unknown }],
+    ['a getter that throws', Object.defineProperty({}, 'status', { get: () => fail('no status') })],
+  ])('F9: fails its task when its status is %s', async (_what, more) => {
+    const { launch, manager, runs } = limitedTasks()
+    await launch('a', {}, policy())
+    await runs[0]?.fail(Object.defineProperties(new Error('odd'), Object.getOwnPropertyDescriptors(more)))
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', error: 'odd' })
+  })
+
+  it('F9: is repeated at once with an initial back-off of 0', async () => {
+    const { launch, runs, pass, started } = limitedTasks()
+    await launch('a', {}, policy({ backoff: { initialMs: 0, factor: 1e308 } }))
+    await runs[0]?.fail(rateLimit({ status: 429 }))
+    await pass(0)
+    await runs[1]?.fail(rateLimit())
+    await pass(0)
+    expect(started()).toHaveLength(3)
   })
 
   it('F9: is repeated after a back-off that grows, and its owner hears of the last run only', async () => {
