@@ -36,6 +36,16 @@ describe('a launch for which no slot is free', () => {
     expect((await refusing.launch('b', waiting)).status).toBe('queued')
   })
 
+  it('F8: keeps its place when most of those that waited were cancelled', async () => {
+    const { launch, manager, runs, started } = limitedTasks({ ...waiting, queue: { max: 300 } })
+    await launch('a')
+    for (let n = 0; n < 200; n += 1) await launch(`b${n}`)
+    for (let n = 0; n < 199; n += 1) manager.cancelTask(`b${n}`)
+    expect(manager.getQueuedTasks().map(({ id }) => id)).toEqual(['b199'])
+    await runs[0]?.end()
+    expect(started()).toEqual(['a', 'b199'])
+  })
+
   it('F8: starts when the slot is free, in the order of priority and then of registration', async () => {
     const { launch, manager, runs, started, pass } = limitedTasks(waiting)
     await launch('a')

@@ -1,6 +1,6 @@
 /** The tool send_to_task, and the slash commands that answer and send. */
 import { describe, expect, it } from 'vitest'
-import { createTaskCommands, functionRunner, runCommandLine } from '../../../src/index.js'
+import { completeCommandLine, createTaskCommands, functionRunner, runCommandLine } from '../../../src/index.js'
 import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
 import { createSendToTaskTool } from '../../../src/tools/index.js'
 import { setUpHost, settle } from './tool-host.js'
@@ -28,7 +28,17 @@ function setUp() {
     manager.launch({ id, subagentName: 's', goalPrompt: 'g' }, runner)
   const commands = createTaskCommands({ getAsyncTaskManager })
   const tool = createSendToTaskTool({ getAsyncTaskManager })
-  return { ...host, taken, answers, reader, asker, launch, tool, run: (line: string) => runCommandLine(commands, line) }
+  return {
+    ...host,
+    taken,
+    answers,
+    reader,
+    asker,
+    launch,
+    tool,
+    run: (line: string) => runCommandLine(commands, line),
+    complete: (line: string) => completeCommandLine(commands, line),
+  }
 }
 
 describe('send_to_task', () => {
@@ -72,6 +82,18 @@ describe('/task send and /task answer', () => {
     expect(taken).toEqual(['use  two spaces'])
     expect(run('/task send reader-1')?.text).toBe('Usage: /task send <task_id> <text>')
     expect(run('/task send nobody m')?.text).toBe('Task not found: nobody')
+  })
+
+  it('completes the ids of those that run, or ask, and lists the candidates of a short one', async () => {
+    const { launch, asker, reader, run, complete } = setUp()
+    launch('job-reader', reader)
+    launch('job-asker', asker)
+    await settle()
+    expect(complete('/task send job')).toEqual(['job-read', 'job-aske'])
+    expect(complete('/task answer job')).toEqual(['job-aske'])
+    const text = 'Ambiguous task ID. Did you mean:\n- job-read (s)\n- job-aske (s)'
+    expect(run('/task send job m')).toEqual({ type: 'error', text })
+    expect(run('/task answer job-reader yes')?.text).toBe('Task job-reader asks nothing.')
   })
 
   it('F6: shows the questions, and takes answers of a person', async () => {
