@@ -228,3 +228,17 @@ describe('a call of the task tool that is aborted', () => {
     expect(run).not.toHaveBeenCalled()
   })
 })
+
+it('F4: a signal whose reason cannot be read cancels its task without one', () => {
+  const manager = new AsyncTaskManager()
+  const abortController = new AbortController()
+  Object.defineProperty(abortController.signal, 'reason', {
+    get: () => {
+      throw new Error('no reason')
+    },
+  })
+  manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController })
+  abortController.abort()
+  expect(manager.getTask('a')).toMatchObject({ status: 'cancelled' })
+  expect(manager.getTask('a')).not.toHaveProperty('cancelReason')
+})
