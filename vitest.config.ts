@@ -14,6 +14,7 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
+      exclude: ['test/**'],
       reporter: ['text', 'html', 'json-summary'],
       skipFull: true,
       thresholds: { statements: 98.3, branches: 93.9, functions: 98.1, lines: 99.2 },

@@ -6,7 +6,8 @@ import type { Ledger } from './ledger.js'
 import type { AsyncTaskInfo } from './records.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
-const RUN_OWNER_PREFIX = 'run:'
+/** The owner of what a run launches is this and the id of its task. */
+export const RUN_OWNER_PREFIX = 'run:'
 
 /** The owner of the tasks that the run of a task launches, while it lasts. */
 export const ownerOfRun = (taskId: string): string => RUN_OWNER_PREFIX + taskId

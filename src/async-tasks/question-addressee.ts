@@ -1,10 +1,8 @@
 /** To whom the questions of a task are delivered. */
+import { RUN_OWNER_PREFIX } from '../../machines/families.js'
 import type { History } from '../../machines/history.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { PushSubscribers } from './push-subscribers.js'
-
-/** The owner of the tasks that a run launches is `run:` and the id of its task. */
-const RUN_OWNER = 'run:'
 
 /** How far up a question goes: owners can be named in a circle. */
 const MAX_STEPS = 100
@@ -15,8 +13,8 @@ export function addresseeOf(
   task: AsyncTaskInfo,
 ): string {
   let { owner } = task
-  for (let step = 0; step < MAX_STEPS && owner.startsWith(RUN_OWNER) && !pushSubscribers.has(owner); step += 1) {
-    const parent = history.get(owner.slice(RUN_OWNER.length))
+  for (let step = 0; step < MAX_STEPS && owner.startsWith(RUN_OWNER_PREFIX) && !pushSubscribers.has(owner); step += 1) {
+    const parent = history.get(owner.slice(RUN_OWNER_PREFIX.length))
     if (parent === undefined) return owner
     owner = parent.record.owner
   }
