@@ -4,14 +4,15 @@ import { ownerOfRun, owningRun } from '../../machines/families.js'
 import type { History } from '../../machines/history.js'
 import type { Ledger } from '../../machines/ledger.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../machines/records.js'
-import type { TaskEntry } from '../../machines/task-entry.js'
+import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../engine/children.js'
 import { FamilyError, InvalidInputError } from '../errors.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
+import type { TaskWatchers } from './task-watchers.js'
 
 /** The part of a manager that families use. */
 interface FamilyHost {
-  readonly registry: { readonly history: History; readonly ledger: Ledger }
+  readonly registry: { readonly history: History; readonly ledger: Ledger; readonly watchers: TaskWatchers }
   waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
   cancelTask(id: string, options?: CancelOptions): boolean
 }
@@ -86,7 +87,7 @@ export interface CurrentRun {
 /** What a run does with its tasks. */
 export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
   const owner = ownerOfRun(entry.record.id)
-  const { ledger, history } = manager.registry
+  const { ledger, history, watchers } = manager.registry
   const ids = (): string[] =>
     !isCurrent()
       ? []
@@ -94,11 +95,21 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
   return {
     ids,
     waitFor: async (named = ids(), options = {}) => {
-      const ended = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
+      // A task may end, or be run again, while its run goes on: what the run waits for is no longer its own.
+      const left = new AbortController()
+      const leaveOnceOver = (): void => {
+        if (!isCurrent() || isTerminal(entry.record)) left.abort()
+      }
+      const signals = [signal, left.signal, ...(options.signal === undefined ? [] : [options.signal])]
       const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
       const others = named.filter((id) => !isOwn(id))
-      const result = await manager.waitFor(named.filter(isOwn), { ...options, signal: ended })
-      return { ...result, unknown: [...result.unknown, ...others] }
+      watchers.add(entry, leaveOnceOver)
+      try {
+        const result = await manager.waitFor(named.filter(isOwn), { ...options, signal: AbortSignal.any(signals) })
+        return { ...result, unknown: [...result.unknown, ...others] }
+      } finally {
+        watchers.remove(entry, leaveOnceOver)
+      }
     },
     cancel: (id, options) => isCurrent() && history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
   }

@@ -633,7 +633,10 @@ export class TaskRegistry {
       this.#attachments.delete(entry)
       this.listed.delete(entry.record.id)
     }
-    if (transition.to === 'queued') this.#withdrawQuestions(entry)
+    if (transition.to === 'queued') {
+      this.watchers.notify(entry)
+      this.#withdrawQuestions(entry)
+    }
     if (!isEnd(transition)) return
     this.watchers.notify(entry)
     this.#withdrawQuestions(entry)

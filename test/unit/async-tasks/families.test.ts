@@ -135,6 +135,31 @@ describe('a run that launches a task', () => {
     await expect(waiting).rejects.toMatchObject({ name: 'AbortError', message: 'enough' })
   })
 
+  it('F5: ends its wait when its task has ended: what it waited for is owed to the heir', async () => {
+    const { launch, manager } = setUp()
+    const parent = await launch('p')
+    const child = await launch('c', 'p')
+    const waiting = parent.context.children.waitFor()
+    manager.completeTask('p', {})
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
+    child.end('found')
+    await settle()
+    expect(manager.getTask('c')).toMatchObject({ owner: 'main', delivery: 'owed' })
+    parent.end()
+  })
+
+  it('F5, F9: ends its wait when its task is run again', async () => {
+    const { launch, manager } = setUp()
+    const parent = await launch('p', undefined, { retry: { attempts: 2, on: ['rate-limited'] } })
+    const child = await launch('c', 'p')
+    const waiting = parent.context.children.waitFor()
+    parent.fail(Object.assign(new Error('too fast'), { code: 'RATE_LIMITED' }))
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
+    child.end('found')
+    await settle()
+    expect(manager.getTask('c')).toMatchObject({ owner: 'main', delivery: 'owed' })
+  })
+
   it('F5: never waits for its own slot', async () => {
     const { launch, statuses } = setUp({ maxAsyncTasks: 1 })
     const parent = await launch('p')
