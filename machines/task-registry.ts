@@ -515,6 +515,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'deadlines.due':
+          // A slot that is free by now goes to what waits before its wait is over.
+          startNext(scope)
           for (const send of [...takeDue(), ...takeSpent()]) scope.defer(send)
           break
         case 'registry.dispose':

@@ -511,11 +511,9 @@ export class AsyncTaskManager {
   cancelAll(options: CancelOptions & { readonly owner?: string } = {}): string[] {
     const { owner, reason: given } = parseInput(cancelAllOptionsSchema(), options, 'options')
     const reason = toCancelReason(given)
-    return this.registry.batch(() => {
-      const { ledger } = this.registry
-      const active = [...ledger.running(owner), ...ledger.queued(owner)]
-      return this.registry.cancelAll(active, reason).map(({ record }) => record.id)
-    })
+    return this.registry.batch(() =>
+      this.registry.cancelAll(this.#cancellable(owner), reason).map(({ record }) => record.id),
+    )
   }
 
   /** A frozen snapshot of a retained task; undefined for an unknown id. */
@@ -748,7 +746,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of registry.ledger.active()) registry.cancel(entry)
+      for (const entry of this.#cancellable()) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal
@@ -757,6 +755,12 @@ export class AsyncTaskManager {
   /** `dispose`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
+  }
+
+  /** What has not ended. What waits comes first, so that it does not start when the rest is cancelled. */
+  #cancellable(owner?: string): TaskEntry[] {
+    const { ledger } = this.registry
+    return [...ledger.queued(owner), ...ledger.running(owner)]
   }
 
   #end(id: string, status: TerminalStatus, toEvent: () => AsyncTaskEvent): boolean {
@@ -855,7 +859,7 @@ export class AsyncTaskManager {
   }
 
   #report(entry: TaskEntry, progress: number | TaskProgress): boolean {
-    if (entry.ref === undefined) return false
+    if (entry.record.status !== 'running') return false
     const given = typeof progress === 'number' ? { progress } : progress
     const checked = progressSchema().safeParse(given)
     if (!checked.success) {
@@ -871,7 +875,7 @@ export class AsyncTaskManager {
   }
 
   #append(entry: TaskEntry, text: string): boolean {
-    if (entry.ref === undefined) return false
+    if (entry.record.status !== 'running') return false
     const attachment = this.registry.attachment(entry)
     attachment.log ??= new OutputLog(this.#outputBytes)
     attachment.log.append(text)
