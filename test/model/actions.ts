@@ -253,14 +253,14 @@ const launch = action('launch', {
   takesMessages: often(fc.constant(true)),
 })
 
-const runs: fc.Arbitrary<Action>[] = [
-  action('begin', { run: nth }),
-  action('spend', { run: nth }),
+const begin = action('begin', { run: nth })
+const talk: fc.Arbitrary<Action>[] = [
   action('ask', { run: nth }),
   action('answer', { task: runningTask, question: fc.integer({ min: 1, max: 3 }) }),
   action('send', { task: anyTask }),
   action('take', { run: nth }),
 ]
+const runs = [begin, action('spend', { run: nth }), ...talk]
 
 const beginnings: fc.Arbitrary<Action>[] = [
   launch,
@@ -468,6 +468,28 @@ export const waitingActions: fc.Arbitrary<TopAction>[] = [
   ...subscribing(script),
 ]
 
+/** Runs that ask and are told something (F6, F7). */
+export const talkingActions: fc.Arbitrary<TopAction>[] = [
+  ...times(2, [
+    action('launch', {
+      fields: record<LaunchFields>({ id: often(id) }),
+      reservation: fc.constant(undefined),
+      isForeground: fc.constant(undefined),
+      isRefused: fc.constant(undefined),
+      takesMessages: often(fc.constant(true)),
+    }),
+    ...[begin, ...talk],
+    action('answer', { task: runningTask, question: fc.constantFrom(1, 1, 2) }),
+    action('leaseReminder', { owner: fc.constant(undefined), isExclusive: fc.constant(false) }),
+    action('acknowledge', { lease: nth }),
+    action('release', { lease: nth }),
+  ]),
+  action('withdraw', { asked: nth }),
+  action('cancel', { task: runningTask, reason: fc.constant(undefined) }),
+  action('return', { run: nth, value: fc.constant(0) }),
+  action('releaseOwner', { owner: fc.constant('main'), to: fc.constantFrom('main', 'sub', undefined) }),
+]
+
 /** The options of a manager. */
 export interface RegistrySettings {
   readonly maxAsyncTasks: number
@@ -491,6 +513,13 @@ export const crowdedSettings: fc.Arbitrary<RegistrySettings> = fc.record({
     max: fc.constantFrom(1, 3, 100),
     maxWaitMs: rarely(fc.constantFrom(0, 5, 20)),
   }),
+})
+
+/** No limit. */
+export const roomySettings: fc.Arbitrary<RegistrySettings> = fc.record({
+  maxAsyncTasks: fc.constant(-1),
+  notifyCancelled: fc.boolean(),
+  graceMs: duration,
 })
 
 /** A history that keeps at most two records that owe nothing. */

@@ -98,6 +98,8 @@ interface Asked {
   /** Undefined when it could not ask. */
   readonly id: string | undefined
   answer: object | undefined
+  /** Its run knows the answer, or that there will be none. */
+  isSettled: boolean
 }
 
 interface Timer {
@@ -442,26 +444,37 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   // Questions and messages
 
   function ask(run: Run): void {
-    const { task } = run
+    const { task, attempt } = run
     const attachment = of(task)
     const mayAsk = isCurrent(run) && !attachment.isOverdue && attachment.excess === undefined
     const id = mayAsk ? `question-${(attachment.asked += 1)}` : undefined
-    asked.push({ task, id, answer: undefined })
-    if (id === undefined) return
-    const question = { id, message: QUESTION, schema: ANSWER_SCHEMA, askedAt: ledger.now }
-    batch(() => model.ask(ledger, task, question))
+    asked.push({ task, id, answer: undefined, isSettled: false })
+    if (attempt !== (task.record.attempt ?? 1)) return
+    batch(() => {
+      if (id !== undefined)
+        model.ask(ledger, task, { id, message: QUESTION, schema: ANSWER_SCHEMA, askedAt: ledger.now })
+    })
   }
 
   const isOpen = ({ task, id }: Pick<Asked, 'task' | 'id'>): boolean =>
     task.record.questions?.some((question) => question.id === id) === true
 
-  /** Answers a question, or withdraws it without an answer. The first of these counts (F6). */
-  function close(question: Asked | undefined, answer?: object): boolean {
+  /** The first answer to a question counts (F6). */
+  function answerQuestion(question: Asked | undefined): boolean {
     if (question?.id === undefined || !isOpen(question)) return false
     const { task, id } = question
-    question.answer = answer
+    question.answer = { action: 'accept', content: { answer: 'yes' } }
     batch(() => model.closeQuestion(ledger, task, id))
     return true
+  }
+
+  function withdraw(question: Asked | undefined): void {
+    if (question?.id === undefined || question.isSettled) return
+    const { task, id } = question
+    question.isSettled = true
+    batch(() => {
+      if (isOpen(question)) model.closeQuestion(ledger, task, id)
+    })
   }
 
   function send(id: string): object {
@@ -979,14 +992,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         if (run.hasBegun && isCurrent(run)) batch(() => spend(run))
       }),
     ask: (action) => withRun(action.run, (run) => run.hasBegun && ask(run)),
-    withdraw: (action) => void close(nthLast(asked, action.asked)),
+    withdraw: (action) => withdraw(nthLast(asked, action.asked)),
     answer: (action) => {
       const task = model.find(ledger, idOf(action.task))
-      const answer = { action: 'accept', content: { answer: 'yes' } }
-      return close(
-        asked.find((one) => one.task === task && one.id === `question-${action.question}`),
-        answer,
-      )
+      return answerQuestion(asked.find((one) => one.task === task && one.id === `question-${action.question}`))
     },
     send: (action) => send(idOf(action.task)),
     take: (action) => withRun(action.run, (run) => run.hasBegun && takes.push(take(of(run.task).inbox, run))),
@@ -1135,6 +1144,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     },
     async drain() {
       for (let job = jobs.shift(); job; job = jobs.shift()) job()
+      for (const question of asked) question.isSettled ||= !isOpen(question)
     },
     observe,
     takeLog() {

@@ -14,6 +14,8 @@ import {
   namesakeActions,
   obliviousSettings,
   registrySettings,
+  roomySettings,
+  talkingActions,
   topActions,
   waitingActions,
   type RegistrySettings,
@@ -69,6 +71,9 @@ export const ledgerProperty = (subject: Subject) => modelled(subject, forgetfulS
 
 /** Tasks that wait, are repeated, exceed a budget, ask and are told something (F6 to F10). */
 export const waitingProperty = (subject: Subject) => modelled(subject, crowdedSettings, waitingActions)
+
+/** Runs that ask and are told something (F6, F7). */
+export const talkingProperty = (subject: Subject) => modelled(subject, roomySettings, talkingActions)
 
 function modelled(subject: Subject, of: fc.Arbitrary<RegistrySettings>, actions: fc.Arbitrary<TopAction>[]) {
   const commands = commandList(

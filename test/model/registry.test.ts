@@ -6,7 +6,14 @@ import { runMicrotasks } from '../../src/testing/microtasks.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
 import { LONG_OUTPUT, RATE_LIMITED, type LaunchFields, type RegistrySettings, type TopAction } from './actions.js'
-import { compare, ledgerProperty, namesakeProperty, registryProperty, waitingProperty } from './registry.property.js'
+import {
+  compare,
+  ledgerProperty,
+  namesakeProperty,
+  registryProperty,
+  talkingProperty,
+  waitingProperty,
+} from './registry.property.js'
 
 describe('the registry, against its model', () => {
   it('answers, emits and shows what the model does after every action (A1, A2, A3, A4, A7, A8, A9)', async () => {
@@ -23,6 +30,10 @@ describe('the registry, against its model', () => {
 
   it('F6, F7, F8, F9, F10: queues, repeats, stops, asks and tells as the model does after every action', async () => {
     await checkProperty('waiting', waitingProperty(createSubject()))
+  })
+
+  it('F6, F7: tells and answers each question once, and each message, whatever else is asked', async () => {
+    await checkProperty('talking', talkingProperty(createSubject()))
   })
 })
 

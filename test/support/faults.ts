@@ -19,7 +19,7 @@ import { familyFaults } from '../race/family-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { talkFaults } from '../race/talk-faults.js'
-import { waitingProperty } from '../model/registry.property.js'
+import { talkingProperty, waitingProperty } from '../model/registry.property.js'
 import { talkProperty } from '../race/talk.property.js'
 import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
@@ -109,9 +109,9 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
 }))
 
 /** The registry's model knows what waits, asks and is told something, too. */
-const byModel = (alter: AlterManager) => (): fc.IRawProperty<unknown> => {
+const byModel = (create: typeof waitingProperty, alter: AlterManager) => (): fc.IRawProperty<unknown> => {
   let engine: ControllableEngine
-  return waitingProperty(
+  return create(
     createSubject({
       managerOptions: (options) => {
         engine = options.engine as ControllableEngine
@@ -125,17 +125,21 @@ const byModel = (alter: AlterManager) => (): fc.IRawProperty<unknown> => {
   )
 }
 sound.set('waiting', () => waitingProperty(createSubject()))
+sound.set('talking', () => talkingProperty(createSubject()))
 
 const talk = talkFaults.flatMap((fault): Planting[] => {
   const { breakManager } = fault
   const byRace = { ...fault, property: 'talk', broken: () => talkProperty(fault) }
   if (breakManager === undefined || fault.invariant === 'F11') return [byRace]
-  return [byRace, { ...fault, property: 'waiting', broken: byModel((manager) => breakManager(manager)) }]
+  return [
+    byRace,
+    { ...fault, property: 'talking', broken: byModel(talkingProperty, (manager) => breakManager(manager)) },
+  ]
 })
 
 const waiting = waitingFaults.flatMap(({ alter, needsStore = false, ...fault }): Planting[] => {
   const byRace = { ...fault, property: 'waiting tasks', broken: () => waitingTasksProperty(alter) }
-  return needsStore ? [byRace] : [byRace, { ...fault, property: 'waiting', broken: byModel(alter) }]
+  return needsStore ? [byRace] : [byRace, { ...fault, property: 'waiting', broken: byModel(waitingProperty, alter) }]
 })
 
 const mcp = [
