@@ -412,7 +412,7 @@ export function prune(ledger: Ledger): void {
   for (;;) {
     const ended = ledger.tasks.filter((task) => task.record.status !== 'running')
     const [oldest] = ended.filter(isDroppable).sort(bySeq)
-    if (ended.length <= historyLimit(ledger) || !oldest) return
+    if (ended.filter((task) => !task.isUnread).length <= historyLimit(ledger) || !oldest) return
     ledger.tasks = ledger.tasks.filter((task) => task !== oldest)
     emit(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
   }

@@ -331,7 +331,7 @@ describe('a peek that is too long', () => {
       register(id)
       manager.cancelTask(id)
     }
-    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['old', 'd'])
+    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['old', 'c', 'd'])
     await call({ task_id: 'old', action: 'peek', cursor: 500 })
     register('e')
     manager.cancelTask('e')
