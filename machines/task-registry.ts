@@ -504,6 +504,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           break
         case 'owner.release':
           ledger.releaseOwner(event.owner, event.heir)
+          if (event.heir !== undefined) families.setOwner(event.heir)
           prune()
           break
         case 'text.cut':

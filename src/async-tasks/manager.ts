@@ -79,7 +79,7 @@ import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
-import { childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
+import { checkHeir, checkOwner, childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
@@ -631,12 +631,14 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
+   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed. `to` may be the run of a
+   * task (`ownerOfRun`) that has not ended and does not belong to `owner` itself.
    * @returns the number of those tasks
    * @throws InvalidInputError; nothing has changed then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
+    if (heir !== undefined) checkHeir(this.registry, heir, owner)
     const { ledger } = this.registry
     const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
       (sum, part) => sum + ledger.countOf(part, owner),
@@ -777,6 +779,7 @@ export class AsyncTaskManager {
     parent?: TaskEntry,
   ): { entry: TaskEntry; registered: ActiveTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
+    if (parent === undefined) checkOwner(this.registry, admission.owner, 'input.owner')
     const { abortController } = admission
     const abort = abortController && this.registry.listen(abortController)
     const answer = this.registry.register(admission, isLaunched, reservationId, parent)

@@ -113,8 +113,9 @@ export interface TaskRegistryOptions {
 const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
 
 /** About how much the texts of a record take, in bytes: a character has at most two. */
-const textBytes = ({ record: { goalPrompt, output, error, lateOutput } }: TaskEntry): number =>
-  2 * estimateJsonChars([goalPrompt, output, error, lateOutput])
+const textBytes = ({ record }: TaskEntry): number =>
+  2 *
+  estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
 
 type Notification =
   | RegistryNotification

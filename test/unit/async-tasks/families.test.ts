@@ -283,6 +283,29 @@ describe('the end of a parent', () => {
     expect(manager.getPendingNotifications('main').map(({ id }) => id)).toEqual(['c'])
   })
 
+  it('F5: passes what it was handed to its owner, too', async () => {
+    const { manager, register, launch, task } = setUp()
+    const parent = await launch('p', undefined, { owner: 'boss' })
+    await launch('launched', undefined, { owner: ownerOfRun('p') })
+    register('handed', { owner: 'session' })
+    expect(manager.releaseOwner('session', { to: ownerOfRun('p') })).toBe(1)
+    manager.completeTask('handed', {})
+    parent.end()
+    await settle()
+    expect([task('launched').owner, task('handed').owner]).toEqual(['boss', 'boss'])
+    expect(manager.getPendingNotifications('boss').map(({ id }) => id)).toEqual(['handed', 'p'])
+  })
+
+  it('F5: passes what it was handed alone to its owner', async () => {
+    const { manager, register, launch, task } = setUp()
+    const parent = await launch('p', undefined, { owner: 'boss' })
+    register('handed', { owner: 'session' })
+    manager.releaseOwner('session', { to: ownerOfRun('p') })
+    parent.end()
+    await settle()
+    expect(task('handed').owner).toBe('boss')
+  })
+
   it('F5: owes nobody what they end with when its own owner is gone', async () => {
     const { launch, task, manager } = setUp()
     const parent = await launch('p', undefined, { owner: 'session' })
@@ -300,6 +323,37 @@ describe('the end of a parent', () => {
     ;(await launch('p')).end()
     await settle()
     expect(task('p')).not.toHaveProperty('runningChildren')
+  })
+})
+
+describe('an owner that is a run', () => {
+  it.each(['p', 'unknown'])('F5: is refused when its task has ended or is not known (%s)', async (id) => {
+    const { manager, run, register, launch } = setUp()
+    const parent = await launch('p')
+    parent.end()
+    await settle()
+    const owner = ownerOfRun(id)
+    const expected = `got "run:${id}", expected an owner, or run: and the id of a task that has not ended.`
+    const input = { subagentName: 'agent', goalPrompt: 'g', owner }
+    expect(() => manager.launch(input, run)).toThrow(`input.owner: ${expected}`)
+    expect(() => register('a', { owner })).toThrow(`input.owner: ${expected}`)
+    expect(() => manager.releaseOwner('main', { to: owner })).toThrow(`input.to: ${expected}`)
+    expect(manager.getPendingNotifications('main').map((task) => task.id)).toEqual(['p'])
+    expect(manager.getAllTasks()).toHaveLength(1)
+  })
+
+  it.each(['p', 'c', 'g'])('F5: does not get what it belongs to itself (%s)', async (id) => {
+    const { manager, launch, task } = setUp()
+    await launch('p')
+    await launch('c', 'p')
+    await launch('g', 'c')
+    const to = ownerOfRun(id)
+    expect(() => manager.releaseOwner('main', { to })).toThrow(
+      `input.to: got "run:${id}", expected an owner that does not belong to "main" itself, as that run does.`,
+    )
+    if (id === 'g') expect(() => manager.releaseOwner('run:p', { to })).toThrow(InvalidInputError)
+    expect(['p', 'c', 'g'].map((each) => task(each).owner)).toEqual(['main', 'run:p', 'run:c'])
+    expect(manager.releaseOwner(to, { to })).toBe(id === 'g' ? 0 : 1)
   })
 })
 
@@ -502,6 +556,20 @@ describe('a family after a crash', () => {
         .map(({ id }) => id)
         .sort(),
     ).toEqual(['c', 'ended', 'g', 'p'])
+    await settle()
+  })
+
+  it('F5, K4: so is what was handed to a dead run', async () => {
+    const store = memoryStore()
+    const { launch, manager: first } = onStore(store)
+    await launch('p', undefined, { owner: 'boss' })
+    await launch('a', undefined, { owner: ownerOfRun('p') })
+    first.registerTask({ id: 'b', subagentName: 'agent', goalPrompt: 'g', owner: 'other' })
+    first.releaseOwner('other', { to: ownerOfRun('p') })
+    await settle()
+    const { manager, task } = onStore(store.copy(), { findRunner: () => undefined })
+    await manager.recovered
+    expect(['p', 'a', 'b'].map((id) => task(id).owner)).toEqual(['boss', 'boss', 'boss'])
     await settle()
   })
 
