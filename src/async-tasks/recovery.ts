@@ -230,7 +230,8 @@ function goOn(
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
   const start = { runner, graceMs, params }
-  const resumed = { record, graceMs, remainingMs, pool: poolOf(run), ticket, place: placeOf(run) }
+  const delayMs = waitLeft(run, registry.clock.now())
+  const resumed = { record, graceMs, remainingMs, delayMs, pool: poolOf(run), ticket, place: placeOf(run) }
   const entry = registry.resume(resumed, (prepared) => {
     persistence.restore(prepared, task, hasNewOwner)
     if (fate.type === 'queued' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
@@ -244,6 +245,13 @@ const withTime = ({ spent, startedAt, launchedAt }: ActiveTaskInfo, now: number)
   addSpent(spent, { seconds: Math.max(now - (startedAt ?? launchedAt), 0) / 1000 })
 
 const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
+
+/** What is left of the wait for the next run, by the clock on the wall, and never more than all of it: the clock may have been set back. */
+function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
+  return typeof notBefore === 'number' && typeof delayMs === 'number'
+    ? Math.min(Math.max(notBefore - now, 0), delayMs)
+    : 0
+}
 
 const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
 
