@@ -732,6 +732,35 @@ describe('a family is shown', () => {
 
 describe('an aborted call of the task tool', () => {
   it.each([
+    ['the user changed the plan', 'the user changed the plan.'],
+    ['Enough!', 'Enough!'],
+  ])('F4, F5: says why, and what it took along, in the error and in the text (%s)', async (reason, said) => {
+    const { getAsyncTaskManager, open, run } = setUp()
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run })
+    const controller = new AbortController()
+    const result = tool.execute({ subagent_name: 'agent', goal_prompt: 'g' }, { signal: controller.signal })
+    await settle()
+    for (const id of ['c', 'd']) open('agent-1').context.launch({ id, subagentName: 'agent', goalPrompt: 'g' })
+    controller.abort(reason)
+    const sentence = `Task agent-1 was cancelled, because: ${said} 2 task(s) that it had launched were cancelled, too.`
+    const { error, llmContent } = await result
+    expect(error).toEqual({ type: 'cancelled', message: sentence })
+    expect(llmContent).toBe(
+      `${JSON.stringify({ agent_id: 'agent-1', status: 'cancelled', reason }, null, 2)}\n${sentence}`,
+    )
+  })
+
+  it('F4: says why without children, too', async () => {
+    const { getAsyncTaskManager, run } = setUp()
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run })
+    const controller = new AbortController()
+    const result = tool.execute({ subagent_name: 'agent', goal_prompt: 'g' }, { signal: controller.signal })
+    await settle()
+    controller.abort('enough')
+    expect((await result).llmContent.split('\n').at(-1)).toBe('Task agent-1 was cancelled, because: enough')
+  })
+
+  it.each([
     [
       'cancel',
       {
