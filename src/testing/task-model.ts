@@ -52,6 +52,8 @@ export interface ModelRecord {
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
+  /** The code of the error. */
+  errorCode?: string
   /** What it had written when it was cancelled or exceeded its deadline. */
   outputTail?: string
   /** Its deadline, in ms after the launch. */
@@ -270,6 +272,7 @@ export function settle(
     error?: string
     lateOutput?: object
     errorName?: string
+    errorCode?: string
     outputTail?: string
     cancelReason?: string
   },

@@ -33,13 +33,15 @@ function headingText(tasks: readonly ModelTask[]): string {
 }
 
 function notification(record: ModelRecord): object {
-  const { id, status, output, error, errorName, lateOutput, cancelReason, outputTail, runningChildren } = record
+  const { id, status, output, error, errorName, errorCode, lateOutput, cancelReason, outputTail, runningChildren } =
+    record
   const tail = outputTail !== undefined && { output_tail: outputTail }
   const children = runningChildren && { running_children: runningChildren }
   if (status === 'failed') {
     return {
       ...{ agent_id: id, status, error },
       ...(errorName !== undefined && { error_name: errorName }),
+      ...(errorCode !== undefined && { error_code: errorCode }),
       ...(lateOutput && { late_output: outputFields(lateOutput) }),
       ...tail,
       ...children,

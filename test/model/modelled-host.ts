@@ -302,10 +302,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function complete(task: ModelTask, index: number): void {
     const { kept } = outputs[index]!
     if (!of(task).isOverdue) end(task, { status: 'completed', output: kept })
-    else if (Object.keys(kept).length === 0) end(task, { status: 'failed', error: timeoutText(task) })
+    else if (Object.keys(kept).length === 0)
+      end(task, { status: 'failed', error: timeoutText(task), errorCode: 'TASK_TIMEOUT' })
     else {
       const error = `${timeoutText(task)} It then returned a result, too late.`
-      end(task, { status: 'failed', error, lateOutput: kept })
+      end(task, { status: 'failed', error, errorCode: 'TASK_TIMEOUT', lateOutput: kept })
     }
     of(task).isLong = index === LONG_OUTPUT
   }
@@ -313,7 +314,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function fail(task: ModelTask, error: string): void {
     const name = reasons.find(({ text }) => text === error)?.name
     const failure = of(task).isOverdue
-      ? { error: timeoutText(task, error) }
+      ? { error: timeoutText(task, error), errorCode: 'TASK_TIMEOUT' }
       : { error, ...(name !== undefined && { errorName: name }) }
     end(task, { status: 'failed', ...failure })
   }
@@ -338,7 +339,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function expire(task: ModelTask): void {
     of(task).isOverdue = true
-    setDeadline(task, of(task).graceMs, () => end(task, { status: 'failed', error: timeoutText(task) }))
+    setDeadline(task, of(task).graceMs, () =>
+      end(task, { status: 'failed', error: timeoutText(task), errorCode: 'TASK_TIMEOUT' }),
+    )
     aborts.push({ task, reason: 'TimeoutError', why: timeoutText(task) })
   }
 
