@@ -101,6 +101,7 @@ import type { Store } from '../store/store.js'
 import { startRun, type RunHost } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import { toOneLine } from '../control-characters.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
 import { waitForTasks } from './waiting.js'
@@ -478,7 +479,7 @@ export class AsyncTaskManager {
   /** A new task id, `<name>-<random>`, that no retained task has. */
   createTaskId(subagentName: string): string {
     // An id is a name too, and no name is longer than 512 characters.
-    return this.#freshId(subagentName.slice(0, 256), (id) => this.registry.history.get(id) !== undefined)
+    return this.#freshId(toOneLine(subagentName.slice(0, 256)), (id) => this.registry.history.get(id) !== undefined)
   }
 
   /** Ends a task with an output. False, with nothing changed, unless this call completed it. */
@@ -793,7 +794,12 @@ export class AsyncTaskManager {
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
       const { max, queue } = this.registry.pools[admission.pool ?? 'task']
       if (answer.refusal === 'no-room') throw new TaskLimitError(max, undefined, admission.pool)
-      if (answer.refusal === 'queue-full') throw new TaskLimitError(max, queue.size, admission.pool)
+      if (answer.refusal === 'queue-full') {
+        const isLong = queue.size >= queue.limits.max
+        const { bytes, limits } = queue
+        const full = isLong ? queue.size : { bytes, asked: admission.ticket?.bytes ?? 0, maxBytes: limits.maxBytes }
+        throw new TaskLimitError(max, full, admission.pool)
+      }
       throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
     }
     const { entry } = answer
