@@ -519,7 +519,10 @@ export class AsyncTaskManager {
     })
   }
 
-  /** A frozen snapshot of a retained task; undefined for an unknown id. */
+  /**
+   * A frozen snapshot of a retained task; undefined for an unknown id. Its `abortController`, if the task has one, is not a copy: aborting it cancels
+   * the task.
+   */
   getTask(id: string): AsyncTaskInfo | undefined {
     return this.registry.history.get(id)?.record
   }
@@ -715,7 +718,7 @@ export class AsyncTaskManager {
 
   /**
    * The output of a task as it comes: what is kept from a byte cursor on, and then what the task appends. Completes when the task has ended, and at
-   * once for an unknown task. A subscriber that is slow loses what is no longer kept.
+   * once, without a value and without an error, for an unknown task: `getTask` tells the two apart. A subscriber that is slow loses what is no longer kept.
    * @param options `cursor`: the byte to start at. Default: the first byte that is kept
    * @throws InvalidInputError for a cursor that is not an integer >= 0
    */
