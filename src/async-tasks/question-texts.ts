@@ -52,7 +52,7 @@ const isObject = (value: unknown): value is JsonSchema =>
 /** The values that a schema allows, if it lists them. */
 function valuesOf(schema: unknown): readonly unknown[] | undefined {
   if (!isObject(schema)) return undefined
-  if (Array.isArray(schema['enum'])) return schema['enum']
+  if (Array.isArray(schema['enum'])) return schema['enum'] as unknown[]
   if ('const' in schema) return [schema['const']]
   const alternatives = schema['oneOf'] ?? schema['anyOf']
   if (!Array.isArray(alternatives)) return undefined

@@ -302,9 +302,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function complete(task: ModelTask, index: number): void {
     const { kept } = outputs[index]!
     if (!of(task).isOverdue) end(task, { status: 'completed', output: kept })
-    else if (Object.keys(kept).length === 0)
+    else if (Object.keys(kept).length === 0) {
       end(task, { status: 'failed', error: timeoutText(task), errorCode: 'TASK_TIMEOUT' })
-    else {
+    } else {
       const error = `${timeoutText(task)} It then returned a result, too late.`
       end(task, { status: 'failed', error, errorCode: 'TASK_TIMEOUT', lateOutput: kept })
     }

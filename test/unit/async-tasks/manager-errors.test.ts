@@ -241,5 +241,5 @@ it('reports what an abort listener of a run throws, with its task', () => {
 
 it('an id that is made from a name is one line', () => {
   const { manager } = setUp()
-  expect(manager.createTaskId('a\n[OK] [b]\u0000 forged')).toMatch(/^a \[OK\] \[b\]  forged-/)
+  expect(manager.createTaskId('a\n[OK] [b]\u0000 forged')).toMatch(/^a \[OK\] \[b\] {2}forged-/)
 })
