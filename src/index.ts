@@ -105,7 +105,7 @@ export {
   TaskLimitError,
   ToolCallError,
 } from './errors.js'
-export type { InstanceErrorCode } from './errors.js'
+export type { InstanceErrorCode, QueueBytes } from './errors.js'
 
 // Runners for functions and programs
 export { functionRunner } from './runners/function-runner.js'

@@ -3,7 +3,7 @@
  * tasks that every question searches from end to end; there are no actors, no indexes, and no callbacks. The commands of
  * `manager-commands.ts` compare a manager with it.
  *
- * What the time brings (deadlines, back-offs, the longest wait, the time to wrap up) is decided by whoever uses it: `test/model/modelled-host.ts`.
+ * What the time brings (deadlines, back-offs, the longest wait, the time to wrap up) is decided by the code that uses it: `test/model/modelled-host.ts`.
  *
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
@@ -51,6 +51,8 @@ export interface ModelRecord {
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
+  /** The code of the error. */
+  errorCode?: string
   /** What it had written when it was cancelled or exceeded its deadline. */
   outputTail?: string
   /** Its deadline, in ms after the launch. */
@@ -69,8 +71,6 @@ export interface ModelRecord {
   budget?: { readonly steps: number; readonly wrapUpMs: number }
   /** What its runs have used. */
   spent?: { readonly steps: number }
-  /** The code of the error. */
-  errorCode?: string
   /** The open questions of its run, in the order in which they were asked. */
   questions?: readonly { readonly id: string }[]
   /** How many messages to its run were accepted. */
@@ -531,7 +531,11 @@ export const owedQuestions = (ledger: Ledger, owner?: string): ModelQuestion[] =
   )
 
 /** Asks a question of a run, which is owed to its owner; that of a task that a run owns goes up (F6). */
-export function ask(ledger: Ledger, task: ModelTask, question: { readonly id: string }): void {
+export function ask(
+  ledger: Ledger,
+  task: ModelTask,
+  question: { readonly id: string; readonly [field: string]: unknown },
+): void {
   setQuestions(ledger, task, [...(task.record.questions ?? []), question])
   const owner = addresseeOf(ledger, task.record.owner)
   ledger.questions.push({ task, id: question.id, owner, delivery: 'owed', isAccepted: false })
@@ -593,7 +597,7 @@ export function prune(ledger: Ledger): void {
   for (;;) {
     const ended = ledger.tasks.filter((task) => !isActive(task))
     const [oldest] = ended.filter(isDroppable).sort(bySeq)
-    if (ended.length <= historyLimit(ledger) || !oldest) return
+    if (ended.filter((task) => !task.isUnread).length <= historyLimit(ledger) || !oldest) return
     ledger.tasks = ledger.tasks.filter((task) => task !== oldest)
     emit(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
   }

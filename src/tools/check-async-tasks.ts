@@ -50,9 +50,9 @@ export const checkAsyncTasksSchema = lazily(() =>
       .optional()
       .describe('For action answer: the ID of the question, if the task has more than one.'),
     answer: z
-      .union([z.string(), z.record(z.string(), z.unknown())])
+      .union([z.string(), z.boolean(), z.number(), z.record(z.string(), z.unknown())])
       .optional()
-      .describe('For action answer: text, or an object that matches the schema of the question.'),
+      .describe('For action answer: a value, or an object that matches the schema of the question.'),
     reason: z.string().optional().describe('For action cancel: why, in words. The task and its owner are told.'),
     decline: z.boolean().optional().describe('For action answer: true to decline the question.'),
   }),

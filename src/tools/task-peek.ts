@@ -1,5 +1,5 @@
 /** The result of check_async_tasks for one task: its peek mode. */
-import type { AsyncTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
+import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
@@ -76,9 +76,14 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...commandDetails(view, task),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
+    ...(task.status === 'failed' && errorNames(task)),
     ...(task.cancelReason !== undefined && { cancelReason: task.cancelReason }),
     ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
   }
+}
+
+function errorNames({ errorName, errorCode }: FailedTaskInfo): Record<string, unknown> {
+  return { ...(errorName !== undefined && { errorName }), ...(errorCode !== undefined && { errorCode }) }
 }
 
 /** The tasks above and below it. */

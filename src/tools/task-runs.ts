@@ -239,11 +239,7 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
   const more: unknown = task.output?.final_message ?? task.error
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${cutText(more, call.maxChars)}` : ''}`
   const result = {
-    // Nobody has asked for this cancellation.
-    llmContent: withNote(
-      call.manager.registry.isDisposed ? `${text}\n${cancellation(call, task)}` : text,
-      call.timeout,
-    ),
+    llmContent: withNote(isWorded(call, task) ? `${text}\n${cancellation(call, task)}` : text, call.timeout),
     returnDisplay: cutText(display, call.maxChars),
     metadata: { ...taskMetadata(task, call.timeout, false), ...shownDelivery([task], deliveryId) },
   }
@@ -253,12 +249,22 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
     : result
 }
 
+/** Whether the text needs words for a cancellation: nobody has asked for it, or it says why, or what it took along. */
+function isWorded({ manager, context }: TaskCall, { id, status, cancelReason }: SettledTaskInfo): boolean {
+  if (manager.registry.isDisposed) return true
+  if (status !== 'cancelled' || context.signal?.aborted !== true) return false
+  return cancelReason !== undefined || cancelledWith(manager, id) !== ''
+}
+
 function cancellation({ manager, context }: TaskCall, { id, cancelReason }: SettledTaskInfo): string {
   if (manager.registry.isDisposed) return `Task ${id} was cancelled, because the task manager was disposed.`
-  const isAborted = context.signal?.aborted === true && cancelReason === undefined
-  return isAborted
-    ? `Task ${id} was cancelled, because its call was aborted.${cancelledWith(manager, id)}`
-    : cancellationText(`Task ${id}`, { cancelReason })
+  const isAborted = context.signal?.aborted === true
+  if (isAborted && cancelReason === undefined) {
+    return `Task ${id} was cancelled, because its call was aborted.${cancelledWith(manager, id)}`
+  }
+  const sentence = cancellationText(`Task ${id}`, { cancelReason })
+  const family = isAborted ? cancelledWith(manager, id) : ''
+  return family === '' || /[.!?]$/.test(sentence) ? `${sentence}${family}` : `${sentence}.${family}`
 }
 
 function taskMetadata(

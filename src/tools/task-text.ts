@@ -2,6 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
+import { fenced } from '../async-tasks/fenced.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
 import { markShown, type ShownDelivery } from './shown-texts.js'
 import type { TaskView } from './task-view.js'
@@ -23,6 +24,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
     chunk,
     reading: { task_id: task.id, action: 'output' },
     isGrowing: !isTerminal(task),
+    isFenced: true,
   })
 }
 
@@ -49,12 +51,14 @@ interface ChunkText {
   readonly reading: Readonly<Record<string, unknown>>
   /** The task may still append to the text. */
   readonly isGrowing: boolean
+  /** Whether a program or a run wrote it as it is, so that it needs a fence. Default false. */
+  readonly isFenced?: boolean
   /** What its reading delivers. */
   readonly delivery?: ShownDelivery
 }
 
 /** A part of a text, with a note on what is missing before it and how to read what follows. */
-export function chunkResult({ title, chunk, reading, isGrowing, delivery }: ChunkText): ToolResult {
+export function chunkResult({ title, chunk, reading, isGrowing, isFenced = false, delivery }: ChunkText): ToolResult {
   const { text, nextCursor, skippedBytes, remainingBytes } = chunk
   const start = nextCursor - new TextEncoder().encode(text).length
   const heading = text === '' ? `${title}, nothing at byte ${start}:` : `${title}, bytes ${start} to ${nextCursor}:`
@@ -66,9 +70,10 @@ export function chunkResult({ title, chunk, reading, isGrowing, delivery }: Chun
         ? `[That is all so far. Read on later with ${next}]`
         : '[That is the end.]'
   const skipped = skippedBytes > 0 ? [`[${skippedBytes} bytes before this are no longer kept.]`] : []
-  const body = text === '' ? [] : [text]
+  const above = [heading, ...skipped].join('\n')
+  const body = text === '' ? above : isFenced ? fenced(above, text) : `${above}\n${text}`
   return {
-    llmContent: [heading, ...skipped, ...body, ending].join('\n'),
+    llmContent: `${body}\n${ending}`,
     returnDisplay: `${heading.slice(0, -1)}${remainingBytes > 0 ? `, ${remainingBytes} remain` : ''}`,
     metadata: { ...reading, start, nextCursor, skippedBytes, remainingBytes, ...delivery },
   }

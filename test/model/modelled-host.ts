@@ -503,8 +503,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function endStopped(task: ModelTask, { reported, more = '', lateOutput }: StoppedRun = {}): void {
     const { excess } = of(task)
     const error = `${stopText(task, excess, reported)}${more}`
-    const code = excess !== undefined && { errorCode: 'BUDGET_EXCEEDED' }
-    end(task, { status: 'failed', error, ...code, ...(lateOutput && { lateOutput }) })
+    const errorCode = excess === undefined ? 'TASK_TIMEOUT' : 'BUDGET_EXCEEDED'
+    end(task, { status: 'failed', error, errorCode, ...(lateOutput && { lateOutput }) })
   }
 
   function complete(task: ModelTask, index: number): void {
