@@ -2,6 +2,7 @@
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { errorResult, type ToolResult } from '../tools/tool.js'
+import { FOLLOW_UPS } from './follow-ups.js'
 
 /** The slots of every client, by owner. */
 export class ClientSlots {
@@ -68,7 +69,7 @@ export class ClientSlots {
 
   #refusal(): ToolResult {
     const reason = `Max ${this.#what} (${this.#max}) reached`
-    const others = ['Wait until one has ended (wait_for_async_tasks)', 'cancel one (cancel_async_task)']
+    const others = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (${FOLLOW_UPS.cancel})`]
     const advice =
       this.#what === 'commands'
         ? `${others.join(', or ')}.`

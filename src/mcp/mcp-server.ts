@@ -7,13 +7,13 @@ import { registerPrompt } from './background-tasks-prompt.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
 import { assumedExchange, type FindExchange } from './exchange.js'
+import { FOLLOW_UPS } from './follow-ups.js'
 import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
 import { listed } from './mcp-tool.js'
 import { withMarks } from './result-marks.js'
 import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
 import { createTaskProgress } from './task-progress.js'
-import { FOLLOW_UPS } from './task-tools.js'
 import { TASKS_CAPABILITY } from './tasks-2025.js'
 import { TASKS_EXTENSION } from './tasks-extension-wire.js'
 import { answerCall } from './tool-answers.js'
@@ -53,6 +53,7 @@ export function createMcpServer(
   const reminders = new AsyncTaskReminderService(backend.manager, {
     maxMessageChars: backend.config.maxMessageChars,
     answerWith: FOLLOW_UPS.answer,
+    readWith: FOLLOW_UPS.read,
   })
   const server = createLowLevelServer(
     { name: 'agent-tasks', title: 'agent-tasks', version: packageVersion },

@@ -2,31 +2,31 @@
 import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import { boundNotification } from '../async-tasks/notifications.js'
-import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } from '../tools/check-async-tasks.js'
-import type { FollowUps } from '../tools/task-tool-options.js'
+import {
+  checkAsyncTasksSchema,
+  createTaskCheck,
+  type CheckAsyncTasksOptions,
+  type CheckAsyncTasksParams,
+} from '../tools/check-async-tasks.js'
 import { subagentLines } from '../tools/subagents.js'
 import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
-import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
+import { defineTool, type Tool, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
 import type { ClientSlots } from './client-slots.js'
 import { createCommandTool } from './command-tool.js'
 import { imagesOf } from './command-images.js'
+import { FOLLOW_UPS } from './follow-ups.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
 import { earlierText } from './result-marks.js'
 import { workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
-
-/** Cancelling and answering are separate tools, so that check_async_tasks is read-only. */
-export const FOLLOW_UPS: FollowUps = {
-  cancel: 'cancel_async_task',
-  answer: { tool: 'answer_async_task', params: {} },
-}
 
 const { task_id, part, cursor, max_bytes, question_id, answer, decline, reason } = checkAsyncTasksSchema().shape
 const ID = 'ID or unique prefix.'
@@ -35,8 +35,8 @@ const oneTask = z.string().describe(ID)
 // Every client pays for these texts with each of its turns: what one tool says, another need not repeat.
 const checkSchema = z.strictObject({
   task_id: task_id.describe(ID),
-  action: z.enum(['list', 'peek', 'output']).optional().describe('output: as read_task_output.'),
-  ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
+  action: z.enum(['list', 'peek']).optional(),
+  ...{ cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
 const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('') })
 const readSchema = z.strictObject({
@@ -116,7 +116,7 @@ export function createTaskTools(
     },
   }
   const submit = withShortTexts(createSubmitCommandsTool({ ...common, ...timeouts, taskManager }), SUBMIT_TEXTS)
-  const check = createTaskCheck(common)
+  const checkTask = (options: CheckToolOptions) => defineCheckTool(common, options)
   const command = createCommandTool(backend, { ...common, ...timeouts }, findProject)
 
   const withDeadline = (args: Args): Args => {
@@ -147,11 +147,11 @@ export function createTaskTools(
         name: 'check_async_tasks',
         description: 'Check the status of background async tasks: all of them, or one in detail.',
         inputSchema: checkSchema,
-        run: check,
+        run: createTaskCheck(common),
       }),
       {
         ...{ title: 'Look at background tasks', output: outputs.checkOutput, annotations: READ_ONLY },
-        listedSchema: checkSchema.pick({ task_id: true }),
+        listedSchema: checkSchema.pick({ task_id: true, action: true, cursor: true }),
       },
     ),
     toMcpTool(withShortTexts(createWaitForAsyncTasksTool(common), WAIT_TEXTS), {
@@ -161,11 +161,9 @@ export function createTaskTools(
       annotations: { readOnlyHint: true, openWorldHint: false },
     }),
     toMcpTool(
-      defineTool({
-        name: 'cancel_async_task',
+      checkTask({
+        ...{ name: FOLLOW_UPS.cancel, action: 'cancel', inputSchema: cancelSchema },
         description: 'Cancel a background async task.',
-        inputSchema: cancelSchema,
-        run: withAction(check, 'cancel'),
       }),
       {
         title: 'Cancel a background task',
@@ -174,20 +172,16 @@ export function createTaskTools(
       },
     ),
     toMcpTool(
-      defineTool({
-        name: 'read_task_output',
+      checkTask({
+        ...{ name: FOLLOW_UPS.read.tool, action: 'output', inputSchema: readSchema },
         description: 'Read what a background async task has written so far, or its result, from a byte cursor on.',
-        inputSchema: readSchema,
-        run: withAction(check, 'output'),
       }),
       { title: 'Read the output of a task', output: outputs.readOutput, annotations: READ_ONLY },
     ),
     toMcpTool(
-      defineTool({
-        name: 'answer_async_task',
+      checkTask({
+        ...{ name: FOLLOW_UPS.answer.tool, action: 'answer', inputSchema: answerSchema },
         description: 'Answer a question of a background async task.',
-        inputSchema: answerSchema,
-        run: withAction(check, 'answer'),
       }),
       {
         title: 'Answer a background task',
@@ -245,10 +239,24 @@ function withTexts(schema: z.ZodObject, texts: Texts): z.ZodObject {
   return schema.extend(Object.fromEntries(described) as z.ZodRawShape)
 }
 
-const withAction =
-  (check: ReturnType<typeof createTaskCheck>, action: NonNullable<CheckAsyncTasksParams['action']>) =>
-  (input: CheckAsyncTasksParams, context: ToolContext) =>
-    check({ ...input, action }, context)
+interface CheckToolOptions {
+  readonly name: string
+  readonly action: NonNullable<CheckAsyncTasksParams['action']>
+  readonly description: string
+  readonly inputSchema: z.ZodObject
+}
+
+/** A tool that does one of the actions of check_async_tasks. */
+function defineCheckTool(
+  common: CheckAsyncTasksOptions,
+  { name, action, description, inputSchema }: CheckToolOptions,
+): Tool {
+  const check = createTaskCheck(common, name)
+  return defineTool({
+    ...{ name, description, inputSchema },
+    run: (input, context) => check({ ...(input as CheckAsyncTasksParams), action }, context),
+  })
+}
 
 interface McpToolOptions {
   readonly title: string
@@ -313,7 +321,8 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
 /** The end of a task, as a direct call that started it would have returned it. */
 export function taskResult({ config, taskManager, session }: Backend, ended: SettledTaskInfo): CallToolResult {
   const isEarlier = session?.earlierTasks.has(ended.id) === true
-  const { text } = boundNotification(ended, config.maxMessageChars)
+  const { maxMessageChars } = config
+  const { text } = boundNotification(ended, maxMessageChars, maxWholeChars(maxMessageChars), FOLLOW_UPS.read)
   const llmContent = isEarlier ? `${text}\n\n${earlierText([ended.id])}` : text
   const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
   const { content, structuredContent } = toCallToolResult(

@@ -20,7 +20,7 @@ export interface TaskCall {
   readonly manager: AsyncTaskManager
   readonly input: LaunchTaskInput
   readonly timeout: EffectiveTimeout
-  readonly followUps: FollowUps
+  readonly followUps: Required<FollowUps>
   /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
   readonly context: ToolContext
@@ -159,7 +159,11 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length
-  const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
+  const limits = {
+    maxChars: call.maxChars,
+    room: maxWholeChars(call.maxChars) - noteChars,
+    readWith: call.followUps.read,
+  }
   const waiting: WordedWaitOptions = {
     onSettled: (ended) => {
       const { shown, texts } = wordEnds(manager, ended, limits)

@@ -173,7 +173,7 @@ describe('the tools', () => {
     const id = await launch('hangs')
     const { isError, text } = await use('check_async_tasks', { task_id: id, action: 'cancel' })
     expect(isError).toBe(true)
-    expect(text).toContain('expected one of "list", "peek", "output"')
+    expect(text).toContain('expected one of "list", "peek"')
     expect(manager.getTask(id)?.status).toBe('running')
   })
 
