@@ -17,7 +17,7 @@ import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
 import { defineTool, type Tool, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
-import type { ClientSlots } from './client-slots.js'
+import type { CallSlots } from './client-slots.js'
 import { createCommandTool } from './command-tool.js'
 import { imagesOf } from './command-images.js'
 import { FOLLOW_UPS } from './follow-ups.js'
@@ -289,7 +289,7 @@ interface LaunchToolOptions extends McpToolOptions {
   readonly owner: string
   readonly backend: Backend
   /** What counts the tasks that it launches. */
-  readonly slots: ClientSlots
+  readonly slots: CallSlots
 }
 
 /** A tool whose calls start a task of the registry, and can therefore become tasks of the extension. */
@@ -300,16 +300,23 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   return {
     ...direct,
     call: async (args, { signal, detach, hold, onLaunched, onUpdate }) => {
-      const execute = async (): Promise<ToolResult> =>
-        tool.execute(await prepare(args), { signal, detach, hold, onLaunched, onUpdate })
-      const result = isBackground(args) ? await slots.launch(owner, execute) : slots.follow(owner, await execute())
+      const execute = async (onSlotTaken: () => void): Promise<ToolResult> => {
+        const onTaskLaunched = (taskId: string): void => {
+          onSlotTaken()
+          onLaunched?.(taskId)
+        }
+        return tool.execute(await prepare(args), { signal, detach, hold, onLaunched: onTaskLaunched, onUpdate })
+      }
+      const result = isBackground(args)
+        ? await slots.launch(owner, execute)
+        : slots.follow(owner, await execute(() => undefined))
       return toCallToolResult(result, output)
     },
     start: async (args, { signal }) => {
       // A call with `async: true` asks for a launch, and is answered with one.
       if (args['async'] === true) return undefined
-      const launched = await slots.launch(owner, async () =>
-        tool.execute({ ...(await prepare(args)), async: true }, { signal }),
+      const launched = await slots.launch(owner, async (onLaunched) =>
+        tool.execute({ ...(await prepare(args)), async: true }, { signal, onLaunched }),
       )
       const taskId = launched.metadata?.['agentId']
       if (launched.error !== undefined || typeof taskId !== 'string') return toCallToolResult(launched, output)

@@ -50,7 +50,7 @@ export interface ToolContext {
   readonly hold?: HoldLease | undefined
   /** Called with what a task that runs in place writes, as it comes. What it throws is reported, and changes nothing. */
   readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
-  /** Called with the id of the task that the call runs in place, once it has been launched. Must not throw. */
+  /** Called with the id of the task that the call runs in place, or of the command that it runs in either way, once launched. Must not throw. */
   readonly onLaunched?: ((taskId: string) => void) | undefined
 }
 

@@ -47,22 +47,44 @@ describe('run_command', () => {
   })
 
   it('F1: has a limit of its own for each client, which calls in place take up too', async () => {
-    const { ask, initialize, say, answers } = overStdio({ commands, maxAsyncTasks: 0 })
+    const { ask, initialize, say } = overStdio({ commands, maxAsyncTasks: 0 })
     await initialize()
-    const launched = await ask(1, 'tools/call', sh('echo up; exec sleep 60', { async: true }))
-    const refused = await ask(2, 'tools/call', sh('echo'))
+    say({ id: 1, method: 'tools/call', params: sh('exec sleep 60') })
+    await ask(2, 'ping', {})
+    const refused = await ask(3, 'tools/call', sh('echo', { async: true }))
     expect(textOf(refused)).toBe(
-      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task).',
+      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). One that was ' +
+        'cancelled counts until its program has ended.',
     )
-    await ask(3, 'tools/call', {
-      name: 'cancel_async_task',
-      arguments: { task_id: launched.structuredContent!['task_id'] },
-    })
-    say({ id: 4, method: 'tools/call', params: sh('exec sleep 60') })
-    await ask(5, 'ping', {})
-    expect(textOf(await ask(6, 'tools/call', sh('echo')))).toContain('Max commands (1) reached')
-    say({ method: 'notifications/cancelled', params: { requestId: 4 } })
-    await until(() => !answers.has(4))
+    say({ method: 'notifications/cancelled', params: { requestId: 1 } })
+  })
+
+  it.each([true, false])(
+    'F1: counts a command of a client until its program has ended, also when it was cancelled (async: %s)',
+    async (isAsync) => {
+      const { ask, initialize, say, clock } = overStdio({ commands })
+      await initialize()
+      const deaf = sh('trap "" TERM; echo up; while :; do sleep 1; done', { async: isAsync })
+      say({ id: 1, method: 'tools/call', params: deaf })
+      const list = () => ask((id += 1), 'tools/call', { name: 'check_async_tasks', arguments: {} })
+      let id = 1
+      while (!textOf(await list()).includes('output: "up"'));
+      await ask((id += 1), 'tools/call', { name: 'cancel_async_task', arguments: { task_id: 'sh' } })
+      expect(textOf(await list())).toContain('cancelled')
+      const call = () => ask((id += 1), 'tools/call', sh('echo'))
+      expect(textOf(await call())).toContain('Max commands (1) reached')
+      // It gets SIGKILL.
+      clock.advance(4000)
+      while (textOf(await call()).includes('Max commands (1) reached'));
+    },
+  )
+
+  it('F1: counts calls that come together before the first has launched its command', async () => {
+    const { ask, initialize } = overStdio({ commands: { ...commands, maxCommands: 2 } })
+    await initialize()
+    const calls = [1, 2, 3, 4].map((id) => ask(id, 'tools/call', sh('exec sleep 60', { async: true })))
+    const answers = await Promise.all(calls)
+    expect(answers.filter((answer) => textOf(answer).includes('Max commands (2) reached'))).toHaveLength(2)
   })
 
   it('F1: one client does not take the slots of another', async () => {
