@@ -21,6 +21,8 @@ export interface McpTasks {
    * @returns stops the notifications about its tasks
    */
   register(server: LowLevelServer, owner: string, exchangeOf: FindExchange, is2025: boolean): () => void
+  /** See `TaskHandles`. */
+  forgetExpired(): void
   /** Calls `onEnd` when the task has ended, at once if it has; not after `signal` has aborted. */
   whenEnded(taskId: string, owner: string, signal: AbortSignal, onEnd: () => void): void
 }
@@ -65,6 +67,7 @@ export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager):
       })
       return () => subscription.unsubscribe()
     },
+    forgetExpired: () => handles.forgetExpired(),
     whenEnded: (taskId, owner, signal, onEnd) => {
       const handle = handles.find(taskId, owner)
       if (handle.end !== undefined) {

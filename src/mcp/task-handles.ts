@@ -72,6 +72,8 @@ export interface TaskHandles {
   /** The tasks of an owner in the order of their handles, after a place. */
   list(owner: string, after: number): TaskHandle[]
   stateOf(handle: TaskHandle): TaskState
+  /** Removes the handles whose time is over: other answers carry the results that nobody has asked for. */
+  forgetExpired(): void
   /** The result of an ended task is in an answer: it is delivered when that was written. */
   deliver(handle: TaskHandle, exchange: Exchange): void
   /** Tasks that have asked, were answered or ended. */
@@ -210,6 +212,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         })
       })
     },
+    forgetExpired,
     changes$,
     close: () => {
       for (const subscription of subscriptions) subscription.unsubscribe()
@@ -220,7 +223,8 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
   }
 }
 
-const leaseOf = (taskId: string): string => `task-${taskId}`
+/** The id of the lease of a handle. */
+export const leaseOf = (taskId: string): string => `task-${taskId}`
 
 function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
   const at = record.completedAt

@@ -23,6 +23,7 @@ import { imagesOf } from './command-images.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
+import { withReserved } from './reserved-results.js'
 import { earlierText } from './result-marks.js'
 import { workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
@@ -154,7 +155,7 @@ export function createTaskTools(
         listedSchema: checkSchema.pick({ task_id: true, action: true, cursor: true }),
       },
     ),
-    toMcpTool(withShortTexts(createWaitForAsyncTasksTool(common), WAIT_TEXTS), {
+    toMcpTool(withReserved(withShortTexts(createWaitForAsyncTasksTool(common), WAIT_TEXTS), manager, owner), {
       title: 'Wait for background tasks',
       description: WAIT_DESCRIPTION,
       output: outputs.waitOutput,

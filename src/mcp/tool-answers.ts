@@ -64,6 +64,7 @@ export async function answerCall(
       if (generation === '2025-11-25') taskProgress.follow(result.taskId, progressToken)
       return answer
     }
+    tasks.forgetExpired()
     const isReceived = !signal.aborted && !exchange.lost.aborted
     const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
     const marked = markResult(complete, carried, backend, owner)

@@ -79,14 +79,6 @@ describe('run_command', () => {
     },
   )
 
-  it('F1: counts calls that come together before the first has launched its command', async () => {
-    const { ask, initialize } = overStdio({ commands: { ...commands, maxCommands: 2 } })
-    await initialize()
-    const calls = [1, 2, 3, 4].map((id) => ask(id, 'tools/call', sh('exec sleep 60', { async: true })))
-    const answers = await Promise.all(calls)
-    expect(answers.filter((answer) => textOf(answer).includes('Max commands (2) reached'))).toHaveLength(2)
-  })
-
   it('F1: one client does not take the slots of another', async () => {
     const [one, other] = await Promise.all([
       overHttp({ commands }, { authorization: 'Bearer a' }),

@@ -132,6 +132,35 @@ describe('a client of 2025-11-25', () => {
     await until(() => manager.getTask(id)?.delivery === 'delivered')
   })
 
+  it('F12: a result that is reserved is named by a wait that finds nothing, and returned by its id', async () => {
+    const { client, create, tasks, end, manager } = await setUp()
+    const ids = [await create(), await create()]
+    for (const id of ids) end(id, `all of ${id}`)
+    await until(() => manager.getActiveTasks().length === 0)
+    const wait = async (args: object) =>
+      textOf((await client.callTool({ name: 'wait_for_async_tasks', arguments: args as never })) as never)
+    expect(await wait({})).toBe(
+      'Nothing to wait for: no async task is running. 2 result(s) are reserved for the host, which follows their tasks ' +
+        `(tasks/result, tasks/get). Here they are returned by wait_for_async_tasks ${JSON.stringify({ task_ids: ids })}`,
+    )
+    expect(await wait({ task_ids: ids.slice(0, 1) })).toContain(`all of ${ids[0]}`)
+    for (const id of ids) expect(textOf(await tasks.getTaskResult(id, CallToolResultSchema))).toContain(`all of ${id}`)
+    await until(() => manager.getTask(ids[1]!)?.delivery === 'delivered')
+    expect(await wait({})).toBe('Nothing to wait for: no async task is running.')
+  })
+
+  it('F12: a result that the host never asks for is carried by the next answer after retentionMs', async () => {
+    const { client, create, end, manager, clock } = await setUp({ config: { tasks: { retentionMs: 1000 } } })
+    const id = await create()
+    end(id, 'unread')
+    await until(() => manager.getTask(id)?.status === 'completed')
+    const check = async () => textOf((await client.callTool({ name: 'list_instances', arguments: {} })) as never)
+    clock.advance(999)
+    expect(await check()).not.toContain('unread')
+    clock.advance(1)
+    expect(await check()).toContain('unread')
+  })
+
   it('sees a failed tool as failed, and gets its result', async () => {
     const { create, tasks } = await setUp({ run: () => Promise.reject(new Error('no disk')) })
     const id = await create()
