@@ -1,6 +1,7 @@
 /** The methods of both generations of MCP tasks, on one server object: SEP-2663 for requests that declare it, 2025-11-25 on connections of 2025. */
 import type { Result, ServerContext } from '@modelcontextprotocol/server'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { Elicitations } from './elicitations.js'
 import type { FindExchange } from './exchange.js'
 import { canElicit, type LowLevelServer } from './low-level-server.js'
 import type { StartedTask } from './mcp-tool.js'
@@ -27,9 +28,9 @@ export interface McpTasks {
   whenEnded(taskId: string, owner: string, signal: AbortSignal, onEnd: () => void): void
 }
 
-export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager): McpTasks {
+export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager, elicitations: Elicitations): McpTasks {
   const extension = createTasksExtension(handles, manager)
-  const tasks2025 = createTasks2025(handles, manager)
+  const tasks2025 = createTasks2025(handles, manager, elicitations)
 
   return {
     create: (started, owner, generation) =>

@@ -19,6 +19,7 @@ import type { Backend } from './backend.js'
 import type { Confirmations } from './confirmations.js'
 import type { Exchange } from './exchange.js'
 import type { StartedTask } from './mcp-tool.js'
+import { isForm } from './question-forms.js'
 
 export interface TaskHandlesOptions {
   readonly backend: Backend
@@ -52,7 +53,7 @@ export interface TaskEnd {
 /** What both generations say about a task. */
 export interface TaskState {
   readonly taskId: string
-  /** Before the end. */
+  /** Before the end: whether a question is open that a form can show. */
   readonly isAsking: boolean
   readonly statusMessage?: string
   /** ISO 8601. */
@@ -186,7 +187,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
       const lifeMs = end === undefined ? deadlineMs : end.at - createdAt
       return {
         taskId,
-        isAsking: end === undefined && record?.questions !== undefined,
+        isAsking: end === undefined && record?.questions?.some(isForm) === true,
         ...(message !== undefined && { statusMessage: previewText(message, MESSAGE_CHARS) }),
         createdAt: new Date(createdAt).toISOString(),
         lastUpdatedAt: new Date(end?.at ?? updatedAt).toISOString(),

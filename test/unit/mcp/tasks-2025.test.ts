@@ -344,6 +344,45 @@ describe('a question', () => {
     expect(count).toBe(1)
   })
 
+  it('F12: is asked by another request that waits, when the one that asked it is cancelled', async () => {
+    let count = 0
+    const { create, tasks } = await setUp({
+      run: asking,
+      elicit: () => {
+        count += 1
+        return count === 1
+          ? new Promise(() => undefined)
+          : Promise.resolve({ action: 'accept', content: { answer: 'main' } })
+      },
+    })
+    const id = await create()
+    const givenUp = new AbortController()
+    const first = tasks.getTaskResult(id, CallToolResultSchema, { signal: givenUp.signal })
+    first.catch(() => undefined)
+    await until(() => count === 1)
+    const second = tasks.getTaskResult(id, CallToolResultSchema)
+    givenUp.abort()
+    expect(textOf(await second)).toContain('accept main')
+    expect(count).toBe(2)
+  })
+
+  it('is not asked where a form cannot show its schema', async () => {
+    const address = { type: 'object', properties: { street: { type: 'string' } } }
+    const { client, create, tasks } = await setUp({
+      run: async (_request, context) => {
+        const question = { message: 'Where?', schema: { type: 'object', properties: { address } } }
+        return { final_message: JSON.stringify(await context.ask(question)) }
+      },
+      elicit: () => Promise.reject(new Error('must not be asked')),
+    })
+    const id = await create()
+    const result = tasks.getTaskResult(id, CallToolResultSchema)
+    expect(await tasks.getTask(id)).toMatchObject({ status: 'working' })
+    const answer = { task_id: id, answer: { address: { street: 'Elm' } } }
+    await client.callTool({ name: 'answer_async_task', arguments: answer })
+    expect(textOf(await result)).toContain('Elm')
+  })
+
   it('stays open when the client fails to answer it as it should', async () => {
     const { client, create, tasks } = await setUp({
       run: asking,
