@@ -5,9 +5,9 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 export interface QuestionAsker {
   /**
    * A wait begins.
-   * @param onGivenUp called when a question that was asked has found no answer, and is asked no longer; not within `ask`
+   * @param onGivenUp called with the task of a question that is open and asked no longer; not within `ask`
    */
-  readonly begin: (onGivenUp: () => void) => Asking
+  readonly begin: (onGivenUp: (taskId: string) => void) => Asking
 }
 
 /** The questions of one wait. */

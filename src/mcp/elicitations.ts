@@ -16,7 +16,7 @@ interface OpenRequest {
   readonly context: ServerContext
   /** The `_meta` of its forms. */
   readonly meta: Readonly<Record<string, unknown>> | undefined
-  readonly onGivenUp: () => void
+  readonly onGivenUp: (taskId: string) => void
   /** Aborts when it ends. */
   readonly ended: AbortController
   readonly taskIds: Set<string>
@@ -97,7 +97,7 @@ export class Elicitations {
       this.#forget(key, request)
     }
     if (ended.signal.aborted || !isOpen()) return
-    request.onGivenUp()
+    request.onGivenUp(taskId)
     this.#passOn(taskId)
   }
 
@@ -113,7 +113,7 @@ export class Elicitations {
     const task = this.#manager.getTask(taskId)
     if (task?.questions === undefined) return
     for (const request of this.#open) {
-      if (request.taskIds.has(taskId) && !this.#askAll(request, task)) request.onGivenUp()
+      if (request.taskIds.has(taskId) && !this.#askAll(request, task)) request.onGivenUp(taskId)
     }
   }
 

@@ -8,7 +8,7 @@ import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
 import { assumedExchange, type FindExchange } from './exchange.js'
 import { FOLLOW_UPS } from './follow-ups.js'
-import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
+import { canElicit, createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
 import { listed } from './mcp-tool.js'
 import { withMarks } from './result-marks.js'
@@ -76,7 +76,12 @@ export function createMcpServer(
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
-    const callee = { ...{ tool, app, reminders, caller, is2025 }, asTask: task !== undefined, taskProgress }
+    const callee = {
+      ...{ tool, app, reminders, caller, is2025 },
+      asTask: task !== undefined,
+      taskProgress,
+      canAsk: is2025 && canElicit(server),
+    }
     // The SDK's types do not allow a task as the answer (SEP-2663).
     return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })

@@ -277,8 +277,8 @@ function toMcpTool(
     inputSchema: listedSchema,
     outputSchema: output.schema,
     ...{ title, description, annotations },
-    call: async (args, { signal, detach, hold }) =>
-      toCallToolResult(await tool.execute(args, { signal, detach, hold }), output),
+    call: async (args, { signal, detach, hold, asker }) =>
+      toCallToolResult(await tool.execute(args, { signal, detach, hold, asker }), output),
   }
 }
 
@@ -300,13 +300,13 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   const toResult: StartedTask['toResult'] = (ended) => taskResult(backend, ended)
   return {
     ...direct,
-    call: async (args, { signal, detach, hold, onLaunched, onUpdate }) => {
+    call: async (args, { onLaunched, inputResponses: _inputResponses, ...context }) => {
       const execute = async (onSlotTaken: () => void): Promise<ToolResult> => {
         const onTaskLaunched = (taskId: string): void => {
           onSlotTaken()
           onLaunched?.(taskId)
         }
-        return tool.execute(await prepare(args), { signal, detach, hold, onLaunched: onTaskLaunched, onUpdate })
+        return tool.execute(await prepare(args), { ...context, onLaunched: onTaskLaunched })
       }
       const result = isBackground(args)
         ? await slots.launch(owner, execute)

@@ -155,7 +155,7 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
  */
 export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
-  const { signal, detach, hold, onUpdate } = call.context
+  const { signal, detach, hold, onUpdate, asker } = call.context
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length
@@ -171,6 +171,7 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
       return shown
     },
     endsOnQuestion: true,
+    asker,
     hold,
     ...(leaving && { signal: leaving }),
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod'
 import type { HoldLease } from '../async-tasks/leases.js'
+import type { QuestionAsker } from '../async-tasks/question-askers.js'
 import type { TaskOutputEvent } from '../async-tasks/output-stream.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
@@ -52,6 +53,8 @@ export interface ToolContext {
   readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
   /** Called with the id of the task that the call runs in place, or of the command that it runs in either way, once launched. Must not throw. */
   readonly onLaunched?: ((taskId: string) => void) | undefined
+  /** Asks a person what the tasks ask that the call waits for. Default: the call ends with the question, for the model to answer. */
+  readonly asker?: QuestionAsker | undefined
 }
 
 /** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */
