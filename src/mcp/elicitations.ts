@@ -96,9 +96,7 @@ export class Elicitations {
       ended.signal.removeEventListener('abort', release)
       this.#forget(key, request)
     }
-    if (ended.signal.aborted || !isOpen()) return
-    request.onGivenUp(taskId)
-    this.#passOn(taskId)
+    if (!ended.signal.aborted) this.#passOn(taskId)
   }
 
   #end(request: OpenRequest): void {
@@ -108,7 +106,7 @@ export class Elicitations {
     for (const taskId of request.taskIds) this.#passOn(taskId)
   }
 
-  /** Another request asks what none asks any more. */
+  /** A question is asked no longer: another request asks it, or finds that nobody can. */
   #passOn(taskId: string): void {
     const task = this.#manager.getTask(taskId)
     if (task?.questions === undefined) return

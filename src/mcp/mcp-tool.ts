@@ -56,6 +56,8 @@ export interface McpTool {
   start?(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<StartedTask | McpResult | undefined>
   /** Calls can only run as tasks: a client that does not declare the extension gets error -32021, one of 2025 without `task` -32601. */
   readonly requiresTask?: boolean
+  /** Whether the client is told of it: calls are answered either way. Default: true. */
+  readonly isListed?: boolean
 }
 
 /** Whether a call has started a task. */

@@ -117,6 +117,7 @@ export function createTaskTools(
     },
   }
   const submit = withShortTexts(createSubmitCommandsTool({ ...common, ...timeouts, taskManager }), SUBMIT_TEXTS)
+  const hasInstances = config.instances.length > 0
   const checkTask = (options: CheckToolOptions) => defineCheckTool(common, options)
   const command = createCommandTool(backend, { ...common, ...timeouts }, findProject)
 
@@ -203,6 +204,7 @@ export function createTaskTools(
         isBackground: (args) => args['async'] !== false,
       },
       description: SUBMIT_DESCRIPTION,
+      isListed: hasInstances,
     }),
     ...(command === undefined
       ? []
@@ -218,6 +220,7 @@ export function createTaskTools(
     toMcpTool(createListInstancesTool(pool, maxMessageChars), {
       title: 'List the instances',
       output: outputs.instancesOutput,
+      isListed: hasInstances,
       annotations: { readOnlyHint: true, idempotentHint: true },
     }),
   ]
@@ -266,17 +269,26 @@ interface McpToolOptions {
   readonly description?: string
   /** What a client lists, without what another tool is for. Default: the schema that checks calls. */
   readonly listedSchema?: z.ZodObject
+  /** Default: true. */
+  readonly isListed?: boolean
 }
 
 function toMcpTool(
   tool: Tool,
-  { title, output, annotations, description = tool.description, listedSchema = tool.inputSchema }: McpToolOptions,
+  {
+    title,
+    output,
+    annotations,
+    description = tool.description,
+    listedSchema = tool.inputSchema,
+    isListed = true,
+  }: McpToolOptions,
 ): McpTool {
   return {
     name: tool.name,
     inputSchema: listedSchema,
     outputSchema: output.schema,
-    ...{ title, description, annotations },
+    ...{ title, description, annotations, isListed },
     call: async (args, { signal, detach, hold, asker }) =>
       toCallToolResult(await tool.execute(args, { signal, detach, hold, asker }), output),
   }
@@ -332,10 +344,14 @@ export function taskResult({ config, taskManager, session }: Backend, ended: Set
   const { maxMessageChars } = config
   const { text } = boundNotification(ended, maxMessageChars, maxWholeChars(maxMessageChars), FOLLOW_UPS.read)
   const llmContent = isEarlier ? `${text}\n\n${earlierText([ended.id])}` : text
-  const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
+  const { id, status, exitCode } = ended
+  const metadata = {
+    ...{ agentId: id, status, async: false, ...deadlineOf(ended) },
+    ...(exitCode !== undefined && { exitCode }),
+  }
   const { content, structuredContent } = toCallToolResult(
     { llmContent, returnDisplay: text, metadata },
-    outputs.launchOutput,
+    ended.kind === 'command' ? outputs.commandOutput : outputs.launchOutput,
   )
   return {
     content: [...content, ...imagesOf(taskManager, [ended.id])],

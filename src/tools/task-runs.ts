@@ -250,7 +250,11 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
       call.timeout,
     ),
     returnDisplay: cutText(display, call.maxChars),
-    metadata: { ...taskMetadata(task, call.timeout, false), ...shownDelivery([task], deliveryId) },
+    metadata: {
+      ...taskMetadata(task, call.timeout, false),
+      ...(task.exitCode !== undefined && { exitCode: task.exitCode }),
+      ...shownDelivery([task], deliveryId),
+    },
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'

@@ -22,13 +22,16 @@ const asks: SubagentRunner = async (_request, context) => {
   return { final_message: `${action} ${String(content?.['answer'])}` }
 }
 
+const hangs: SubagentRunner = (_request, { signal }) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
+
 const asksDeeply: SubagentRunner = async (_request, context) => {
   const schema = { type: 'object', properties: { places: { type: 'array', items: { type: 'string' } } } }
   return { final_message: JSON.stringify(await context.ask({ message: 'Where?', schema })) }
 }
 
 async function setUp({ elicits = true } = {}) {
-  const host = setUpApp({ asks, asksDeeply })
+  const host = setUpApp({ asks, asksDeeply, hangs })
   const server = await listenWith(host.app, { port: 0 })
   onTestFinished(() => server.close())
   const client = new Client({ name: 'c', version: '1' }, { capabilities: elicits ? { elicitation: {} } : {} })
@@ -88,14 +91,16 @@ describe('a question', () => {
   })
 
   it('F6: is withdrawn when it was answered elsewhere', async () => {
-    const { call, launch, asked, isAsked, answerFirst } = await setUp()
+    const { call, run, launch, asked, isAsked, answerFirst, manager } = await setUp()
     await answerFirst()
     const id = await launch('asks')
+    await run('hangs', true)
     const result = call('wait_for_async_tasks')
     await isAsked()
     await call('answer_async_task', { task_id: id, answer: 'develop' })
-    expect(await result).toContain('accept develop')
     await until(() => asked[0]!.signal.aborted)
+    manager.cancelTask(manager.getRunningTasks()[0]!.id)
+    expect(await result).toContain('accept develop')
   })
 
   it('F6: is withdrawn when the wait ends, and left to the model', async () => {
@@ -108,6 +113,7 @@ describe('a question', () => {
     const text = await result
     expect(text).toContain('1 of them wait(s) for an answer')
     expect(text.match(/Which branch\?/g)).toHaveLength(1)
+    expect(await call('list_instances')).not.toContain('Which branch?')
     await until(() => asked[0]!.signal.aborted)
   })
 

@@ -18,7 +18,7 @@ interface Listed {
 }
 
 describe('run_command', () => {
-  it('F1: is listed where the configuration has commands, in at most 900 bytes of JSON besides its programs', async () => {
+  it('F1: is listed where the configuration has commands, in at most 950 bytes of JSON besides its programs', async () => {
     const without = overStdio()
     await without.initialize()
     const names = ((await without.ask(1, 'tools/list', {})) as unknown as Listed).tools.map(({ name }) => name)
@@ -28,7 +28,7 @@ describe('run_command', () => {
     const { tools } = (await ask(1, 'tools/list', {})) as unknown as Listed
     const tool = tools.find(({ name }) => name === 'run_command')
     expect(tool?.description).toContain('Programs: "sh".')
-    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(900)
+    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(950)
   })
 
   it('F1: returns the output of a program, and says how one failed', async () => {
@@ -36,9 +36,12 @@ describe('run_command', () => {
     await initialize()
     const answer = await ask(1, 'tools/call', sh('pwd -P; echo $NAME', { env: { NAME: 'set' } }))
     expect(textOf(answer)).toContain(JSON.stringify(`${realpathSync(tmpdir())}\nset`))
-    expect(answer.structuredContent).toMatchObject({ status: 'completed', task_id: expect.any(String) as string })
+    expect(answer.structuredContent).toMatchObject({
+      ...{ status: 'completed', async: false, exit_code: 0 },
+      task_id: expect.any(String) as string,
+    })
     const failed = await ask(2, 'tools/call', sh('echo why >&2; exit 4'))
-    expect(failed).toMatchObject({ isError: true })
+    expect(failed).toMatchObject({ isError: true, structuredContent: { status: 'failed', exit_code: 4 } })
     expect(textOf(failed)).toContain('"exit_code": 4')
     expect(textOf(failed)).toContain('why')
     expect(textOf(await ask(3, 'tools/call', { name: 'run_command', arguments: { command: 'env' } }))).toContain(

@@ -66,7 +66,7 @@ describe('a client of 2025-11-25', () => {
     })
     const { tools } = await client.listTools()
     const supporting = tools.filter(({ execution }) => execution?.taskSupport === 'optional').map(({ name }) => name)
-    expect(supporting).toEqual(['task', 'submit_commands'])
+    expect(supporting).toEqual(['task'])
   })
 
   it('F12: follows a call as a task to its result', async () => {
