@@ -96,7 +96,7 @@ export class Elicitations {
       ended.signal.removeEventListener('abort', release)
       this.#forget(key, request)
     }
-    if (!ended.signal.aborted) this.#passOn(taskId)
+    this.#passOn(taskId)
   }
 
   #end(request: OpenRequest): void {
