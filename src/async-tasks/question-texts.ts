@@ -4,29 +4,19 @@ import { toJsonText } from '../protocol/json-text.js'
 import { answerSchemaOf } from '../protocol/task-questions.js'
 import { previewText } from './bounded-text.js'
 import { fenced } from './fenced.js'
-
-/** The tool that takes answers, and the parameters that select its answer mode. */
-export interface AnswerCall {
-  /** The name of the tool. */
-  readonly tool: string
-  /** Its parameters besides those of the answer. */
-  readonly params: Readonly<Record<string, unknown>>
-}
-
-/** By default check_async_tasks takes them. */
-export const CHECK_ANSWERS: AnswerCall = { tool: 'check_async_tasks', params: { action: 'answer' } }
+import type { FollowUpCall } from './follow-ups.js'
 
 /** The maximum length of a question in a hint, in characters; a peek shows all of it. */
 export const QUESTION_CHARS = 500
 
 /** How to answer a question, in words for a model. */
-export function answerHint(taskId: string, question: TaskQuestion, { tool, params }: AnswerCall): string {
+export function answerHint(taskId: string, question: TaskQuestion, { tool, params }: FollowUpCall): string {
   const call = { task_id: taskId, ...params, question_id: question.id, answer: exampleOf(question) }
   return `Answer with ${tool} ${toJsonText(call, { maxChars: QUESTION_CHARS })}, or "decline": true instead of "answer".`
 }
 
 /** A question in a message: what the run asks is fenced. */
-export function questionText({ id, subagentName }: AsyncTaskInfo, question: TaskQuestion, call: AnswerCall): string {
+export function questionText({ id, subagentName }: AsyncTaskInfo, question: TaskQuestion, call: FollowUpCall): string {
   const title = `Task ${id} (${previewText(subagentName, 100)}) waits for an answer to ${question.id}:`
   return `${fenced(title, questionWords(question))}\n${answerHint(id, question, call)}`
 }

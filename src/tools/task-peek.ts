@@ -27,7 +27,7 @@ export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange)
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
   if (!view.manager.registry.pushSubscribers.has(task.owner)) markAsked(view, [task])
-  const reading = { task_id: task.id, action: 'peek' }
+  const reading = { tool: 'check_async_tasks', params: { task_id: task.id, action: 'peek' } }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
     const delivery = markShown(view, task, chunk.remainingBytes === 0)

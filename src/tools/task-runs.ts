@@ -20,7 +20,7 @@ export interface TaskCall {
   readonly manager: AsyncTaskManager
   readonly input: LaunchTaskInput
   readonly timeout: EffectiveTimeout
-  readonly followUps: FollowUps
+  readonly followUps: Required<FollowUps>
   /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
   readonly context: ToolContext
@@ -155,11 +155,15 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
  */
 export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
-  const { signal, detach, hold, onUpdate } = call.context
+  const { signal, detach, hold, onUpdate, asker } = call.context
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length
-  const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
+  const limits = {
+    maxChars: call.maxChars,
+    room: maxWholeChars(call.maxChars) - noteChars,
+    readWith: call.followUps.read,
+  }
   const waiting: WordedWaitOptions = {
     onSettled: (ended) => {
       const { shown, texts } = wordEnds(manager, ended, limits)
@@ -167,6 +171,7 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
       return shown
     },
     endsOnQuestion: true,
+    asker,
     hold,
     ...(leaving && { signal: leaving }),
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
@@ -241,7 +246,11 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
   const result = {
     llmContent: withNote(isWorded(call, task) ? `${text}\n${cancellation(call, task)}` : text, call.timeout),
     returnDisplay: cutText(display, call.maxChars),
-    metadata: { ...taskMetadata(task, call.timeout, false), ...shownDelivery([task], deliveryId) },
+    metadata: {
+      ...taskMetadata(task, call.timeout, false),
+      ...(task.exitCode !== undefined && { exitCode: task.exitCode }),
+      ...shownDelivery([task], deliveryId),
+    },
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'

@@ -1,6 +1,7 @@
 /** Reads the texts of a task from a byte cursor: its output, and a result that was cut. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
+import { callText, resultCall, type FollowUpCall } from '../async-tasks/follow-ups.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { fenced } from '../async-tasks/fenced.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
@@ -18,11 +19,12 @@ export interface TextRange {
 /** The output of a task, as far as it is kept. */
 export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const { cursor, maxBytes } = range
+  const { read } = view.followUps
   const chunk = view.manager.readOutput(task.id, { maxBytes, ...(cursor !== undefined && { cursor }) }) ?? NOTHING
   return chunkResult({
     title: `Output of task ${task.id} (${task.status})`,
     chunk,
-    reading: { task_id: task.id, action: 'output' },
+    reading: { tool: read.tool, params: { task_id: task.id, ...read.params } },
     isGrowing: !isTerminal(task),
     isFenced: true,
   })
@@ -36,7 +38,7 @@ export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange
   return chunkResult({
     title: `Result of task ${task.id} (${task.status})`,
     chunk,
-    reading: { task_id: task.id, action: 'output', part: 'result' },
+    reading: resultCall(task.id, view.followUps.read),
     isGrowing: !isTerminal(task),
     delivery,
   })
@@ -47,8 +49,8 @@ const NOTHING: OutputChunk = { text: '', nextCursor: 0, skippedBytes: 0, remaini
 interface ChunkText {
   readonly title: string
   readonly chunk: OutputChunk
-  /** The parameters of check_async_tasks that read this text; the cursor is added. */
-  readonly reading: Readonly<Record<string, unknown>>
+  /** The call that reads this text; the cursor is added. */
+  readonly reading: FollowUpCall
   /** The task may still append to the text. */
   readonly isGrowing: boolean
   /** Whether a program or a run wrote it as it is, so that it needs a fence. Default false. */
@@ -62,7 +64,7 @@ export function chunkResult({ title, chunk, reading, isGrowing, isFenced = false
   const { text, nextCursor, skippedBytes, remainingBytes } = chunk
   const start = nextCursor - new TextEncoder().encode(text).length
   const heading = text === '' ? `${title}, nothing at byte ${start}:` : `${title}, bytes ${start} to ${nextCursor}:`
-  const next = `check_async_tasks ${JSON.stringify({ ...reading, cursor: nextCursor })}`
+  const next = callText(reading, { cursor: nextCursor })
   const ending =
     remainingBytes > 0
       ? `[${remainingBytes} bytes remain. Read on with ${next}]`
@@ -75,6 +77,6 @@ export function chunkResult({ title, chunk, reading, isGrowing, isFenced = false
   return {
     llmContent: `${body}\n${ending}`,
     returnDisplay: `${heading.slice(0, -1)}${remainingBytes > 0 ? `, ${remainingBytes} remain` : ''}`,
-    metadata: { ...reading, start, nextCursor, skippedBytes, remainingBytes, ...delivery },
+    metadata: { ...reading.params, start, nextCursor, skippedBytes, remainingBytes, ...delivery },
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod'
 import type { HoldLease } from '../async-tasks/leases.js'
+import type { QuestionAsker } from '../async-tasks/question-askers.js'
 import type { TaskOutputEvent } from '../async-tasks/output-stream.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
@@ -50,8 +51,10 @@ export interface ToolContext {
   readonly hold?: HoldLease | undefined
   /** Called with what a task that runs in place writes, as it comes. What it throws is reported, and changes nothing. */
   readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
-  /** Called with the id of the task that the call runs in place, once it has been launched. Must not throw. */
+  /** Called with the id of the task that the call runs in place, or of the command that it runs in either way, once launched. Must not throw. */
   readonly onLaunched?: ((taskId: string) => void) | undefined
+  /** Asks a person what the tasks ask that the call waits for. Default: the call ends with the question, for the model to answer. */
+  readonly asker?: QuestionAsker | undefined
 }
 
 const FUNCTIONS = ['hold', 'onUpdate', 'onLaunched'] as const

@@ -452,7 +452,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (attempt !== (task.record.attempt ?? 1)) return
     batch(() => {
       if (id !== undefined)
-        model.ask(ledger, task, { id, message: QUESTION, schema: ANSWER_SCHEMA, askedAt: ledger.now })
+        {model.ask(ledger, task, { id, message: QUESTION, schema: ANSWER_SCHEMA, askedAt: ledger.now })}
     })
   }
 
