@@ -56,7 +56,7 @@ export function createHttpSessions(
   let isClosing = false
 
   const endOwner = (owner: string): void => {
-    for (const task of manager.getActiveTasks(owner)) manager.cancelTask(task.id)
+    manager.cancelAll({ owner })
     manager.releaseOwner(owner)
     app.confirmations.forget(owner)
   }

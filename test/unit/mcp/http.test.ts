@@ -18,11 +18,16 @@ afterEach(async () => {
 const hanging: SubagentRunner = (_request, { signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
 
-async function setUp(http: AgentConfigInput['http'] = {}) {
-  const host = setUpApp({ hangs: hanging }, { http, maxAsyncTasks: -1 })
+async function setUp(http: AgentConfigInput['http'] = {}, config: AgentConfigInput = {}) {
+  const started: string[] = []
+  const hangs: SubagentRunner = (request, context) => {
+    started.push(request.id)
+    return hanging(request, context)
+  }
+  const host = setUpApp({ hangs }, { http, maxAsyncTasks: -1, ...config })
   const server = await listenWith(host.app, { port: 0 })
   servers.push(server)
-  return { ...host, server, url: server.url }
+  return { ...host, server, url: server.url, started }
 }
 
 interface Answer {
@@ -91,6 +96,24 @@ describe('a session', () => {
     await until(() => manager.getRunningTasks().length === 0)
     expect((await post(url, LIST, session)).status).toBe(404)
     expect(manager.getPendingNotifications()).toEqual([])
+  })
+
+  it('F8: ends with what it has in the queue: nothing of it starts, and the slot goes to who is next', async () => {
+    const { url, manager, clock, started } = await setUp({}, { maxAsyncTasks: 1, queueMax: 3, whenFull: 'queue' })
+    const [first, second] = [await openSession(url), await openSession(url)]
+    for (const session of [first, first, first, second]) await post(url, LAUNCH, session)
+    const [running, , , next] = manager.getAllTasks().map(({ id }) => id)
+    expect(manager.getQueuedTasks()).toHaveLength(3)
+    expect((await fetch(url, { method: 'DELETE', headers: first })).status).toBe(200)
+    await until(() => started.length > 1)
+    expect(manager.getActiveTasks().map(({ id, status }) => [id, status])).toEqual([[next, 'running']])
+    expect((await fetch(url, { method: 'DELETE', headers: second })).status).toBe(200)
+    await until(() => manager.getActiveTasks().length === 0)
+    expect(started).toEqual([running, next])
+    expect(manager.getPendingNotifications()).toEqual([])
+    // What is told of changes is gathered for this time.
+    clock.advance(100)
+    expect(clock.pending).toBe(0)
   })
 
   it('does not end while one of its streams is open', async () => {
