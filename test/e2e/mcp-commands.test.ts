@@ -67,7 +67,7 @@ it('F1: runs a program in the folder of the client, says how it failed, and stop
   let pid = 0
   while (!(pid > 0)) {
     const { content } = (await client.callTool(read)) as Answer
-    pid = Number(content[0]?.text.split('\n')[1])
+    pid = Number(/^(\d+)$/m.exec(content[0]?.text ?? '')?.[1])
   }
   expect(isAlive(pid)).toBe(true)
   await client.close()

@@ -380,6 +380,39 @@ describe('over HTTP', () => {
     await client.close()
   })
 
+  it('F8: a task of another client waits for a slot, says its place, and runs when it is free; a full queue is refused', async () => {
+    const queue = { whenFull: 'queue', maxAsyncTasks: 1, queueMax: 1 }
+    const { url, stop } = await serveHttp({ subagents, ...queue })
+    const [alice, bob] = [await connectHttp(url), await connectHttp(url)]
+    const hanging = await launch(alice, 'hang')
+    const call = { subagent_name: 'shout', goal_prompt: 'hello', async: true }
+    const waiting = await use(bob, 'task', call)
+    expect(waiting.text).toContain('No slot is free: it is number 1 in the queue, and starts by itself.')
+    expect(waiting.data).toMatchObject({ status: 'queued', async: true, queue_position: 1 })
+    const id = waiting.data['task_id'] as string
+    expect((await use(bob, 'check_async_tasks')).text).toContain('number 1 in the queue')
+    expect((await use(bob, 'check_async_tasks', { task_id: id })).text).toContain('"queuePosition": 1')
+
+    // Alice has a place of her own left, but the queue of all is full.
+    const ofAll = await use(alice, 'task', call)
+    expect(ofAll.isError).toBe(true)
+    expect(ofAll.text).toMatch(/^Max async tasks \(1\) reached, and the queue is full \(1 waiting\)\. /)
+
+    await use(alice, 'cancel_async_task', { task_id: hanging })
+    const waited = await use(bob, 'wait_for_async_tasks', { task_ids: [id], timeout_seconds: 30 })
+    expect(waited.data).toMatchObject({ settled: [id], pending: [] })
+    expect(waited.text).toContain('HELLO')
+
+    await launch(alice, 'hang')
+    await launch(alice, 'hang')
+    const ofClient = await use(alice, 'task', call)
+    expect(ofClient.isError).toBe(true)
+    expect(ofClient.text).toMatch(
+      /^Max async tasks \(1\) reached, and the queue of this client is full \(1\)\. Wait until/,
+    )
+    expect(await stop()).toEqual([0, null])
+  })
+
   it('the client side of the Tasks extension follows a task of a real program to its end', async () => {
     const { url } = await serveHttp({ subagents, tasks: { pollIntervalMs: 50 } })
     const session = await openTaskSession(url, 'alice')
