@@ -1,6 +1,6 @@
 /** Which questions are asked by a form. */
-import { AsyncTaskManager } from 'agent-tasks'
-import { expect, it } from 'vitest'
+import { AsyncTaskManager, type TaskLease } from 'agent-tasks'
+import { expect, it, vi } from 'vitest'
 import { Elicitations } from '../../../src/mcp/elicitations.js'
 
 const ofType = (field: object) => ({ type: 'object', properties: { field } })
@@ -37,4 +37,69 @@ it.each([
   await new Promise(setImmediate)
   expect(sent).toHaveLength(isForm ? 1 : 0)
   asking.end()
+})
+
+interface Sent {
+  readonly resolve: (answer: object) => void
+  readonly reject: (error: Error) => void
+}
+
+async function asked() {
+  const manager = new AsyncTaskManager()
+  manager.launch({ subagentName: 'asks', goalPrompt: 'g' }, async (_input, context) => {
+    await context.ask('Which branch?')
+    return {}
+  })
+  await new Promise(setImmediate)
+  const task = manager.getRunningTasks()[0]!
+  const lease = vi.spyOn(manager, 'lease')
+  const openLeases = () =>
+    lease.mock.results.filter(({ value }) =>
+      manager.registry.ledger.lease((value as TaskLease | undefined)?.deliveryId ?? ''),
+    )
+  const request = { taskIds: [], questions: [{ taskId: task.id, questionId: task.questions![0]!.id }] }
+  const isOwed = (): boolean => {
+    const taken = manager.lease(request)
+    taken?.release()
+    return taken !== undefined
+  }
+  expect(isOwed()).toBe(true)
+  const sent: Sent[] = []
+  const send = () => new Promise((resolve, reject) => sent.push({ resolve, reject }))
+  const context = { mcpReq: { signal: new AbortController().signal, send } }
+  const asking = new Elicitations(manager).askerOf(context as never).begin(() => undefined)
+  asking.ask(task)
+  await new Promise(setImmediate)
+  expect([sent.length, isOwed()]).toEqual([1, false])
+  expect(openLeases()).toHaveLength(1)
+  return { manager, task, isOwed, openLeases, asking, form: sent[0]! }
+}
+
+it('F6: no other message carries a question while it is asked; the next one may at once when its request has ended', async () => {
+  const { manager, isOwed, asking, form } = await asked()
+  asking.end()
+  expect(isOwed()).toBe(true)
+  form.reject(new Error('ended'))
+  await new Promise(setImmediate)
+  expect(isOwed()).toBe(true)
+  await manager.dispose()
+})
+
+it('F6: a question whose form failed is owed again, while its request is still open', async () => {
+  const { manager, isOwed, asking, form } = await asked()
+  form.reject(new Error('no form'))
+  await new Promise(setImmediate)
+  expect(isOwed()).toBe(true)
+  asking.end()
+  await manager.dispose()
+})
+
+it('F6: a question that was answered by its form leaves no lease', async () => {
+  const { manager, task, openLeases, asking, form } = await asked()
+  form.resolve({ action: 'accept', content: { answer: 'main' } })
+  await new Promise(setImmediate)
+  expect(manager.getTask(task.id)?.status).toBe('completed')
+  expect(openLeases()).toEqual([])
+  asking.end()
+  await manager.dispose()
 })

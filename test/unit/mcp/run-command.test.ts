@@ -49,6 +49,18 @@ describe('run_command', () => {
     )
   })
 
+  it('F1: says how a program ended also where its call is followed as a task', async () => {
+    const { ask, initialize } = overStdio({ commands })
+    await initialize()
+    const { task } = (await ask(1, 'tools/call', { ...sh('exit 4'), task: {} })) as unknown as {
+      task: { taskId: string }
+    }
+    expect(await ask(2, 'tasks/result', { taskId: task.taskId })).toMatchObject({
+      isError: true,
+      structuredContent: { task_id: task.taskId, status: 'failed', exit_code: 4 },
+    })
+  })
+
   it('F1: has a limit of its own for each client, which calls in place take up too', async () => {
     const { ask, initialize, say } = overStdio({ commands, maxAsyncTasks: 0 })
     await initialize()
