@@ -116,6 +116,20 @@ describe('a session', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('F8: does not end while one of its tasks is in the queue', async () => {
+    const queue = { maxAsyncTasks: 1, queueMax: 1, whenFull: 'queue' } as const
+    const { url, manager, clock } = await setUp({ sessionIdleMs: 60_000 }, queue)
+    const [busy, waiting] = [await openSession(url), await openSession(url)]
+    await post(url, LAUNCH, busy)
+    await post(url, LAUNCH, waiting)
+    clock.advance(100)
+    // The idle times of both, and the deadline of the task that runs.
+    await until(() => clock.pending === 3)
+    clock.advance(60_000)
+    expect((await post(url, LIST, waiting)).status).toBe(200)
+    expect(manager.getQueuedTasks()).toHaveLength(1)
+  })
+
   it('does not end while one of its streams is open', async () => {
     const { url, clock } = await setUp({ sessionIdleMs: 60_000 })
     const session = await openSession(url)
