@@ -7,6 +7,7 @@ import { listenWith, type McpHttpServer } from '../../../src/mcp/http.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
 import { until } from '../../support/lifelines.js'
+import { controlled } from './clients.js'
 import { setUpApp } from './wire.js'
 
 const servers: McpHttpServer[] = []
@@ -24,10 +25,11 @@ async function setUp(http: AgentConfigInput['http'] = {}, config: AgentConfigInp
     started.push(request.id)
     return hanging(request, context)
   }
-  const host = setUpApp({ hangs }, { http, maxAsyncTasks: -1, ...config })
+  const { run: slow, end } = controlled()
+  const host = setUpApp({ hangs, slow }, { http, maxAsyncTasks: -1, ...config })
   const server = await listenWith(host.app, { port: 0 })
   servers.push(server)
-  return { ...host, server, url: server.url, started }
+  return { ...host, server, url: server.url, started, end }
 }
 
 interface Answer {
@@ -89,9 +91,13 @@ describe('a session', () => {
   })
 
   it('ends when its client deletes it: its tasks are cancelled, and nothing is owed', async () => {
-    const { url, manager } = await setUp()
+    const { url, manager, end } = await setUp()
     const session = await openSession(url)
     await post(url, LAUNCH, session)
+    const args = { subagent_name: 'slow', goal_prompt: 'g', async: true }
+    await post(url, { id: 4, method: 'tools/call', params: { name: 'task', arguments: args } }, session)
+    end(manager.getRunningTasks()[1]!.id, 'done')
+    await until(() => manager.getPendingNotifications().length === 1)
     expect((await fetch(url, { method: 'DELETE', headers: session })).status).toBe(200)
     await until(() => manager.getRunningTasks().length === 0)
     expect((await post(url, LIST, session)).status).toBe(404)
