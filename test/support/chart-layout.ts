@@ -29,6 +29,7 @@ const layered = {
   'elk.layered.spacing.edgeEdgeBetweenLayers': '12',
   'elk.layered.nodePlacement.strategy': 'NETWORK_SIMPLEX',
   'elk.layered.thoroughness': '30',
+  'elk.spacing.nodeSelfLoop': '20',
 }
 
 /** The transitions between two states share a line. */
@@ -99,7 +100,8 @@ function linesOf(machine: AnyStateMachine): Line[] {
 }
 
 function textOf({ event, guard }: ChartTransition): string {
-  return guard === undefined ? event : event === 'always' ? `[${guard}]` : `${event} [${guard}]`
+  if (event === 'always') return `[${guard ?? 'else'}]`
+  return guard === undefined ? event : `${event} [${guard}]`
 }
 
 function elkEdgeOf({ from, to, transitions }: Line, id: string, root: AnyStateNode): ElkExtendedEdge {
@@ -107,6 +109,8 @@ function elkEdgeOf({ from, to, transitions }: Line, id: string, root: AnyStateNo
     id,
     sources: [from === root ? anyOf(root) : from.id],
     targets: [to.id],
+    // As the file of a machine has them: states that come later are further down.
+    layoutOptions: { 'elk.layered.priority.direction': from.order < to.order ? '10' : '0' },
     labels: transitions.map((transition) => ({
       text: textOf(transition),
       width: Math.ceil(textOf(transition).length * LABEL_CHARACTER) + 8,
@@ -119,7 +123,10 @@ function elkEdgeOf({ from, to, transitions }: Line, id: string, root: AnyStateNo
 function childrenOf(parent: AnyStateNode): ElkNode[] {
   const children = Object.values(parent.states).map((node): ElkNode => {
     const width = Math.max(84, Math.ceil(node.key.length * NAME_CHARACTER) + 24)
-    if (Object.keys(node.states).length === 0) return { id: node.id, width, height: STATE_HEIGHT }
+    if (Object.keys(node.states).length === 0) {
+      const last = { layoutOptions: { 'elk.layered.layering.layerConstraint': 'LAST' } }
+      return { id: node.id, width, height: STATE_HEIGHT, ...(node.type === 'final' && last) }
+    }
     return {
       id: node.id,
       layoutOptions: { ...layered, 'elk.padding': `[top=${HEADING},left=16,bottom=16,right=16]` },
