@@ -30,7 +30,11 @@ export function TaskCommands({ taskKey, commands }: Props) {
             {result && (
               <>
                 <h4>Result</h4>
-                <ValueView value={result} path={`${pathOf(taskKey)}/value/result.${index}`} label={`Result of ${tool}`} />
+                <ValueView
+                  value={result}
+                  path={`${pathOf(taskKey)}/value/result.${index}`}
+                  label={`Result of ${tool}`}
+                />
               </>
             )}
             {error !== undefined && <pre class="error-text">{visibleLines(error)}</pre>}
