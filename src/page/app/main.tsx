@@ -1,7 +1,15 @@
-/** Draws the page. */
+/** The page in the browser. */
 import { render } from 'preact'
-import { Charts } from './charts.js'
-import './style.css'
+import { createPage, PageContext } from './page-state.js'
+import { App } from './shell/app.js'
+import './styles/style.css'
 
-const root = document.getElementById('app')
-if (root !== null) render(<Charts counts={{}} />, root)
+const root = document.getElementById('page')
+if (root) {
+  render(
+    <PageContext.Provider value={createPage()}>
+      <App />
+    </PageContext.Provider>,
+    root,
+  )
+}
