@@ -1,6 +1,7 @@
 /** The machines, drawn, with how many actors are in each state. */
 import { machineCharts } from 'virtual:machine-charts'
 import type { VNode } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { MachineCounts } from '../wire.js'
 import { countStates, statesOf, summaryOf } from './chart-counts.js'
 import { ChartDrawing } from './chart-drawing.js'
@@ -38,6 +39,9 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
   const counted = countStates(chart, counts)
   const Heading = `h${level}` as const
   const headingId = `machine-${chart.id}`
+  const box = useRef<HTMLDivElement | null>(null)
+  const state = path?.state
+  useLayoutEffect(() => showState(box.current, chart, state), [chart, state])
   return (
     <section class="chart-machine" aria-labelledby={headingId}>
       <Heading id={headingId}>{chart.id}</Heading>
@@ -49,13 +53,7 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
         </p>
       )}
       {/* It scrolls in its box, by keyboard as well. */}
-      <div
-        ref={(box) => showState(box, chart, path?.state)}
-        class="chart-box"
-        tabIndex={0}
-        role="group"
-        aria-label={`Drawing of ${chart.id}`}
-      >
+      <div ref={box} class="chart-box" tabIndex={0} role="group" aria-label={`Drawing of ${chart.id}`}>
         <ChartDrawing chart={chart} label={`${chart.id}: ${summaryOf(chart, counted)}`} counts={counted} path={path} />
       </div>
       <details>
