@@ -1,8 +1,5 @@
 /** The parts of what is known of a task; those that it does not have are left out. */
 import type { PageTask, PageTaskDetail } from '../../wire.js'
-import { Charts } from '../charts.js'
-import { usePage } from '../page-state.js'
-import { taskPath } from '../task-path.js'
 import { ValueView } from '../text/value-view.js'
 import { LiveOutput } from './live-output.js'
 import { QuestionForm } from './question-form.js'
@@ -22,7 +19,6 @@ interface Props {
 }
 
 export function TaskSections({ task, detail }: Props) {
-  const { view } = usePage()
   const { key } = task
   const { questions = [], goal, commands, error, result, images = [], attempts = [], events } = detail
   const value = (name: string): string => `${pathOf(key)}/value/${name}`
@@ -65,9 +61,6 @@ export function TaskSections({ task, detail }: Props) {
           <TaskAttempts attempts={attempts} />
         </Section>
       )}
-      <Section title="Machine">
-        <Charts counts={view.value.machines} path={taskPath(task, events)} level={4} />
-      </Section>
       <Section title="Events">
         <TaskEvents events={events} />
       </Section>
