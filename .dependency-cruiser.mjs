@@ -8,7 +8,8 @@ const layers = [
   ['async-tasks', 'runners', 'instances'],
   ['command-tasks'],
   ['tools', 'commands'],
-  ['host', 'server', 'mcp', 'adapters', 'page'],
+  ['host', 'server', 'mcp', 'adapters'],
+  ['page'],
   ['cli'],
 ]
 // What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.
@@ -28,7 +29,7 @@ const everyoneMayUse = ['errors', 'preview', 'control-characters', 'clock', 'nod
 )
 // The command line speaks to a server as any program elsewhere does.
 // The version is read from the manifest, which only Node can do: the core does without it.
-const mayUseVersion = ['instances', 'server', 'mcp', 'cli']
+const mayUseVersion = ['instances', 'server', 'mcp', 'page', 'cli']
 const version = '^src/version[.]ts$'
 const besides = { cli: ['client', 'inspect'] }
 const ours = '^(src|machines|test|docs)/'

@@ -2,7 +2,9 @@
  * What the server of the page and the page exchange. Every text of a task is bounded here; the whole of it is read by its own request.
  *
  * `GET /api/events` is a stream of Server-Sent Events: `hello`, `tasks` (pieces of the snapshot), `ready`, and then `changes`. The id of an event is
- * `<run of the server>-<sequence number>`; a request with `Last-Event-ID` gets the changes since, or a new snapshot when those are gone.
+ * `<run of the server>-<sequence number>`; a request with `Last-Event-ID` gets the changes since, or a new snapshot when those are gone. Only `ready`
+ * and the `changes` after it have an id. A reader that was too slow gets `hello` again on the same stream: a new snapshot follows. A comment comes
+ * each second.
  */
 import type {
   DeliveryStatus,
@@ -80,7 +82,11 @@ export interface TaskEvent {
   readonly detail?: string
 }
 
-/** A value, whole or cut. A cut one has the first `text` of `bytes` of its JSON or text; the rest is read with `GET /api/tasks/:key/value/:name?offset=`. */
+/**
+ * A value, whole or cut. A cut one has the first `text` of `bytes` of its JSON or text; the rest is read with
+ * `GET /api/tasks/:key/value/:name?offset=` (in bytes; a `CutValue` with the next 1 MiB at most), or the whole without `offset`, as a file. The names are `goal`,
+ * `result`, `error`, `cause`, and `args-<index>` and `result-<index>` of a command. Of what is no longer kept whole, `isCut` stays true at its end.
+ */
 export interface CutValue {
   readonly type: 'json' | 'text'
   readonly text: string
@@ -195,7 +201,10 @@ export interface PageInstance {
   }[]
 }
 
-/** How many actors are in each state, by machine and state. */
+/**
+ * How many actors are in each state, by machine (`asyncTask`, `delivery`, `commandTask`, `lane`, `instance`) and state; the states inside others by their
+ * paths, such as `holding.polling`. Ended tasks count as long as the journal has them.
+ */
 export type MachineCounts = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 /** Ten seconds of the last hour. */

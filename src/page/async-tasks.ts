@@ -1,0 +1,300 @@
+/** The async tasks of a manager in the journal. */
+import type { Subscription } from 'rxjs'
+import type { AsyncTaskInfo, SettledTaskInfo, TaskTransition } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
+import { timeoutMessage } from '../../machines/async-task.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { LaunchedTask } from '../async-tasks/run-plan.js'
+import { commandLine } from '../async-tasks/command-line.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { causeText } from './cause-text.js'
+import type { Happening, Journal, JournalEntry } from './journal.js'
+import { Allowance, type KeptValue } from './kept-values.js'
+import { heldBytes, rowText } from './texts.js'
+import type { PageTask, PageTaskState } from './wire.js'
+
+/** What is kept of an ended task when its manager has forgotten it. */
+export interface KeptEnd {
+  readonly record: SettledTaskInfo
+  readonly goal: KeptValue
+  readonly output?: KeptValue
+  readonly cause?: string
+}
+
+/** The input of a task whose input is larger is not kept, in bytes of JSON. */
+const MAX_INPUT_BYTES = 256 * 1024
+
+export class AsyncEntry implements JournalEntry {
+  readonly kind = 'async'
+  readonly key: string
+  isEnded = false
+  state: PageTaskState
+  heldBytes = 0
+  /** Has all of the record while the task is live, and what is kept of it afterwards. */
+  record: AsyncTaskInfo
+  kept: KeptEnd | undefined
+  /** What it was launched with. */
+  launched: LaunchedTask | undefined
+  /** Why it cannot be run again, if that has a reason of its own. */
+  whyNot: string | undefined
+  /** The tasks that its run has launched. */
+  readonly children: string[] = []
+  readonly #title: string
+  #hasStarted: boolean
+  #inputBytes = 0
+
+  constructor(record: AsyncTaskInfo, state: PageTaskState) {
+    this.key = asyncKey(record.id)
+    this.state = state
+    this.record = record
+    this.#hasStarted = record.status !== 'queued'
+    const { kind, command, goalPrompt } = record
+    this.#title = rowText(kind === 'command' && command !== undefined ? commandLine(command) : goalPrompt)
+  }
+
+  set(record: AsyncTaskInfo): void {
+    if (record.status === 'running') this.#hasStarted = true
+    this.record = this.kept === undefined ? record : slim(record)
+  }
+
+  /** What the task was launched with, unless that is too large to be kept. */
+  setLaunched(launched: LaunchedTask | undefined): void {
+    if (launched === undefined) return
+    const bytes = jsonBytes(launched.input.params, MAX_INPUT_BYTES)
+    if (bytes > MAX_INPUT_BYTES) {
+      this.whyNot = `Its input is too large for the page to keep (more than ${MAX_INPUT_BYTES} bytes). Launch it again in the host.`
+      return
+    }
+    this.launched = launched
+    this.#inputBytes = bytes + heldBytes(launched.input.goalPrompt)
+    this.heldBytes += this.#inputBytes
+  }
+
+  /** Keeps what the manager may forget. */
+  keep(record: SettledTaskInfo, maxBytes: number): void {
+    const room = new Allowance(maxBytes)
+    const goal = room.keep(record.goalPrompt)
+    const cause = record.status === 'failed' && record.cause !== undefined ? causeText(record.cause) : undefined
+    const output = record.status === 'failed' ? record.lateOutput : record.output
+    this.kept = {
+      record: slim(record),
+      goal,
+      ...(output !== undefined && { output: room.keep(output) }),
+      ...(cause !== undefined && { cause: room.keepText(cause) }),
+    }
+    this.record = this.kept.record
+    this.heldBytes = this.#inputBytes + room.used
+  }
+
+  row(): Omit<PageTask, 'seq' | 'marks' | 'key' | 'kind' | 'state'> {
+    const { id, owner, subagentName, launchedAt, startedAt, completedAt, attempt, progress, delivery } = this.record
+    const { parentId, questions, error } = this.record
+    return {
+      id,
+      title: this.#title,
+      group: owner,
+      subagent: rowText(subagentName),
+      createdAt: launchedAt,
+      ...(this.#hasStarted && { startedAt: startedAt ?? launchedAt }),
+      ...(completedAt !== undefined && { endedAt: completedAt }),
+      ...(parentId !== undefined && { parentKey: asyncKey(parentId) }),
+      ...(attempt !== undefined && { attempt }),
+      ...(progress !== undefined && { progress: shownProgress(progress) }),
+      ...(delivery !== 'none' && { delivery }),
+      ...(questions !== undefined && questions.length > 0 && { questions: questions.length }),
+      ...(error !== undefined && { error: rowText(error) }),
+    }
+  }
+}
+
+/** The journal's entry of an async task is found by this. */
+export const asyncKey = (id: string): string => `async:${id}`
+
+const shownProgress = (progress: NonNullable<PageTask['progress']>): NonNullable<PageTask['progress']> =>
+  progress.message === undefined ? progress : { ...progress, message: rowText(progress.message) }
+
+/** The longest error and other text that a slim record has, in UTF-16 units. */
+const SLIM_CHARS = 20_000
+
+/** A record without what may be large. */
+function slim(record: AsyncTaskInfo): SettledTaskInfo {
+  const { abortController: _, goalPrompt, output: _output, error, ...fields } = record
+  const { lateOutput: _late, ...rest } = fields as typeof fields & { lateOutput?: unknown }
+  const short = (text: string): string => (text.length > SLIM_CHARS ? rowText(text) : text)
+  return {
+    ...rest,
+    goalPrompt: short(goalPrompt),
+    ...(error !== undefined && { error: short(error) }),
+  } as SettledTaskInfo
+}
+
+/** What the page needs of a source of async tasks. */
+export interface AsyncSourceOptions {
+  readonly manager: AsyncTaskManager
+  readonly journal: Journal<JournalEntry>
+  /** The most that is kept of one ended task, in bytes. */
+  readonly maxTaskBytes: number
+  readonly now: () => number
+  /** Called after each change of a task, and with every one that there is at first. */
+  readonly onTransition: (entry: AsyncEntry, transition: TaskTransition | undefined) => void
+  /** Called after progress, a question or a limit. */
+  readonly onOther: () => void
+}
+
+/** Follows the tasks of a manager, those that it has first. Returns a function that stops. */
+export function followAsyncTasks(options: AsyncSourceOptions): () => void {
+  const { manager, journal, now } = options
+  const { registry } = manager
+
+  const find = (id: string): AsyncEntry | undefined => {
+    const entry = journal.get(asyncKey(id))
+    return entry instanceof AsyncEntry ? entry : undefined
+  }
+  const add = (record: AsyncTaskInfo): AsyncEntry => {
+    const retained = registry.history.get(record.id)
+    const entry = new AsyncEntry(record, stateOf(record, retained?.ref?.getSnapshot().value))
+    entry.setLaunched(retained && registry.peekAttachment(retained)?.launched)
+    journal.add(entry)
+    if (record.parentId !== undefined) addChild(find(record.parentId), entry.key)
+    return entry
+  }
+  const end = (entry: AsyncEntry, record: SettledTaskInfo): void => {
+    entry.keep(record, options.maxTaskBytes)
+    journal.end(entry)
+  }
+
+  for (const record of manager.getAllTasks()) {
+    const entry = add(record)
+    for (const happening of earlierHappenings(record)) journal.update(entry, happening)
+    if (isTerminal(record)) end(entry, record)
+    options.onTransition(entry, undefined)
+  }
+
+  const onTransition = (transition: TaskTransition): void => {
+    const { record, taskId } = transition
+    let entry = find(taskId)
+    if (transition.kind === 'history') return
+    const isNew = entry === undefined || (transition.kind === 'status' && transition.from === null)
+    // A task that is forgotten here and changes in the manager does not come back.
+    if (isNew && (transition.kind !== 'status' || transition.from !== null)) return
+    if (entry === undefined || isNew) entry = add(record)
+    entry.set(record)
+    journal.update(entry, happeningOf(transition))
+    if (isTerminal(record) && !entry.isEnded) end(entry, record)
+    options.onTransition(entry, transition)
+  }
+
+  const subscriptions: Subscription[] = [
+    manager.transitions$.subscribe(onTransition),
+    manager.progress$.subscribe(({ taskId }) => {
+      const entry = find(taskId)
+      const record = manager.getTask(taskId)
+      if (entry === undefined || record === undefined || entry.isEnded) return
+      entry.set(record)
+      journal.update(entry)
+      options.onOther()
+    }),
+    manager.questions$.subscribe(({ taskId, questions }) => {
+      const entry = find(taskId)
+      const record = manager.getTask(taskId)
+      if (entry === undefined || record === undefined || entry.isEnded) return
+      const before = entry.record.questions ?? []
+      entry.record = { ...entry.record, questions } as AsyncTaskInfo
+      const known = new Set(before.map(({ id }) => id))
+      const open = new Set(questions.map(({ id }) => id))
+      const state = questions.length > 0 ? 'asking' : 'running'
+      for (const question of questions) {
+        if (known.has(question.id)) continue
+        journal.update(entry, {
+          at: question.askedAt,
+          event: 'asked',
+          detail: question.message,
+          mark: 'question',
+          state,
+        })
+      }
+      for (const question of before) {
+        if (open.has(question.id)) continue
+        journal.update(entry, { at: now(), event: 'question closed', detail: question.message, mark: 'answer', state })
+      }
+      options.onOther()
+    }),
+    registry.notifications$.subscribe((notification) => {
+      if (notification.type !== 'limit') return
+      const entry = find(notification.entry.record.id)
+      if (entry === undefined || entry.isEnded) return
+      const { state } = notification
+      journal.update(entry, { at: now(), event: state, state })
+      options.onOther()
+    }),
+  ]
+  return () => subscriptions.forEach((subscription) => subscription.unsubscribe())
+}
+
+/** How many children of a task are listed. */
+const MAX_CHILDREN = 200
+
+function addChild(parent: AsyncEntry | undefined, key: string): void {
+  if (parent !== undefined && parent.children.length < MAX_CHILDREN) parent.children.push(key)
+}
+
+/** @param value the state of its machine, while it is live */
+function stateOf(record: AsyncTaskInfo, value?: string): PageTaskState {
+  if (record.status === 'failed') return isTimeout(record) ? 'timed-out' : 'failed'
+  if (record.status !== 'running') return record.status
+  return value === 'asking' || value === 'wrapping' || value === 'stopping' ? value : 'running'
+}
+
+function isTimeout({ errorCode, error, timeoutMs }: AsyncTaskInfo & { readonly errorCode?: string }): boolean {
+  if (errorCode === 'QUEUE_TIMEOUT') return true
+  return timeoutMs !== undefined && error?.startsWith(timeoutMessage(timeoutMs)) === true
+}
+
+function happeningOf(transition: TaskTransition): Happening | undefined {
+  const { at, record } = transition
+  switch (transition.kind) {
+    case 'status': {
+      const state = stateOf(record)
+      const { from, to } = transition
+      if (from === null) return { at, event: to === 'queued' ? 'queued' : 'started', state }
+      const isAgain = (record.attempt ?? 1) > 1
+      if (to === 'running')
+        return { at, event: 'started', state, ...(isAgain && { mark: 'attempt', detail: `attempt ${record.attempt}` }) }
+      if (to === 'queued')
+        return { at, event: 'waits for its next attempt', state, detail: record.attempts?.at(-1)?.error }
+      return { at, event: state, state, detail: record.error ?? record.cancelReason }
+    }
+    case 'delivery': {
+      const { from, to, deliveryId } = transition
+      if (to === 'none') return { at, event: 'no longer owed' }
+      const event = from === 'leased' && to === 'owed' ? 'owed again' : to === 'leased' ? 'leased' : to
+      return { at, event, detail: deliveryId, mark: to }
+    }
+    case 'owner':
+      return { at, event: 'has another owner', detail: `${transition.from} → ${transition.to}` }
+    case 'history':
+      return undefined
+  }
+}
+
+/** What the record of a task says of the time before the page. */
+function earlierHappenings(record: AsyncTaskInfo): Happening[] {
+  const { launchedAt, startedAt, completedAt, status, notifiedAt, delivery, questions = [] } = record
+  return [
+    { at: launchedAt, event: startedAt === undefined && status !== 'queued' ? 'started' : 'queued' },
+    ...(startedAt === undefined ? [] : [{ at: startedAt, event: 'started' }]),
+    ...questions.map(({ askedAt, message }): Happening => ({
+      at: askedAt,
+      event: 'asked',
+      detail: message,
+      mark: 'question',
+    })),
+    ...(completedAt === undefined
+      ? []
+      : [{ at: completedAt, event: stateOf(record), detail: record.error ?? record.cancelReason }]),
+    ...(completedAt !== undefined && (delivery === 'owed' || delivery === 'leased')
+      ? [{ at: completedAt, event: delivery, mark: delivery }]
+      : []),
+    ...(notifiedAt === undefined ? [] : [{ at: notifiedAt, event: 'delivered', mark: 'delivered' as const }]),
+  ]
+}

@@ -1,0 +1,178 @@
+/** Everything that the page shows, and what of it has changed since a version. */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import { AsyncEntry, followAsyncTasks } from './async-tasks.js'
+import { CommandEntry, followCommandTasks } from './command-tasks.js'
+import { Deliveries } from './deliveries.js'
+import { Health, type HealthEnd } from './health.js'
+import { Instances } from './instances.js'
+import { Journal, type JournalEntry } from './journal.js'
+import { machineCounts } from './machine-counts.js'
+import { Versions } from './versioned.js'
+import type { ChangesEvent, PageTask, PageTaskState, ReadyEvent } from './wire.js'
+
+export interface PageStateOptions {
+  readonly manager: AsyncTaskManager | undefined
+  readonly taskManager: TaskManager | undefined
+  readonly maxTasks: number
+  readonly maxBytes: number
+  readonly now: () => number
+  /** Called after a change. */
+  readonly onChange: () => void
+}
+
+/** The most that is kept of one ended task, in bytes. */
+const MAX_TASK_BYTES = 1024 * 1024
+
+/** What has changed, in pieces, and the version that a reader has with it. */
+export interface Changes {
+  readonly tasks: readonly JournalEntry[]
+  readonly rest: Omit<ChangesEvent, 'now' | 'tasks'>
+  readonly version: number
+}
+
+export class PageState {
+  readonly journal: Journal<JournalEntry>
+  readonly #options: PageStateOptions
+  readonly #versions = new Versions()
+  readonly #deliveries: Deliveries | undefined
+  readonly #instances: Instances | undefined
+  readonly #health: Health
+  readonly #stop: (() => void)[] = []
+  #instancesVersion = 0
+
+  constructor(options: PageStateOptions) {
+    this.#options = options
+    const { manager, taskManager, maxTasks, maxBytes, now } = options
+    this.journal = new Journal<JournalEntry>({
+      ...{ versions: this.#versions, maxTasks, maxBytes },
+      onForgotten: (entry) => {
+        if (entry instanceof AsyncEntry) this.#deliveries?.forget(entry.key, entry.record.owner)
+      },
+    })
+    this.#health = new Health(this.#versions, now, () => ({
+      running: this.#count(['running', 'asking', 'wrapping', 'stopping']),
+      queued: this.#count(['queued']),
+      owed: this.#deliveries?.owed ?? 0,
+    }))
+    const maxTaskBytes = Math.min(MAX_TASK_BYTES, Math.floor(maxBytes / 8))
+    const shared = { journal: this.journal, maxTaskBytes }
+    if (manager !== undefined) {
+      const deliveries = new Deliveries(manager, this.#versions, now, options.onChange)
+      this.#deliveries = deliveries
+      this.#stop.push(() => deliveries.stop())
+      this.#stop.push(
+        followAsyncTasks({
+          ...{ ...shared, manager, now },
+          onTransition: (entry, transition) => {
+            deliveries.note(entry, transition)
+            if (transition?.kind === 'status') {
+              if (transition.to === 'running') this.#health.start()
+              else if (transition.to !== 'queued') this.#noteEnd(entry, entry.record.launchedAt, transition.at)
+            }
+            options.onChange()
+          },
+          onOther: options.onChange,
+        }),
+      )
+    }
+    if (taskManager !== undefined) {
+      const onInstances = (): void => {
+        this.#instancesVersion = this.#versions.next()
+        options.onChange()
+      }
+      const instances = new Instances(taskManager, onInstances)
+      this.#instances = instances
+      this.#stop.push(() => instances.stop())
+      this.#stop.push(
+        followCommandTasks({
+          ...{ ...shared, taskManager },
+          onChange: (entry, change) => {
+            if (change === 'started') this.#health.start()
+            if (change === 'ended') {
+              const { createdAt, endedAt = createdAt } = entry.row()
+              this.#noteEnd(entry, createdAt, endedAt)
+            }
+            if (change !== 'progress') onInstances()
+            else options.onChange()
+          },
+        }),
+      )
+    }
+  }
+
+  stop(): void {
+    for (const stop of this.#stop.splice(0)) stop()
+  }
+
+  get version(): number {
+    return this.#versions.last
+  }
+
+  /** Asks the instances for their tools again. */
+  refresh(): void {
+    this.#instances?.refresh()
+  }
+
+  /** A person has sent a message to a task. */
+  noteMessage(entry: JournalEntry, message: string): void {
+    const { now, onChange } = this.#options
+    this.journal.update(entry, { at: now(), event: 'message', detail: message, mark: 'message' })
+    onChange()
+  }
+
+  /** Brings what changes with the time up to date. */
+  roll(): void {
+    this.#health.roll()
+  }
+
+  rowOf(entry: JournalEntry): PageTask {
+    return this.journal.rowOf(entry)
+  }
+
+  /** What follows the tasks of a snapshot, or the changes since a version. */
+  ready(): ReadyEvent {
+    return {
+      owners: this.#deliveries?.all() ?? [],
+      instances: this.#instances?.list() ?? [],
+      machines: this.machines(),
+      health: this.#health.all(),
+    }
+  }
+
+  machines(): ReadyEvent['machines'] {
+    const { manager, taskManager } = this.#options
+    return machineCounts({ journal: this.journal, manager, taskManager })
+  }
+
+  /** What a reader of this version does not have; undefined when that is not known any more. */
+  since(version: number): Changes | undefined {
+    const tasks = this.journal.since(version)
+    const owners = this.#deliveries === undefined ? { owners: [], removed: [] } : this.#deliveries.since(version)
+    if (tasks === undefined || owners === undefined) return undefined
+    const health = this.#health.since(version)
+    const areInstancesNew = this.#instancesVersion > version
+    return {
+      tasks: tasks.tasks,
+      version: this.#versions.last,
+      rest: {
+        ...(tasks.removed.length > 0 && { removed: tasks.removed }),
+        ...(owners.owners.length > 0 && { owners: owners.owners }),
+        ...(owners.removed.length > 0 && { removedOwners: owners.removed }),
+        ...(areInstancesNew && { instances: this.#instances?.list() ?? [] }),
+        machines: this.machines(),
+        ...(health.length > 0 && { health }),
+      },
+    }
+  }
+
+  #count(states: readonly PageTaskState[]): number {
+    const [tasks, commands] = [this.journal.counts('async'), this.journal.counts('command')]
+    return states.reduce((sum, state) => sum + (tasks.get(state) ?? 0) + (commands.get(state) ?? 0), 0)
+  }
+
+  #noteEnd({ state }: AsyncEntry | CommandEntry, createdAt: number, endedAt: number): void {
+    const how: HealthEnd = state === 'completed' || state === 'cancelled' ? state : 'failed'
+    this.#health.end(how, Math.max(0, endedAt - createdAt))
+  }
+}
