@@ -189,11 +189,17 @@ export default {
     },
     {
       name: 'page-in-the-browser-needs-only-its-messages',
-      comment: 'src/page/app runs in a browser: of ours it may import what it exchanges with its server.',
+      comment:
+        'src/page/app runs in a browser: of ours it may import what it exchanges with its server, and what shows control characters.',
       severity: 'error',
       from: { path: '^src/page/app/' },
       to: {
-        pathNot: ['^src/page/app/', '^src/page/wire[.]ts$', '^node_modules/(preact|@preact/[^/]+)/', '^virtual:'],
+        pathNot: [
+          '^src/page/app/',
+          '^src/(page/wire|control-characters)[.]ts$',
+          '^node_modules/(preact|@preact/[^/]+)/',
+          '^virtual:',
+        ],
       },
     },
     {

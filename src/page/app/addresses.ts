@@ -23,8 +23,8 @@ export interface Address {
 
 /** Reads the fragment of the page's address. What is unknown is the timeline. */
 export function readAddress(fragment: string): Address {
-  const [path = '', query = ''] = splitOnce(fragment.replace(/^#\/?/, ''), '?')
-  const [name = '', subject = ''] = splitOnce(path, '/')
+  const [path, query] = splitOnce(fragment.replace(/^#\/?/, ''), '?')
+  const [name, subject] = splitOnce(path, '/')
   const part = PARTS.find((one) => one === name) ?? 'timeline'
   return { part, query: new URLSearchParams(query), ...(subject !== '' && { subject: decoded(subject) }) }
 }

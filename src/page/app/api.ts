@@ -20,7 +20,7 @@ export interface Api {
   get<T>(path: string, signal?: AbortSignal): Promise<T>
   post<T>(path: string, body: unknown): Promise<T>
   blob(path: string, signal?: AbortSignal): Promise<Blob>
-  openStream(lastEventId: string | undefined, signal: AbortSignal): Promise<OpenStream>
+  readonly openStream: (lastEventId: string | undefined, signal: AbortSignal) => Promise<OpenStream>
 }
 
 /** @param token asked for at each request, since a person may paste another one */
@@ -50,8 +50,8 @@ export function createApi(token: () => string | undefined): Api {
     openStream: async (lastEventId, signal) => {
       const headers: HeadersInit = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
       const response = await send('/api/events', { signal, headers })
-      if (!response.ok) return { status: response.status, error: (await toError(response)).message, pieces: piecesOf(null) }
-      return { status: response.status, pieces: piecesOf(response.body) }
+      const { status, body, ok } = response
+      return { status, pieces: piecesOf(body), ...(!ok && { error: (await toError(response)).message }) }
     },
   }
 }

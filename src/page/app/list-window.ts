@@ -34,12 +34,7 @@ export function movedTo(key: string, index: number, count: number, page: number)
 }
 
 /** How far to scroll so that a row is whole on the screen. @param top what covers the list above, in px */
-export function scrollTo(
-  index: number,
-  rowHeight: number,
-  scrollTop: number,
-  height: number,
-): number {
+export function scrollTo(index: number, rowHeight: number, scrollTop: number, height: number): number {
   const start = index * rowHeight
   if (start < scrollTop) return start
   return Math.max(scrollTop, start + rowHeight - height)

@@ -5,9 +5,12 @@ import { usePage } from './page-state.js'
 export function MachinesPart() {
   const { view } = usePage()
   return (
-    <>
-      <h1>Machines</h1>
+    <section class="part" aria-labelledby="machines-heading">
+      <div class="part-head">
+        <h1 id="machines-heading">Machines</h1>
+        <p class="hint">How many are in each state now</p>
+      </div>
       <Charts counts={view.value.machines} level={2} />
-    </>
+    </section>
   )
 }

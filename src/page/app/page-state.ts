@@ -21,13 +21,13 @@ export interface Page {
   readonly connection: ReadonlySignal<Connection>
   readonly view: ReadonlySignal<View>
   /** The server's clock, in ms since the epoch. It stands still while the server is lost. */
-  now(): number
+  now: () => number
   /** The same, once a second. */
   readonly second: ReadonlySignal<number>
   /** When the server was lost, by its clock. */
   readonly lostAt: ReadonlySignal<number>
-  useToken(token: string): void
-  retryNow(): void
+  useToken: (token: string) => void
+  retryNow: () => void
 }
 
 export function createPage(): Page {

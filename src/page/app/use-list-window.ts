@@ -6,7 +6,7 @@ import { scrollTo, visibleRows, type ListWindow } from './list-window.js'
 
 export interface ListBox extends ListWindow {
   /** Of the element that scrolls. */
-  readonly ref: RefObject<HTMLDivElement>
+  readonly ref: RefObject<HTMLDivElement | null>
   readonly onScroll: () => void
   /** The size of what is seen of the list, in px. */
   readonly height: number

@@ -26,7 +26,8 @@ export function DeliveryPart() {
         </EmptyState>
       ) : (
         <EmptyState title="No results yet" command="tasks.autoTrigger.subscribe({ owner, deliver })">
-          When a task of an owner ends, its result is owed to that owner until a message has carried it. An owner that subscribes gets it by itself.
+          When a task of an owner ends, its result is owed to that owner until a message has carried it. An owner that
+          subscribes gets it by itself.
         </EmptyState>
       )}
     </section>

@@ -5,7 +5,9 @@ import type { FieldProps } from './schema-field.js'
 type Typed = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 
 export function FieldInput({ id, field, entry, error, onEntry }: FieldProps) {
-  const described = [field.description !== undefined && `${id}-help`, error !== undefined && `${id}-error`].filter(Boolean)
+  const described = [field.description !== undefined && `${id}-help`, error !== undefined && `${id}-error`].filter(
+    Boolean,
+  )
   const shared = {
     id,
     'aria-invalid': error !== undefined,
@@ -16,10 +18,13 @@ export function FieldInput({ id, field, entry, error, onEntry }: FieldProps) {
   switch (field.type) {
     case 'text':
       if (field.isLong || entry.includes('\n')) return <textarea {...shared} rows={4} value={entry} />
-      return <input {...shared} type={field.format ?? 'text'} value={entry} />
+      if (field.format === 'date') return <input {...shared} type="date" value={entry} />
+      return <input {...shared} type="text" inputMode={field.format ?? 'text'} value={entry} />
     case 'number':
     case 'integer':
-      return <input {...shared} type="text" inputMode={field.type === 'integer' ? 'numeric' : 'decimal'} value={entry} />
+      return (
+        <input {...shared} type="text" inputMode={field.type === 'integer' ? 'numeric' : 'decimal'} value={entry} />
+      )
     case 'json':
       return <textarea {...shared} class="code" rows={4} spellcheck={false} value={entry} />
     case 'choice':
@@ -36,7 +41,14 @@ export function FieldInput({ id, field, entry, error, onEntry }: FieldProps) {
     case 'boolean':
       if (field.isRequired) {
         const { onInput: _onInput, ...rest } = shared
-        return <input {...rest} type="checkbox" checked={entry === 'true'} onChange={({ currentTarget }) => onEntry(String(currentTarget.checked))} />
+        return (
+          <input
+            {...rest}
+            type="checkbox"
+            checked={entry === 'true'}
+            onChange={({ currentTarget }) => onEntry(String(currentTarget.checked))}
+          />
+        )
       }
       return (
         <select {...shared} value={entry}>

@@ -2,6 +2,9 @@
 
 type Schema = Readonly<Record<string, unknown>>
 
+/** The formats for which browsers have a field of their own. */
+export type TextFormat = 'email' | 'url' | 'date'
+
 export interface Choice {
   readonly value: unknown
   readonly label: string
@@ -18,7 +21,7 @@ interface FieldBase {
 
 /** A field. The entry of each is a text; `json` is what no other field can enter. */
 export type FormField =
-  | (FieldBase & { readonly type: 'text'; readonly isLong: boolean; readonly format?: string })
+  | (FieldBase & { readonly type: 'text'; readonly isLong: boolean; readonly format?: TextFormat })
   | (FieldBase & { readonly type: 'number' | 'integer'; readonly minimum?: number; readonly maximum?: number })
   | (FieldBase & { readonly type: 'boolean' })
   /** An entry is the index of a choice. */
@@ -83,9 +86,9 @@ function labelOf(value: unknown, title: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-const FORMATS: Readonly<Record<string, string>> = { email: 'email', uri: 'url', date: 'date' }
+const FORMATS: Readonly<Record<string, TextFormat>> = { email: 'email', uri: 'url', date: 'date' }
 
-function formatOf({ format }: Schema): { format?: string } {
+function formatOf({ format }: Schema): { format?: TextFormat } {
   const known = typeof format === 'string' ? FORMATS[format] : undefined
   return known === undefined ? {} : { format: known }
 }

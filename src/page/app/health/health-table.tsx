@@ -14,11 +14,13 @@ export function HealthTable({ points }: { readonly points: readonly HealthPoint[
         <table>
           <thead>
             <tr>
-              {['From', 'Started', 'Completed', 'Failed', 'Cancelled', 'p50', 'p99', 'Running', 'Queued', 'Owed'].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
+              {['From', 'Started', 'Completed', 'Failed', 'Cancelled', 'p50', 'p99', 'Running', 'Queued', 'Owed'].map(
+                (name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ),
+              )}
             </tr>
           </thead>
           <tbody>

@@ -39,7 +39,15 @@ export function LineChart({ chart: { title, lines, write }, from, to }: Props) {
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
           <path class="grid" d={`M0 .5H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT - 0.5}H${WIDTH}`} />
           {lines.map(({ name, look, points }, index) => (
-            <path key={name} class={`line line-${look}`} d={linePath(points.filter(({ at }) => at >= from), box)} stroke-dasharray={DASHES[index]} />
+            <path
+              key={name}
+              class={`line line-${look}`}
+              d={linePath(
+                points.filter(({ at }) => at >= from),
+                box,
+              )}
+              stroke-dasharray={DASHES[index]}
+            />
           ))}
         </svg>
         <div class="axis-times hint number">

@@ -23,7 +23,11 @@ export function InstanceCard({ instance, isOpen }: Props) {
   const { id, type, description, state, connectedAt, queued, running, tools } = instance
   const isSubmitting = useSignal(isOpen)
   return (
-    <article class={isSubmitting.value ? 'card wide' : 'card'} aria-label={`Instance ${visible(id)}`} data-instance={id}>
+    <article
+      class={isSubmitting.value ? 'card wide' : 'card'}
+      aria-label={`Instance ${visible(id)}`}
+      data-instance={id}
+    >
       <header>
         <h2>{visible(id)}</h2>
         <span class={`tag instance-${state}`}>{WORDS[state]}</span>

@@ -23,7 +23,8 @@ export function InstancesPart({ address }: PartProps) {
         </EmptyState>
       ) : (
         <EmptyState title="No instance is connected" command="npx agent-tasks serve --demo">
-          An instance is a set of functions, an MCP server or a remote worker that runs commands. Connect one, or look at the demo:
+          An instance is a set of functions, an MCP server or a remote worker that runs commands. Connect one, or look
+          at the demo:
         </EmptyState>
       )}
     </section>

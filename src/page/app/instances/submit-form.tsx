@@ -35,7 +35,12 @@ export function SubmitForm({ instance, onClose }: Props) {
     <div class="submit-form" role="group" aria-label="Submit a command">
       <div class="field">
         <label for={selectId}>Tool</label>
-        <select ref={select} id={selectId} value={chosen.value} onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}>
+        <select
+          ref={select}
+          id={selectId}
+          value={chosen.value}
+          onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
+        >
           {tools.map(({ name }) => (
             <option key={name} value={name}>
               {visible(name)}

@@ -12,8 +12,8 @@ export function ConnectionNotice() {
   return (
     <div class="notice" role="alert">
       <p>
-        <strong>The server is lost.</strong> {visible(now.why)}{' '}
-        {hasSeen ? 'What you see is as it was then. ' : ''}The page tries again by itself.
+        <strong>The server is lost.</strong> {visible(now.why)} {hasSeen ? 'What you see is as it was then. ' : ''}The
+        page tries again by itself.
       </p>
       <button type="button" onClick={retryNow}>
         Try now

@@ -11,10 +11,7 @@ interface Props {
 export function CopyButton({ text, label }: Props) {
   const outcome = useSignal<'none' | 'copied' | 'refused'>('none')
   const said = outcome.value
-  useEffect(
-    () => (said === 'copied' ? after(2000, () => (outcome.value = 'none')) : undefined),
-    [said, outcome],
-  )
+  useEffect(() => (said === 'copied' ? after(2000, () => (outcome.value = 'none')) : undefined), [said, outcome])
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text)
@@ -31,7 +28,9 @@ export function CopyButton({ text, label }: Props) {
       <span role="status" class="said">
         {said === 'copied' && 'Copied'}
       </span>
-      {said === 'refused' && <textarea class="by-hand" readOnly rows={4} value={text} aria-label={`${label}: copy this text`} />}
+      {said === 'refused' && (
+        <textarea class="by-hand" readOnly rows={4} value={text} aria-label={`${label}: copy this text`} />
+      )}
     </span>
   )
 }

@@ -6,7 +6,12 @@ export function NoTasks() {
   const { hello } = usePage().view.value
   if (hello?.hasAsync === true) {
     return (
-      <EmptyState title="No tasks yet" command={"await tasks.manager.launch({\n  owner: 'me',\n  subagentName: 'writer',\n  goalPrompt: 'Write a haiku',\n  run: async () => ({ final_message: 'Done' }),\n})"}>
+      <EmptyState
+        title="No tasks yet"
+        command={
+          "await tasks.manager.launch({\n  owner: 'me',\n  subagentName: 'writer',\n  goalPrompt: 'Write a haiku',\n  run: async () => ({ final_message: 'Done' }),\n})"
+        }
+      >
         A task appears here as soon as an agent, or your code, launches one.
       </EmptyState>
     )

@@ -16,7 +16,8 @@ export function TokenForm({ why }: { readonly why: string }) {
       }}
     >
       <p role="alert">
-        <strong>No access.</strong> {visible(why)} The server prints a link with its token when it starts: open that link, or paste it here.
+        <strong>No access.</strong> {visible(why)} The server prints a link with its token when it starts: open that
+        link, or paste it here.
       </p>
       <label for="token">Link or token</label>
       <input

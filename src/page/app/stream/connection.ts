@@ -72,8 +72,15 @@ export function createConnection({ platform, onEvent, onState, onHeard }: Connec
     try {
       const stream = await platform.open(lastEventId, attempt.signal)
       if (!isCurrent()) return
-      if (stream.status === 401) return onState({ state: 'refused', why: stream.error ?? 'The token is missing or wrong.' })
-      if (stream.status !== 200) return onLost(attempt, stream.error ?? `The server answers ${stream.status}.`)
+      const { status, error = `The server answers ${status}.` } = stream
+      if (status === 401) {
+        onState({ state: 'refused', why: error })
+        return
+      }
+      if (status !== 200) {
+        onLost(attempt, error)
+        return
+      }
       const parser = createStreamParser((event) => {
         if (event.id !== '') lastEventId = event.id
         onEvent(event)
@@ -126,8 +133,8 @@ function watchForSilence(platform: ConnectionPlatform, onSilence: () => void): {
     const at = platform.now()
     silentMs += Math.min(at - lookedAt, 2 * CHECK_MS)
     lookedAt = at
-    if (silentMs >= SILENCE_MS) return onSilence()
-    stopTimer = platform.after(CHECK_MS, look)
+    if (silentMs >= SILENCE_MS) onSilence()
+    else stopTimer = platform.after(CHECK_MS, look)
   }
   return {
     again: () => {

@@ -42,18 +42,19 @@ const MAX_POINTS = 360
 export function createFeed(): Feed {
   let known: Known = { tasks: createTaskList(), owners: [], instances: [], machines: {}, health: [] }
   let arriving: PageTask[] = []
-  let isResumed = false
+  let isSnapshot = false
 
   const onHello = (hello: Hello): FeedStep => {
     known = { ...known, hello }
-    isResumed = hello.resumed
+    isSnapshot = !hello.resumed
     arriving = []
     return { now: hello.now, isWhole: false, hasChanged: false }
   }
 
   const onReady = (ready: ReadyEvent): FeedStep => {
-    // The changes since the break came with `changes`; only a snapshot replaces what is there.
-    const tasks = isResumed ? known.tasks : createTaskList(arriving)
+    // Many changes come in pieces with an end of their own; only a snapshot replaces what is there.
+    const tasks = isSnapshot ? createTaskList(arriving) : known.tasks
+    isSnapshot = false
     arriving = []
     known = { ...known, ...ready, tasks }
     return { isWhole: true, hasChanged: true }

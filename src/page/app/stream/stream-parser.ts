@@ -27,7 +27,10 @@ export function createStreamParser(onEvent: (event: StreamEvent) => void): Strea
   }
 
   const onLine = (line: string): void => {
-    if (line === '') return dispatch()
+    if (line === '') {
+      dispatch()
+      return
+    }
     const colon = line.indexOf(':')
     if (colon === 0) return
     const field = colon < 0 ? line : line.slice(0, colon)

@@ -55,7 +55,9 @@ export function TaskActions({ taskKey, detail }: Props) {
           {visible(error)}
         </p>
       )}
-      {isAsking.value && <CancelDialog taskKey={taskKey} title={detail.task.title} onClose={() => (isAsking.value = false)} />}
+      {isAsking.value && (
+        <CancelDialog taskKey={taskKey} title={detail.task.title} onClose={() => (isAsking.value = false)} />
+      )}
     </div>
   )
 }

@@ -26,11 +26,15 @@ export function TaskCommands({ taskKey, commands }: Props) {
               )}
             </summary>
             <h4>Arguments</h4>
-            <ValueView value={args} path={`${pathOf(taskKey)}/value/args.${index}`} label={`Arguments of ${tool}`} />
+            <ValueView value={args} path={`${pathOf(taskKey)}/value/args-${index}`} label={`Arguments of ${tool}`} />
             {result && (
               <>
                 <h4>Result</h4>
-                <ValueView value={result} path={`${pathOf(taskKey)}/value/result.${index}`} label={`Result of ${tool}`} />
+                <ValueView
+                  value={result}
+                  path={`${pathOf(taskKey)}/value/result-${index}`}
+                  label={`Result of ${tool}`}
+                />
               </>
             )}
             {error !== undefined && <pre class="error-text">{visibleLines(error)}</pre>}

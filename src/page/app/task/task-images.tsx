@@ -51,7 +51,13 @@ function TaskImage({ taskKey, image }: { readonly taskKey: string; readonly imag
   const { url, error } = shown.value
   return (
     <figure>
-      {url !== undefined && <img src={url} alt={`Image ${index + 1} of the result`} onError={() => (shown.value = { error: 'The image cannot be shown.' })} />}
+      {url !== undefined && (
+        <img
+          src={url}
+          alt={`Image ${index + 1} of the result`}
+          onError={() => (shown.value = { error: 'The image cannot be shown.' })}
+        />
+      )}
       <figcaption class="hint">
         {visible(mimeType)} · {byteSize(bytes)}
         {!isShown && ' · not shown'}

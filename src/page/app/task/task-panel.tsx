@@ -51,7 +51,9 @@ export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Prop
       {task && detail && <TaskSections task={task} detail={detail} />}
       {error !== undefined && (
         <p class="problem" role="alert">
-          {isUnknown === true ? `The server does not have the task ${visible(taskKey)} (any more). It keeps the latest ones.` : visible(error)}
+          {isUnknown === true
+            ? `The server does not have the task ${visible(taskKey)} (any more). It keeps the latest ones.`
+            : visible(error)}
         </p>
       )}
       {!detail && error === undefined && <p class="hint">Loading …</p>}

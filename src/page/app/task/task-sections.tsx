@@ -13,6 +13,7 @@ import { TaskError } from './task-error.js'
 import { TaskEvents } from './task-events.js'
 import { TaskFacts } from './task-facts.js'
 import { TaskImages } from './task-images.js'
+import { TaskMachine } from './task-machine.js'
 import { pathOf } from './use-task-detail.js'
 
 interface Props {
@@ -69,6 +70,9 @@ export function TaskSections({ task, detail }: Props) {
       </Section>
       <Section title="Events">
         <TaskEvents events={events} />
+      </Section>
+      <Section title="Machine">
+        <TaskMachine task={task} events={events} />
       </Section>
     </div>
   )

@@ -45,11 +45,27 @@ export function FilterBar({ filter, choices, address }: Props) {
         />
       </label>
       <FilterSelect label="Owner" value={filter.owner} options={choices.owners} onChange={(to) => set('owner', to)} />
-      <FilterSelect label="Instance" value={filter.instance} options={choices.instances} onChange={(to) => set('instance', to)} />
-      <FilterSelect label="Subagent" value={filter.subagent} options={choices.subagents} onChange={(to) => set('subagent', to)} />
+      <FilterSelect
+        label="Instance"
+        value={filter.instance}
+        options={choices.instances}
+        onChange={(to) => set('instance', to)}
+      />
+      <FilterSelect
+        label="Subagent"
+        value={filter.subagent}
+        options={choices.subagents}
+        onChange={(to) => set('subagent', to)}
+      />
       <div class="chips" role="group" aria-label="States">
         {STATES.filter((state) => choices.states.has(state) || filter.states.includes(state)).map((state) => (
-          <button key={state} type="button" class="chip" aria-pressed={filter.states.includes(state)} onClick={() => toggle(state)}>
+          <button
+            key={state}
+            type="button"
+            class="chip"
+            aria-pressed={filter.states.includes(state)}
+            onClick={() => toggle(state)}
+          >
             <StateIcon state={state} />
             {STATE_WORDS[state]} <span class="number">{count(choices.states.get(state) ?? 0)}</span>
           </button>

@@ -17,7 +17,9 @@ export function FilterSelect({ label, value, options, onChange }: Props) {
       <span class="label">{label}</span>
       <select
         value={value === undefined ? all : `=${value}`}
-        onChange={({ currentTarget }) => onChange(currentTarget.value === all ? undefined : currentTarget.value.slice(1))}
+        onChange={({ currentTarget }) =>
+          onChange(currentTarget.value === all ? undefined : currentTarget.value.slice(1))
+        }
       >
         <option value={all}>All</option>
         {offered.map((name) => (

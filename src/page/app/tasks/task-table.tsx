@@ -31,7 +31,10 @@ export function TaskTable({ tasks, filter, chosen, onChoose, onOpen, onSort }: P
   const active = tasks.findIndex(({ key }) => key === chosen)
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== event.currentTarget) return
-    if (event.key === 'Enter' && chosen !== undefined) return onOpen(chosen)
+    if (event.key === 'Enter' && chosen !== undefined) {
+      onOpen(chosen)
+      return
+    }
     const index = movedTo(event.key, active, tasks.length, box.page)
     const task = index === undefined ? undefined : tasks[index]
     if (index === undefined || !task) return

@@ -37,7 +37,15 @@ function Entries({ entries }: { readonly entries: readonly (readonly [string, un
   )
 }
 
-function Entry({ name, value, isAlone }: { readonly name: string; readonly value: unknown; readonly isAlone: boolean }) {
+function Entry({
+  name,
+  value,
+  isAlone,
+}: {
+  readonly name: string
+  readonly value: unknown
+  readonly isAlone: boolean
+}) {
   const inside = entriesOf(value)
   const isOpen = useSignal(false)
   const isText = typeof value === 'string' && value.includes('\n')

@@ -15,29 +15,26 @@ interface Props {
   readonly label: string
 }
 
-/** A piece of the rest, of `GET …/value/…?offset=`. */
-interface Piece {
-  readonly text: string
-  readonly isEnd: boolean
-}
-
 /** A browser becomes slow with more text than this. */
 const MOST_CHARS = 2_000_000
+const NO_REST = { text: '', isEnd: false, isLost: false }
 
 export function ValueView({ value, path, label }: Props) {
   const { api } = usePage()
-  const more = useSignal<{ of: string; text: string; isEnd: boolean }>({ of: '', text: '', isEnd: false })
+  const more = useSignal({ of: '', ...NO_REST })
   const reading = useAction()
   // Another value has another rest.
-  const rest = more.value.of === value.text ? more.value : { text: '', isEnd: false }
+  const rest = more.value.of === value.text ? more.value : NO_REST
   const text = value.text + rest.text
   const isWhole = !value.isCut || rest.isEnd
   const json = isWhole && value.type === 'json' ? parsed(text) : undefined
   const readMore = (): Promise<boolean> =>
     reading.run(async () => {
       const offset = new TextEncoder().encode(text).length
-      const piece = await api.get<Piece>(`${path}?offset=${offset}`)
-      more.value = { of: value.text, text: rest.text + piece.text, isEnd: piece.isEnd }
+      const piece = await api.get<CutValue>(`${path}?offset=${offset}`)
+      // Of what is no longer kept, nothing more comes.
+      const isLost = piece.isCut && piece.text === ''
+      more.value = { of: value.text, text: rest.text + piece.text, isEnd: !piece.isCut, isLost }
     })
   const { isBusy, error } = reading.state.value
   return (
@@ -52,7 +49,9 @@ export function ValueView({ value, path, label }: Props) {
       {!isWhole && (
         <p class="hint">
           The first {byteSize(new Blob([text]).size)} of {byteSize(value.bytes)}.{' '}
-          {text.length < MOST_CHARS ? (
+          {rest.isLost ? (
+            'The rest is no longer kept.'
+          ) : text.length < MOST_CHARS ? (
             <button type="button" disabled={isBusy} onClick={() => void readMore()}>
               Show more
             </button>

@@ -50,7 +50,14 @@ function drawQueued({ context, palette }: Scene, from: number, to: number, top: 
   context.setLineDash([])
 }
 
-function drawRun({ context, palette }: Scene, task: PageTask, from: number, to: number, top: number, height: number): void {
+function drawRun(
+  { context, palette }: Scene,
+  task: PageTask,
+  from: number,
+  to: number,
+  top: number,
+  height: number,
+): void {
   const isLive = task.endedAt === undefined
   const rounded = isLive ? [3, 0, 0, 3] : 3
   const pattern = palette.patterns[task.state]
@@ -71,7 +78,12 @@ function drawRun({ context, palette }: Scene, task: PageTask, from: number, to: 
   context.fillRect(to + 2, top, 2, height)
 }
 
-function drawCommands({ context, palette, window, width, now }: Scene, task: PageTask, top: number, height: number): void {
+function drawCommands(
+  { context, palette, window, width, now }: Scene,
+  task: PageTask,
+  top: number,
+  height: number,
+): void {
   for (const { state, startedAt, endedAt } of task.commands ?? []) {
     if (startedAt === undefined) continue
     const from = xOf(startedAt, window, width)

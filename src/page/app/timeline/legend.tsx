@@ -23,7 +23,8 @@ export function Legend() {
         ))}
       </ul>
       <p class="hint">
-        Arrows move · Enter opens · + and − or Ctrl and the wheel zoom · [ and ] or dragging move in time · 0 fits · f follows · p pauses
+        Arrows move · Enter opens · + and − or Ctrl and the wheel zoom · [ and ] or dragging move in time · 0 fits · f
+        follows · p pauses
       </p>
     </details>
   )

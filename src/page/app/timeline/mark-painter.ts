@@ -15,7 +15,13 @@ export const MARKS: readonly (readonly [TaskMark['kind'], string])[] = [
 
 const R = 4
 
-export function drawMark(context: CanvasRenderingContext2D, palette: Palette, kind: TaskMark['kind'], x: number, y: number): void {
+export function drawMark(
+  context: CanvasRenderingContext2D,
+  palette: Palette,
+  kind: TaskMark['kind'],
+  x: number,
+  y: number,
+): void {
   context.lineWidth = 1.5
   context.strokeStyle = palette.text
   context.fillStyle = kind === 'question' || kind === 'delivered' ? palette.text : palette.surface

@@ -43,7 +43,9 @@ export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: 
               {row.isOpen ? '▾' : '▸'}
             </span>
             <span class="text">{visible(row.name)}</span>
-            <span class="number hint">{row.live > 0 ? `${count(row.live)} of ${count(row.tasks.length)}` : count(row.tasks.length)}</span>
+            <span class="number hint">
+              {row.live > 0 ? `${count(row.live)} of ${count(row.tasks.length)}` : count(row.tasks.length)}
+            </span>
           </>
         ) : (
           <>

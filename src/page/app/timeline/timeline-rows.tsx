@@ -57,8 +57,10 @@ export function TimelineRows({ timeline, closed, onClosed, choosing }: Props) {
     else if (change) timeline.change(change)
     else if (index !== undefined) goTo(index)
     else if (row && (event.key === 'Enter' || event.key === ' ')) press(row)
-    else if (row && event.key === 'ArrowRight') row.type === 'group' && !row.isOpen ? toggle(row.key, true) : goTo(active + 1)
-    else if (row && event.key === 'ArrowLeft') {
+    else if (row && event.key === 'ArrowRight') {
+      if (row.type === 'group' && !row.isOpen) toggle(row.key, true)
+      else goTo(active + 1)
+    } else if (row && event.key === 'ArrowLeft') {
       if (row.type === 'group') toggle(row.key, false)
       else goTo(rows.findLastIndex(({ type }, at) => at < active && type === 'group'))
     } else return

@@ -13,23 +13,48 @@ export function TimelineToolbar({ isFollowing, pausedAt, onChange, onFit, onPaus
   return (
     <div class="toolbar" role="toolbar" aria-label="Timeline">
       <div class="joined">
-        <button type="button" title="Earlier ( [ )" aria-label="Earlier" onClick={() => onChange({ type: 'pan', part: -0.4 })}>
+        <button
+          type="button"
+          title="Earlier ( [ )"
+          aria-label="Earlier"
+          onClick={() => onChange({ type: 'pan', part: -0.4 })}
+        >
           ◂
         </button>
-        <button type="button" title="Zoom out ( - )" aria-label="Zoom out" onClick={() => onChange({ type: 'zoom', factor: 2 })}>
+        <button
+          type="button"
+          title="Zoom out ( - )"
+          aria-label="Zoom out"
+          onClick={() => onChange({ type: 'zoom', factor: 2 })}
+        >
           −
         </button>
         <button type="button" title="Fit ( 0 )" onClick={onFit}>
           Fit
         </button>
-        <button type="button" title="Zoom in ( + )" aria-label="Zoom in" onClick={() => onChange({ type: 'zoom', factor: 0.5 })}>
+        <button
+          type="button"
+          title="Zoom in ( + )"
+          aria-label="Zoom in"
+          onClick={() => onChange({ type: 'zoom', factor: 0.5 })}
+        >
           +
         </button>
-        <button type="button" title="Later ( ] )" aria-label="Later" onClick={() => onChange({ type: 'pan', part: 0.4 })}>
+        <button
+          type="button"
+          title="Later ( ] )"
+          aria-label="Later"
+          onClick={() => onChange({ type: 'pan', part: 0.4 })}
+        >
           ▸
         </button>
       </div>
-      <button type="button" title="Follow ( f )" aria-pressed={isFollowing} onClick={() => onChange({ type: 'follow' })}>
+      <button
+        type="button"
+        title="Follow ( f )"
+        aria-pressed={isFollowing}
+        onClick={() => onChange({ type: 'follow' })}
+      >
         Follow
       </button>
       <button type="button" title="Pause ( p )" aria-pressed={pausedAt !== undefined} onClick={onPause}>

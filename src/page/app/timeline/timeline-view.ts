@@ -2,8 +2,7 @@
 import { lengthOfWindow, panned, windowAt, zoomed, type TimeWindow } from './time-window.js'
 
 export type TimelineView =
-  | { readonly mode: 'following'; readonly lengthMs: number }
-  | { readonly mode: 'still'; readonly window: TimeWindow }
+  { readonly mode: 'following'; readonly lengthMs: number } | { readonly mode: 'still'; readonly window: TimeWindow }
 
 export type ViewChange =
   | { readonly type: 'zoom'; readonly factor: number; readonly place?: number }
@@ -36,7 +35,10 @@ export function changedView(view: TimelineView, change: ViewChange, now: number)
 }
 
 /** What a key of the keyboard does to the view. */
-export function viewChangeOf(key: string, isShift: boolean): Exclude<ViewChange, { type: 'fit' }> | 'fit' | 'pause' | undefined {
+export function viewChangeOf(
+  key: string,
+  isShift: boolean,
+): Exclude<ViewChange, { type: 'fit' }> | 'fit' | 'pause' | undefined {
   switch (key) {
     case '+':
     case '=':

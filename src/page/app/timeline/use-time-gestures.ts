@@ -13,7 +13,7 @@ export interface Gestures {
 
 /** @param left where the bars begin, in px; further left is the label */
 export function useTimeGestures(
-  ref: RefObject<HTMLElement>,
+  ref: RefObject<HTMLElement | null>,
   left: number,
   width: number,
   onChange: (change: ViewChange) => void,
@@ -43,7 +43,11 @@ function listen(
     const place = (event.clientX - element.getBoundingClientRect().left - left) / width
     if (event.ctrlKey || event.metaKey || isOnAxis) {
       event.preventDefault()
-      onChange({ type: 'zoom', factor: Math.exp(Math.max(-100, Math.min(100, event.deltaY)) / 250), place: Math.max(0, Math.min(1, place)) })
+      onChange({
+        type: 'zoom',
+        factor: Math.exp(Math.max(-100, Math.min(100, event.deltaY)) / 250),
+        place: Math.max(0, Math.min(1, place)),
+      })
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault()
       onChange({ type: 'pan', part: (event.deltaX === 0 ? event.deltaY : event.deltaX) / width })
@@ -53,7 +57,8 @@ function listen(
     dragged.current = false
     way = 0
     const x = event.clientX - element.getBoundingClientRect().left
-    if (event.button === 0 && event.pointerType === 'mouse' && x > latest().left && x < element.clientWidth) lastX = event.clientX
+    const isOnBars = x > latest().left && x < element.clientWidth
+    if (event.button === 0 && event.pointerType === 'mouse' && isOnBars) lastX = event.clientX
   }
   const onMove = (event: PointerEvent): void => {
     if (lastX === undefined) return
