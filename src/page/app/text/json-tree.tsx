@@ -1,0 +1,72 @@
+/** JSON to fold and unfold. What is folded is not in the document, so a deep or long value costs nothing until it is opened. */
+import { useSignal } from '@preact/signals'
+import { entriesOf, folded } from './json-values.js'
+import { visible, visibleLines } from './visible.js'
+
+/** Shown at first, and added at each step. */
+const STEP = 100
+
+export function JsonTree({ value, label }: { readonly value: unknown; readonly label: string }) {
+  const entries = entriesOf(value)
+  return (
+    <div class="json" role="group" aria-label={label}>
+      {entries ? <Entries entries={entries} /> : <Plain value={value} />}
+    </div>
+  )
+}
+
+function Entries({ entries }: { readonly entries: readonly (readonly [string, unknown])[] }) {
+  const shown = useSignal(STEP)
+  const left = entries.length - shown.value
+  if (entries.length === 0) return <p class="hint">empty</p>
+  return (
+    <ul>
+      {entries.slice(0, shown.value).map(([name, value]) => (
+        <li key={name}>
+          <Entry name={name} value={value} isAlone={entries.length === 1} />
+        </li>
+      ))}
+      {left > 0 && (
+        <li>
+          <button type="button" onClick={() => (shown.value += STEP)}>
+            {left} more
+          </button>
+        </li>
+      )}
+    </ul>
+  )
+}
+
+function Entry({
+  name,
+  value,
+  isAlone,
+}: {
+  readonly name: string
+  readonly value: unknown
+  readonly isAlone: boolean
+}) {
+  const inside = entriesOf(value)
+  const isOpen = useSignal(false)
+  const isText = typeof value === 'string' && value.includes('\n')
+  if (!inside || inside.length === 0) {
+    return (
+      <div class={isText || (isAlone && typeof value === 'string') ? 'entry long' : 'entry'}>
+        <span class="name">{visible(name)}</span> <Plain value={value} />
+      </div>
+    )
+  }
+  return (
+    <details open={isOpen.value} onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+      <summary>
+        <span class="name">{visible(name)}</span> <span class="hint">{folded(value as object)}</span>
+      </summary>
+      {isOpen.value && <Entries entries={inside} />}
+    </details>
+  )
+}
+
+function Plain({ value }: { readonly value: unknown }) {
+  if (typeof value === 'string') return <span class="json-text">{value === '' ? '""' : visibleLines(value)}</span>
+  return <span class="json-plain">{JSON.stringify(value)}</span>
+}
