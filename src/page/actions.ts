@@ -1,6 +1,6 @@
 /** What people do on the page. Each action is the manager's own: its checks, its errors. */
 import { z } from 'zod'
-import { AgentTasksError, InvalidInputError, TaskLimitError } from '../errors.js'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
 import { AsyncEntry } from './async-tasks.js'
@@ -8,12 +8,12 @@ import { commandKey, CommandEntry } from './command-tasks.js'
 import type { Sources } from './details.js'
 import type { JournalEntry } from './journal.js'
 import { runAgain } from './run-again.js'
-import type { ActionDone } from './wire.js'
+import type { ActionDone, ActionError } from './wire.js'
 
 /** The status and the body of an answer. */
 export interface Answer {
   readonly status: 200 | 400 | 404 | 409
-  readonly body: ActionDone | { readonly error: string; readonly code: string }
+  readonly body: ActionDone | ActionError
 }
 
 /** The longest reason of a cancellation, in characters. */
@@ -94,7 +94,12 @@ const MAX_NAME = 200
 
 /** The answer for what an action has thrown; undefined for what is not the client's affair. */
 export function refusalOf(error: unknown): Answer | undefined {
-  if (error instanceof InvalidInputError) return { status: 400, body: { error: error.message, code: error.code } }
-  if (error instanceof TaskLimitError || error instanceof AgentTasksError) return conflict(error.code, error.message)
+  if (error instanceof InvalidInputError) {
+    return { status: 400, body: { error: error.message, code: error.code, field: fieldOf(error) } }
+  }
+  if (error instanceof AgentTasksError) return conflict(error.code, error.message)
   return undefined
 }
+
+/** The path of the wrong field in its request: `answer.content.color` is `content.color`, and `body.commands[0]` is `commands.0`. */
+const fieldOf = ({ field }: InvalidInputError): string => field.replace(/^[^.[]+\.?/, '').replace(/\[(\d+)\]/g, '.$1')

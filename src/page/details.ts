@@ -11,7 +11,7 @@ import { describeImage, findImages, type FoundImage } from './images.js'
 import type { JournalEntry } from './journal.js'
 import type { PageState } from './page-state.js'
 import { whyNotAgain } from './run-again.js'
-import { cutValue, readValue, shownKept, shownValue, type ShownValue } from './values.js'
+import { cutValue, readBeginning, shownKept, shownValue, type ShownValue } from './values.js'
 import type { CutValue, PageTaskDetail } from './wire.js'
 
 /** How much of a value comes with its task, in bytes. */
@@ -30,7 +30,7 @@ export interface Sources {
   readonly restUrl: string | undefined
 }
 
-/** The values of a task by their names: `goal`, `result`, `error`, `cause`, and of command 3 `args-3` and `result-3`. */
+/** The values of a task by their names: `goal`, `result`, `error`, `cause`, and of command 3 `args.3` and `result.3`. */
 export function valuesOf(sources: Sources, entry: JournalEntry): ReadonlyMap<string, ShownValue> {
   const values: [string, ShownValue | undefined][] = []
   if (entry instanceof AsyncEntry) {
@@ -48,13 +48,13 @@ export function valuesOf(sources: Sources, entry: JournalEntry): ReadonlyMap<str
   if (entry instanceof CommandEntry) {
     const task = taskOf(sources, entry)
     task?.commands.forEach(({ args, result }, index) => {
-      values.push([`args-${index}`, shownValue(args)])
-      values.push([`result-${index}`, result === undefined ? undefined : shownValue(result)])
+      values.push([`args.${index}`, shownValue(args)])
+      values.push([`result.${index}`, result === undefined ? undefined : shownValue(result)])
     })
     if (task === undefined) {
       entry.kept?.forEach(({ args, result }, index) => {
-        values.push([`args-${index}`, shownKept(args)])
-        values.push([`result-${index}`, result && shownKept(result)])
+        values.push([`args.${index}`, shownKept(args)])
+        values.push([`result.${index}`, result && shownKept(result)])
       })
     }
   }
@@ -135,8 +135,8 @@ async function commandDetail(sources: Sources, entry: CommandEntry, values: Read
   const described = await Promise.all(
     commands.map(async ({ tool, state, startedAt, endedAt, error }, index) => {
       const [args, result] = await Promise.all([
-        shown(values.get(`args-${index}`), COMMAND_VALUE_BYTES),
-        shown(values.get(`result-${index}`), COMMAND_VALUE_BYTES),
+        shown(values.get(`args.${index}`), COMMAND_VALUE_BYTES),
+        shown(values.get(`result.${index}`), COMMAND_VALUE_BYTES),
       ])
       return {
         ...{ tool, state },
@@ -187,4 +187,4 @@ function causeOf(record: AsyncTaskInfo | undefined, { kept }: AsyncEntry): Shown
 }
 
 const shown = (value: ShownValue | undefined, maxBytes: number): Promise<CutValue | undefined> =>
-  value === undefined ? Promise.resolve(undefined) : readValue(value, 0, maxBytes)
+  value === undefined ? Promise.resolve(undefined) : readBeginning(value, maxBytes)

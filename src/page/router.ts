@@ -10,7 +10,7 @@ import { detailOf, imagesOf, valuesOf, type Sources } from './details.js'
 import type { JournalEntry } from './journal.js'
 import type { createStaticFiles } from './static-files.js'
 import type { Streams } from './streams.js'
-import { readValue, valueBytes } from './values.js'
+import { readPiece, valueBytes } from './values.js'
 import type { PageOutput } from './wire.js'
 
 export interface RouterOptions {
@@ -128,7 +128,7 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
         }
         const offset = numberOf(searchParams, 'offset')
         if (typeof offset === 'object') return offset
-        sendJson(response, 200, await readValue(value, offset, PIECE_BYTES))
+        sendJson(response, 200, await readPiece(value, offset, PIECE_BYTES))
         return undefined
       }
       default:

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { jsonPieces } from '../http/json-pieces.js'
 import { beginningOf } from './texts.js'
 import type { KeptValue } from './kept-values.js'
-import type { CutValue } from './wire.js'
+import type { CutValue, ValuePiece } from './wire.js'
 
 /** How much of a value is written before others have their turn, in UTF-16 units. */
 const TURN_CHARS = 1024 * 1024
@@ -48,16 +48,15 @@ function* textPieces(text: string): Generator<string, void> {
   }
 }
 
-/**
- * Reads a part of a value. It is not written as a whole: what is before the part is passed, and what is after it is measured, piece by piece.
- * @param offset where to start, in bytes of UTF-8; in the middle of a character, the next one
- * @param maxBytes the most to read
- */
-export async function readValue(
-  { type, pieces, isLost }: ShownValue,
-  offset: number,
-  maxBytes: number,
-): Promise<CutValue> {
+/** A part of a value, and how much there is. */
+interface Part {
+  readonly bytes: Buffer
+  /** Of the whole. */
+  readonly total: number
+}
+
+/** Reads a part of a value. It is not written as a whole: what is before the part is passed, and what is after it is measured, piece by piece. */
+async function readPart({ pieces }: ShownValue, offset: number, maxBytes: number): Promise<Part> {
   const parts: Buffer[] = []
   let [at, taken, sinceTurn] = [0, 0, 0]
   for (const piece of pieces()) {
@@ -65,7 +64,7 @@ export async function readValue(
     if (at + bytes > offset && taken < maxBytes) {
       const from = Math.max(0, offset - at)
       const part = Buffer.from(piece).subarray(from, from + (maxBytes - taken))
-      parts.push(Buffer.from(part))
+      parts.push(part)
       taken += part.length
     }
     at += bytes
@@ -74,19 +73,33 @@ export async function readValue(
     sinceTurn = 0
     await nextTurn()
   }
-  const text = wholeCharacters(Buffer.concat(parts))
-  return { type, text, bytes: at, isCut: isLost || Math.min(offset, at) + Buffer.byteLength(text) < at }
+  return { bytes: Buffer.concat(parts), total: at }
 }
 
-/** The text of bytes without the characters that they cut. */
-function wholeCharacters(bytes: Buffer): string {
+/** The beginning of a value. */
+export async function readBeginning(value: ShownValue, maxBytes: number): Promise<CutValue> {
+  const { bytes, total } = await readPart(value, 0, maxBytes)
+  const { text } = wholeCharacters(bytes)
+  return { type: value.type, text, bytes: total, isCut: value.isLost || Buffer.byteLength(text) < total }
+}
+
+/** A piece of a value, from an offset in bytes on; in the middle of a character, from the next one on. */
+export async function readPiece(value: ShownValue, from: number, maxBytes: number): Promise<ValuePiece> {
+  const { bytes, total } = await readPart(value, from, maxBytes)
+  const { text, skipped } = wholeCharacters(bytes)
+  const offset = Math.min(from + skipped, total)
+  return { text, offset, bytes: total, isEnd: offset + Buffer.byteLength(text) >= total }
+}
+
+/** The text of bytes without the characters that they cut, and how many bytes that are at the beginning. */
+function wholeCharacters(bytes: Buffer): { readonly text: string; readonly skipped: number } {
   let from = 0
   while (from < bytes.length && isContinuation(bytes[from])) from += 1
   let to = bytes.length
   let lead = to - 1
   while (lead >= from && isContinuation(bytes[lead])) lead -= 1
   if (lead >= from && lead + lengthOf(bytes[lead] ?? 0) > to) to = lead
-  return bytes.toString('utf8', from, to)
+  return { text: bytes.toString('utf8', from, to), skipped: from }
 }
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80

@@ -82,17 +82,27 @@ export interface TaskEvent {
   readonly detail?: string
 }
 
-/**
- * A value, whole or cut. A cut one has the first `text` of `bytes` of its JSON or text; the rest is read with
- * `GET /api/tasks/:key/value/:name?offset=` (in bytes; a `CutValue` with the next 1 MiB at most), or the whole without `offset`, as a file. The names are `goal`,
- * `result`, `error`, `cause`, and `args-<index>` and `result-<index>` of a command. Of what is no longer kept whole, `isCut` stays true at its end.
- */
+/** A value, whole or cut. A cut one has the first `text` of `bytes` of its JSON or text; the rest is read as `ValuePiece`s. */
 export interface CutValue {
   readonly type: 'json' | 'text'
   readonly text: string
-  /** Of the whole, in UTF-8. */
+  /** Of the whole, in UTF-8; of what is left of it, when it is no longer kept whole. */
   readonly bytes: number
   readonly isCut: boolean
+}
+
+/**
+ * A piece of a value: `GET /api/tasks/:key/value/:name?offset=`; without `offset` the whole comes as a file. The names are `goal`, `result`, `error` and
+ * `cause`, and of the command with this index `args.<index>` and `result.<index>`.
+ */
+export interface ValuePiece {
+  readonly text: string
+  /** Where it begins, in bytes of the whole: at the offset that was asked for, or the next whole character. */
+  readonly offset: number
+  /** Of the whole, in UTF-8. */
+  readonly bytes: number
+  /** Whether nothing follows. */
+  readonly isEnd: boolean
 }
 
 /** An image in a result; `GET /api/tasks/:key/image/:index` returns its bytes. */
@@ -269,13 +279,21 @@ export interface ChangesEvent {
 }
 
 /**
- * Actions, each a POST with JSON, `200` with `ActionDone` or an error `{ error, code }` (400, 404, 409, 413).
+ * Actions, each a POST with JSON, `200` with `ActionDone` or an `ActionError` (400, 404, 409, 413).
  * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message`
  * (`MessageRequest`), `/api/instances/:id/submit` (`SubmitRequest`).
  */
 export interface ActionDone {
   /** The key of the task that was made, for `run-again` and `submit`. */
   readonly key?: string
+}
+
+/** Why nothing was done. Every other refusal is one, too: 401 without the token, 403 for a foreign host or origin. */
+export interface ActionError {
+  readonly error: string
+  readonly code: string
+  /** The part of the request that is wrong, such as `content.color` of an answer, or `commands.0.args`. */
+  readonly field?: string
 }
 
 /** Cancels a task. */
