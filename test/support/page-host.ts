@@ -79,9 +79,9 @@ export async function startPageHost({ agent = {}, page: pageOptions = {}, hasIns
   const tasks = createAgentTasks({ maxAsyncTasks: -1, subagents, onError: () => undefined, ...agent })
   const instances = new InstanceManager({})
   const taskManager = new TaskManager({ instances })
-  if (hasInstances) instances.connect(createDesk())
   const options = { tasks, taskManager, port: 0, ...pageOptions }
   let page = await createTaskPage(options)
+  if (hasInstances) instances.connect(createDesk())
   return {
     tasks,
     manager: tasks.getAsyncTaskManager(),
