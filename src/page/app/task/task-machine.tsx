@@ -9,9 +9,7 @@ interface Props {
   readonly events: readonly TaskEvent[]
 }
 
-const NO_COUNTS = {}
-
 export function TaskMachine({ task, events }: Props) {
   const path = useMemo(() => taskPath(task, events), [task.kind, task.state, events])
-  return <Charts counts={NO_COUNTS} path={path} level={4} />
+  return <Charts path={path} level={4} />
 }
