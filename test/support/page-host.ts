@@ -52,16 +52,16 @@ const subagents = {
     throw new TypeError('The tower has fallen', { cause: new Error('no cement') })
   },
   painter: async () => ({ images: [{ type: 'image', data: PNG, mimeType: 'image/png' }] }),
-  asker: async (_input: RunInput, { ask }: RunContext) => ({ answer: await ask(QUESTION) }),
-  sleeper: async (_input: RunInput, { signal, report }: RunContext) => {
-    report({ progress: 3, total: 10, message: 'Sleeping' })
-    await pause(3600_000, undefined, { signal })
+  asker: async (_input: RunInput, context: RunContext) => ({ answer: await context.ask(QUESTION) }),
+  sleeper: async (_input: RunInput, context: RunContext) => {
+    context.report({ progress: 3, total: 10, message: 'Sleeping' })
+    await pause(3600_000, undefined, { signal: context.signal })
     return {}
   },
-  talker: async (_input: RunInput, { signal, append }: RunContext) => {
+  talker: async (_input: RunInput, context: RunContext) => {
     for (let line = 1; ; line += 1) {
-      append(`line ${line}\n`)
-      await pause(100, undefined, { signal })
+      context.append(`line ${line}\n`)
+      await pause(100, undefined, { signal: context.signal })
     }
   },
 }
@@ -109,7 +109,7 @@ export async function startPageHost({ agent = {}, page: pageOptions = {}, hasIns
     close: async (): Promise<void> => {
       await page.close()
       await tasks.dispose()
-      taskManager.dispose()
+      await taskManager.dispose()
       await instances.dispose()
     },
   }
