@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { PageTask, TaskEvent } from '../../wire.js'
 import { Charts } from '../charts.js'
-import { usePage } from '../page-state.js'
 import { taskPath } from '../task-path.js'
 import { Section } from './section.js'
 
@@ -15,7 +14,6 @@ interface Props {
 }
 
 export function TaskMachine({ task, events, isOpen }: Props) {
-  const { view } = usePage()
   const isDrawn = useSignal(isOpen)
   const { kind, state } = task
   const path = useMemo(() => taskPath({ kind, state }, events), [kind, state, events])
@@ -23,7 +21,7 @@ export function TaskMachine({ task, events, isOpen }: Props) {
     <Section title="Machine">
       <details open={isDrawn.value} onToggle={({ currentTarget }) => (isDrawn.value = currentTarget.open)}>
         <summary>{path.visited.join(' → ')}</summary>
-        {isDrawn.value && <Charts counts={view.value.machines} path={path} level={4} />}
+        {isDrawn.value && <Charts path={path} level={4} />}
       </details>
     </Section>
   )
