@@ -19,25 +19,29 @@ export interface OpenStanding {
   close(): void
 }
 
+/** The last snapshot of a trigger's machine, and since when it is in its state. */
+interface Standing {
+  readonly snapshot: DeliverySnapshot
+  readonly at: number
+}
+
 /** The standings of the triggers that are subscribed, or have a message in flight. */
 export class DeliveryStandings {
   /** The owners whose standing has changed. Its subscribers must not throw. */
   readonly changed$ = new Subject<string>()
-  readonly #snapshots = new Map<
-    string,
-    Map<OpenStanding, { readonly snapshot: DeliverySnapshot; readonly at: number }>
-  >()
+  readonly #snapshots = new Map<string, Map<OpenStanding, Standing>>()
 
   /** Makes a place for a trigger. */
   open(owner: string, clock: Clock): OpenStanding {
-    const standings = this.#snapshots.get(owner) ?? new Map()
+    const standings = this.#snapshots.get(owner) ?? new Map<OpenStanding, Standing>()
     this.#snapshots.set(owner, standings)
-    let last: unknown
+    let last: string | undefined
     const standing: OpenStanding = {
       set: (snapshot) => {
-        // An event that changes nothing does not restart the time of a state.
-        if (snapshot.value === last) return
-        last = snapshot.value
+        const path = pathOf(snapshot.value)
+        // It may be asked again and again whether the agent is busy.
+        if (path === last) return
+        last = path
         standings.set(standing, { snapshot, at: clock.now() })
         if (this.changed$.observed) this.changed$.next(owner)
       },
@@ -72,11 +76,9 @@ function standingOf({ value, context: { timing, failures } }: DeliverySnapshot, 
   const until =
     path === 'backingOff'
       ? at + backOffMs
-      : path === 'holding.polling'
-        ? at + (timing.pollMs ?? 0)
-        : path.startsWith('delivering') && timing.timeoutMs !== undefined
-          ? at + timing.timeoutMs
-          : undefined
+      : path.startsWith('delivering') && timing.timeoutMs !== undefined
+        ? at + timing.timeoutMs
+        : undefined
   return { path, until, failures }
 }
 

@@ -3,10 +3,9 @@ import { z } from 'zod'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
-import { AsyncEntry } from './async-tasks.js'
-import { commandKey, CommandEntry } from './command-tasks.js'
+import { commandKey } from './command-entry.js'
 import type { Sources } from './details.js'
-import type { JournalEntry } from './journal.js'
+import type { PageEntry } from './page-entry.js'
 import { runAgain } from './run-again.js'
 import type { ActionDone, ActionError } from './wire.js'
 
@@ -33,7 +32,7 @@ const submitSchema = lazily(() =>
 const done = (more: ActionDone = {}): Answer => ({ status: 200, body: more })
 const conflict = (code: string, error: string): Answer => ({ status: 409, body: { error, code } })
 
-type Action = (sources: Sources, entry: JournalEntry, body: unknown) => Answer
+type Action = (sources: Sources, entry: PageEntry, body: unknown) => Answer
 
 /** The actions on a task, by the last part of their path. */
 export const taskActions: Readonly<Record<string, Action>> = {
@@ -41,9 +40,9 @@ export const taskActions: Readonly<Record<string, Action>> = {
     const { reason } = parseInput(cancelSchema(), body, 'body')
     const why = reason === undefined || reason === '' ? 'cancelled on the page' : reason
     const isCancelled =
-      entry instanceof AsyncEntry
+      entry.kind === 'async'
         ? sources.manager?.cancelTask(entry.record.id, { reason: why })
-        : sources.taskManager?.cancelTask((entry as CommandEntry).id, why)
+        : sources.taskManager?.cancelTask(entry.id, why)
     return isCancelled === true ? done() : conflict('TASK_ENDED', 'The task has ended: there is nothing to cancel.')
   },
   'run-again': (sources, entry, body) => {
@@ -53,7 +52,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
   },
   answer: (sources, entry, body) => {
     const { questionId, answer } = parseInput(answerSchema(), body, 'body')
-    if (!(entry instanceof AsyncEntry)) return conflict('NO_QUESTION', 'A command task asks no questions.')
+    if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
     const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer as never)
     return isAnswered === true
       ? done()
@@ -61,7 +60,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
   },
   message: (sources, entry, body) => {
     const { message } = parseInput(messageSchema(), body, 'body')
-    if (!(entry instanceof AsyncEntry)) return conflict('NOT_SENT', 'A command task takes no messages.')
+    if (entry.kind !== 'async') return conflict('NOT_SENT', 'A command task takes no messages.')
     const result = sources.manager?.sendToTask(entry.record.id, message)
     if (result?.sent !== true) return conflict('NOT_SENT', result?.reason ?? 'There is no such task.')
     sources.state.noteMessage(entry, message)

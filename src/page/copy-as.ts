@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { Task } from '../protocol/command-tasks.js'
 import { jsonBytes } from '../protocol/json-size.js'
-import type { CommandEntry } from './command-tasks.js'
+import type { CommandEntry } from './command-entry.js'
 import { beginningOf } from './texts.js'
 import type { PageTaskDetail } from './wire.js'
 
@@ -27,10 +27,12 @@ export function copySubagent({ kind, command = [], subagentName, goalPrompt, tim
 
 /** A command task, as a request and as a call of the client. */
 export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry, task: Task | undefined): CopyAs {
-  if (task === undefined)
+  if (task === undefined) {
     return { typescript: `// Task ${literal(entry.id)} is no longer kept, and so are its arguments.` }
-  if (jsonBytes(task.commands, MAX_BYTES) > MAX_BYTES)
+  }
+  if (jsonBytes(task.commands, MAX_BYTES) > MAX_BYTES) {
     return { typescript: '// The commands are too large to be copied.' }
+  }
   const body = {
     task_name: task.name,
     ...(task.intention !== '' && { task_intention: task.intention }),

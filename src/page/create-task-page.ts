@@ -115,9 +115,8 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
   const state = new PageState({
     ...{ manager, taskManager, maxTasks, maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES },
     now: () => clock.now(),
-    onChange: () => streams.notify(),
   })
-  const streams: Streams = new Streams({
+  const streams = new Streams({
     ...{ state, clock },
     hello: () => ({
       version: packageVersion,
@@ -163,7 +162,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
 /** @throws InvalidInputError for anything else */
 function managerOf(tasks: unknown): AsyncTaskManager | undefined {
   if (tasks === undefined) return undefined
-  const { getAsyncTaskManager } = Object(tasks) as { readonly getAsyncTaskManager?: unknown }
+  const { getAsyncTaskManager } = Object(tasks) as Partial<AgentTasks>
   const manager: unknown = typeof getAsyncTaskManager === 'function' ? getAsyncTaskManager() : tasks
   if (manager instanceof AsyncTaskManager) return manager
   throw new InvalidInputError('options.tasks', tasks, 'the result of createAgentTasks, or an AsyncTaskManager')

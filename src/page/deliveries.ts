@@ -1,9 +1,10 @@
 /** How the deliveries to each owner stand, and the messages that carried results. */
+import { owningRun } from '../../machines/families.js'
 import type { TaskTransition } from '../../machines/records.js'
 import type { DeliveryStanding } from '../async-tasks/delivery-standings.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { preview } from '../preview.js'
-import type { AsyncEntry } from './async-tasks.js'
+import type { AsyncEntry } from './async-entry.js'
 import { rowText } from './texts.js'
 import { Versioned, type Versions } from './versioned.js'
 import type { DeliveryMessage, OwnerDelivery } from './wire.js'
@@ -37,14 +38,12 @@ class Owner {
 
 export class Deliveries {
   readonly #manager: AsyncTaskManager
-  readonly #now: () => number
   readonly #owners: Versioned<Owner>
   readonly #stop: () => void
 
   /** @param onChange called when the deliveries of an owner stand otherwise */
-  constructor(manager: AsyncTaskManager, versions: Versions, now: () => number, onChange: () => void) {
+  constructor(manager: AsyncTaskManager, versions: Versions, onChange: () => void) {
     this.#manager = manager
-    this.#now = now
     this.#owners = new Versioned(versions, MAX_OWNERS)
     const { standings } = manager.registry
     for (const owner of standings.owners()) this.#touch(owner)
@@ -150,7 +149,7 @@ export class Deliveries {
         ...{ name, owed, leased, state, standing },
         isPushed: pushSubscribers.has(name),
         isDelivering: ledger.isDelivering(name),
-        now: this.#now(),
+        runId: owningRun({ owner: name, parentId: '' }),
       }),
       messages: Array.from(messages.values(), shownMessage).reverse(),
       waiting: [...waiting].slice(0, MAX_WAITING),
@@ -183,14 +182,18 @@ interface Reasons {
   readonly standing: DeliveryStanding | undefined
   readonly isPushed: boolean
   readonly isDelivering: boolean
-  readonly now: number
+  /** The run that is the owner. */
+  readonly runId: string | undefined
 }
 
 /** Why a result still waits, and what to do. */
-function reasonOf({ name, owed, leased, state, standing, isPushed, isDelivering, now }: Reasons): string {
+function reasonOf({ name, owed, leased, state, standing, isPushed, isDelivering, runId }: Reasons): string {
   if (owed + leased === 0) return 'Nothing is owed.'
   switch (state) {
     case 'none':
+      if (runId !== undefined) {
+        return `The run of task ${preview(rowText(runId))} owns it, and can take it (children, or its tools). When that task ends, its owner gets what is left.`
+      }
       return leased > 0 && owed === 0
         ? 'A message with them is on its way: its outcome acknowledges them or owes them again.'
         : isPushed
@@ -201,15 +204,12 @@ function reasonOf({ name, owed, leased, state, standing, isPushed, isDelivering,
     case 'gathering':
       return 'It waits a moment for further tasks to end, and sends one message.'
     case 'busy':
-      return isDelivering
-        ? 'Another message to this agent is in flight: the next goes out when that has ended.'
-        : standing?.until === undefined
-          ? 'The agent is busy. The message goes out when it says that it is idle (notifyIdle).'
-          : 'The agent is busy (isAgentBusy). It is asked again; notifyIdle() sends the message at once.'
-    case 'backing-off': {
-      const seconds = Math.max(0, Math.ceil(((standing?.until ?? now) - now) / 1000))
-      return `The agent has refused ${standing?.failures ?? 1} message(s) in a row (triggerAgentTurn rejected, or took too long). The next attempt is in ${seconds} s; notifyIdle() starts it at once.`
-    }
+      if (isDelivering) return 'Another message to this agent is in flight: the next goes out when that has ended.'
+      return standing?.path === 'holding.waiting'
+        ? 'The agent is busy. The message goes out when it says that it is idle.'
+        : 'The agent is busy (isAgentBusy). It is asked again and again; notifyIdle() sends the message at once.'
+    case 'backing-off':
+      return `The agent has refused ${standing?.failures ?? 1} message(s) in a row: triggerAgentTurn rejected, or took too long. It is tried again after a while; notifyIdle() does it at once.`
     case 'delivering':
       return 'A message is in flight: triggerAgentTurn has not settled.'
   }

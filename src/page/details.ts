@@ -3,12 +3,12 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Task } from '../protocol/command-tasks.js'
-import { AsyncEntry } from './async-tasks.js'
+import type { AsyncEntry } from './async-entry.js'
 import { causeText } from './cause-text.js'
-import { barOf, CommandEntry, type KeptCommand } from './command-tasks.js'
+import { barOf, type CommandEntry, type KeptCommand } from './command-entry.js'
 import { copyCommandTask, copySubagent } from './copy-as.js'
 import { describeImage, findImages, type FoundImage } from './images.js'
-import type { JournalEntry } from './journal.js'
+import type { PageEntry } from './page-entry.js'
 import type { PageState } from './page-state.js'
 import { whyNotAgain } from './run-again.js'
 import { cutValue, readBeginning, shownKept, shownValue, type ShownValue } from './values.js'
@@ -31,9 +31,9 @@ export interface Sources {
 }
 
 /** The values of a task by their names: `goal`, `result`, `error`, `cause`, and of command 3 `args.3` and `result.3`. */
-export function valuesOf(sources: Sources, entry: JournalEntry): ReadonlyMap<string, ShownValue> {
+export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string, ShownValue> {
   const values: [string, ShownValue | undefined][] = []
-  if (entry instanceof AsyncEntry) {
+  if (entry.kind === 'async') {
     const { kept } = entry
     const record = presentRecord(sources, entry)
     const whole = recordOf(sources, entry)
@@ -45,7 +45,7 @@ export function valuesOf(sources: Sources, entry: JournalEntry): ReadonlyMap<str
       ['cause', causeOf(whole, entry)],
     )
   }
-  if (entry instanceof CommandEntry) {
+  if (entry.kind === 'command') {
     const task = taskOf(sources, entry)
     task?.commands.forEach(({ args, result }, index) => {
       values.push([`args.${index}`, shownValue(args)])
@@ -62,20 +62,19 @@ export function valuesOf(sources: Sources, entry: JournalEntry): ReadonlyMap<str
 }
 
 /** The images in the results of a task. */
-export function imagesOf(sources: Sources, entry: JournalEntry): FoundImage[] {
-  if (entry instanceof AsyncEntry) {
+export function imagesOf(sources: Sources, entry: PageEntry): FoundImage[] {
+  if (entry.kind === 'async') {
     const record = recordOf(sources, entry)
     const output = entry.kept?.output
     const kept = output?.type === 'whole' ? output.value : undefined
     return findImages([record === undefined ? kept : record.status === 'failed' ? record.lateOutput : record.output])
   }
-  if (!(entry instanceof CommandEntry)) return []
   const task = taskOf(sources, entry)
   const kept = entry.kept?.map(({ result }) => (result?.type === 'whole' ? result.value : undefined))
   return findImages(task?.commands.map(({ result }) => result) ?? kept ?? [])
 }
 
-export async function detailOf(sources: Sources, entry: JournalEntry): Promise<PageTaskDetail> {
+export async function detailOf(sources: Sources, entry: PageEntry): Promise<PageTaskDetail> {
   const { state } = sources
   const values = valuesOf(sources, entry)
   const images = imagesOf(sources, entry).map(describeImage)
@@ -91,9 +90,8 @@ export async function detailOf(sources: Sources, entry: JournalEntry): Promise<P
     events: state.journal.eventsOf(entry.key),
     can: { cancel: !entry.isEnded, runAgain: whyNot === undefined, ...(whyNot !== undefined && { whyNot }) },
   }
-  if (entry instanceof AsyncEntry) return { ...common, ...asyncDetail(sources, entry, cause) }
-  const command = entry as CommandEntry
-  return { ...common, ...(await commandDetail(sources, command, values)) }
+  if (entry.kind === 'async') return { ...common, ...asyncDetail(sources, entry, cause) }
+  return { ...common, ...(await commandDetail(sources, entry, values)) }
 }
 
 function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | undefined) {

@@ -3,7 +3,7 @@ import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { toPlainData } from '../protocol/plain-data.js'
-import { commandKey } from './command-tasks.js'
+import { commandKey } from './command-entry.js'
 import { rowText } from './texts.js'
 import type { PageInstance } from './wire.js'
 

@@ -39,12 +39,12 @@ export interface Happening {
   readonly state?: PageTaskState
 }
 
-export interface JournalOptions {
+export interface JournalOptions<Entry> {
   readonly versions: Versions
   readonly maxTasks: number
   readonly maxBytes: number
   /** Called when a task is forgotten. */
-  readonly onForgotten: (entry: JournalEntry) => void
+  readonly onForgotten: (entry: Entry) => void
 }
 
 interface History {
@@ -57,7 +57,7 @@ interface History {
 }
 
 export class Journal<Entry extends JournalEntry> {
-  readonly #options: JournalOptions
+  readonly #options: JournalOptions<Entry>
   readonly #tasks: Versioned<Entry>
   readonly #histories = new Map<string, History>()
   /** The tasks that have ended, in their order. */
@@ -65,7 +65,7 @@ export class Journal<Entry extends JournalEntry> {
   readonly #counts: Record<PageTaskKind, Map<PageTaskState, number>> = { async: new Map(), command: new Map() }
   #bytes = 0
 
-  constructor(options: JournalOptions) {
+  constructor(options: JournalOptions<Entry>) {
     this.#options = options
     this.#tasks = new Versioned(options.versions)
   }

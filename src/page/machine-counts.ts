@@ -1,11 +1,12 @@
 /** How many actors of each machine are in each state. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { Journal, JournalEntry } from './journal.js'
+import type { Journal } from './journal.js'
+import type { PageEntry } from './page-entry.js'
 import type { MachineCounts, PageTaskKind } from './wire.js'
 
 export interface CountedParts {
-  readonly journal: Journal<JournalEntry>
+  readonly journal: Journal<PageEntry>
   readonly manager: AsyncTaskManager | undefined
   readonly taskManager: TaskManager | undefined
 }
@@ -22,7 +23,7 @@ export function machineCounts({ journal, manager, taskManager }: CountedParts): 
   }
 }
 
-function taskCounts(journal: Journal<JournalEntry>, kind: PageTaskKind): Record<string, number> {
+function taskCounts(journal: Journal<PageEntry>, kind: PageTaskKind): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const [state, count] of journal.counts(kind)) {
     // The machines know no other end for it.

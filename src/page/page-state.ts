@@ -1,13 +1,15 @@
 /** Everything that the page shows, and what of it has changed since a version. */
+import { Subject } from 'rxjs'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import { AsyncEntry, followAsyncTasks } from './async-tasks.js'
-import { CommandEntry, followCommandTasks } from './command-tasks.js'
 import { Deliveries } from './deliveries.js'
+import { followAsyncTasks } from './follow-async-tasks.js'
+import { followCommandTasks } from './follow-command-tasks.js'
 import { Health, type HealthEnd } from './health.js'
 import { Instances } from './instances.js'
-import { Journal, type JournalEntry } from './journal.js'
+import { Journal } from './journal.js'
 import { machineCounts } from './machine-counts.js'
+import type { PageEntry } from './page-entry.js'
 import { Versions } from './versioned.js'
 import type { ChangesEvent, PageTask, PageTaskState, ReadyEvent } from './wire.js'
 
@@ -17,8 +19,6 @@ export interface PageStateOptions {
   readonly maxTasks: number
   readonly maxBytes: number
   readonly now: () => number
-  /** Called after a change. */
-  readonly onChange: () => void
 }
 
 /** The most that is kept of one ended task, in bytes. */
@@ -26,13 +26,15 @@ const MAX_TASK_BYTES = 1024 * 1024
 
 /** What has changed, in pieces, and the version that a reader has with it. */
 export interface Changes {
-  readonly tasks: readonly JournalEntry[]
+  readonly tasks: readonly PageEntry[]
   readonly rest: Omit<ChangesEvent, 'now' | 'tasks'>
   readonly version: number
 }
 
 export class PageState {
-  readonly journal: Journal<JournalEntry>
+  readonly journal: Journal<PageEntry>
+  /** Emits after each change. */
+  readonly changed$ = new Subject<void>()
   readonly #options: PageStateOptions
   readonly #versions = new Versions()
   readonly #deliveries: Deliveries | undefined
@@ -44,10 +46,11 @@ export class PageState {
   constructor(options: PageStateOptions) {
     this.#options = options
     const { manager, taskManager, maxTasks, maxBytes, now } = options
-    this.journal = new Journal<JournalEntry>({
+    const notify = (): void => this.changed$.next()
+    this.journal = new Journal<PageEntry>({
       ...{ versions: this.#versions, maxTasks, maxBytes },
       onForgotten: (entry) => {
-        if (entry instanceof AsyncEntry) this.#deliveries?.forget(entry.key, entry.record.owner)
+        if (entry.kind === 'async') this.#deliveries?.forget(entry.key, entry.record.owner)
       },
     })
     this.#health = new Health(this.#versions, now, () => ({
@@ -58,7 +61,7 @@ export class PageState {
     const maxTaskBytes = Math.min(MAX_TASK_BYTES, Math.floor(maxBytes / 8))
     const shared = { journal: this.journal, maxTaskBytes }
     if (manager !== undefined) {
-      const deliveries = new Deliveries(manager, this.#versions, now, options.onChange)
+      const deliveries = new Deliveries(manager, this.#versions, notify)
       this.#deliveries = deliveries
       this.#stop.push(() => deliveries.stop())
       this.#stop.push(
@@ -70,16 +73,16 @@ export class PageState {
               if (transition.to === 'running') this.#health.start()
               else if (transition.to !== 'queued') this.#noteEnd(entry, entry.record.launchedAt, transition.at)
             }
-            options.onChange()
+            notify()
           },
-          onOther: options.onChange,
+          onOther: notify,
         }),
       )
     }
     if (taskManager !== undefined) {
       const onInstances = (): void => {
         this.#instancesVersion = this.#versions.next()
-        options.onChange()
+        notify()
       }
       const instances = new Instances(taskManager, onInstances)
       this.#instances = instances
@@ -94,7 +97,7 @@ export class PageState {
               this.#noteEnd(entry, createdAt, endedAt)
             }
             if (change !== 'progress') onInstances()
-            else options.onChange()
+            else notify()
           },
         }),
       )
@@ -103,6 +106,7 @@ export class PageState {
 
   stop(): void {
     for (const stop of this.#stop.splice(0)) stop()
+    this.changed$.complete()
   }
 
   get version(): number {
@@ -115,10 +119,10 @@ export class PageState {
   }
 
   /** A person has sent a message to a task. */
-  noteMessage(entry: JournalEntry, message: string): void {
-    const { now, onChange } = this.#options
+  noteMessage(entry: PageEntry, message: string): void {
+    const { now } = this.#options
     this.journal.update(entry, { at: now(), event: 'message', detail: message, mark: 'message' })
-    onChange()
+    this.changed$.next()
   }
 
   /** Brings what changes with the time up to date. */
@@ -126,7 +130,7 @@ export class PageState {
     this.#health.roll()
   }
 
-  rowOf(entry: JournalEntry): PageTask {
+  rowOf(entry: PageEntry): PageTask {
     return this.journal.rowOf(entry)
   }
 
@@ -171,7 +175,7 @@ export class PageState {
     return states.reduce((sum, state) => sum + (tasks.get(state) ?? 0) + (commands.get(state) ?? 0), 0)
   }
 
-  #noteEnd({ state }: AsyncEntry | CommandEntry, createdAt: number, endedAt: number): void {
+  #noteEnd({ state }: PageEntry, createdAt: number, endedAt: number): void {
     const how: HealthEnd = state === 'completed' || state === 'cancelled' ? state : 'failed'
     this.#health.end(how, Math.max(0, endedAt - createdAt))
   }

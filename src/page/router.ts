@@ -5,9 +5,8 @@ import { UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { refusalOf, submit, taskActions, type Answer } from './actions.js'
-import { AsyncEntry } from './async-tasks.js'
 import { detailOf, imagesOf, valuesOf, type Sources } from './details.js'
-import type { JournalEntry } from './journal.js'
+import type { PageEntry } from './page-entry.js'
 import type { createStaticFiles } from './static-files.js'
 import type { Streams } from './streams.js'
 import { readPiece, valueBytes } from './values.js'
@@ -136,12 +135,8 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
     }
   }
 
-  const readOutput = (
-    entry: JournalEntry,
-    parameters: URLSearchParams,
-    response: ServerResponse,
-  ): Failure | undefined => {
-    if (!(entry instanceof AsyncEntry)) return notFound('output of a command task')
+  const readOutput = (entry: PageEntry, parameters: URLSearchParams, response: ServerResponse): Failure | undefined => {
+    if (entry.kind !== 'async') return notFound('output of a command task')
     const cursor = numberOf(parameters, 'cursor')
     if (typeof cursor === 'object') return cursor
     const { record, isEnded } = entry

@@ -2,29 +2,29 @@
 import { owningRun } from '../../machines/families.js'
 import { DEFAULT_OWNER, type AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
-import { asyncKey, AsyncEntry } from './async-tasks.js'
-import { commandKey, CommandEntry } from './command-tasks.js'
+import { asyncKey, type AsyncEntry } from './async-entry.js'
+import { commandKey, type CommandEntry } from './command-entry.js'
 import { taskOf, type Sources } from './details.js'
-import type { JournalEntry } from './journal.js'
+import type { PageEntry } from './page-entry.js'
 
 const NOT_LAUNCHED =
   'Its host runs it, or an earlier process launched it: the page does not know what runs it. Launch it again in the host.'
 const NOT_KEPT = 'Its arguments are no longer kept. Submit it again from where it came.'
 
 /** Why a task cannot be run again, in words; undefined when it can. */
-export function whyNotAgain(sources: Sources, entry: JournalEntry): string | undefined {
-  if (entry instanceof AsyncEntry) return entry.launched === undefined ? (entry.whyNot ?? NOT_LAUNCHED) : undefined
-  return submissionOf(sources, entry as CommandEntry) === undefined ? NOT_KEPT : undefined
+export function whyNotAgain(sources: Sources, entry: PageEntry): string | undefined {
+  if (entry.kind === 'async') return entry.launched === undefined ? (entry.whyNot ?? NOT_LAUNCHED) : undefined
+  return submissionOf(sources, entry) === undefined ? NOT_KEPT : undefined
 }
 
 /** The key of the new task, or why there is none. */
 export type Again = { readonly key: string } | { readonly error: string; readonly code: string }
 
 /** @throws what the launch throws, such as TaskLimitError; nothing has changed then */
-export function runAgain(sources: Sources, entry: JournalEntry): Again {
+export function runAgain(sources: Sources, entry: PageEntry): Again {
   const reason = whyNotAgain(sources, entry)
   if (reason !== undefined) return { error: reason, code: 'NOT_REPEATABLE' }
-  if (entry instanceof AsyncEntry) {
+  if (entry.kind === 'async') {
     const { manager } = sources
     const { launched } = entry
     if (manager === undefined || launched === undefined) return { error: NOT_LAUNCHED, code: 'NOT_REPEATABLE' }
@@ -32,7 +32,7 @@ export function runAgain(sources: Sources, entry: JournalEntry): Again {
     const { id } = manager.launch({ ...launched.input, owner }, launched.runner)
     return { key: asyncKey(id) }
   }
-  const submission = submissionOf(sources, entry as CommandEntry)
+  const submission = submissionOf(sources, entry)
   const submitted = submission && sources.taskManager?.submitTask(submission)
   if (submitted === undefined) return { error: NOT_KEPT, code: 'NOT_REPEATABLE' }
   return 'taskId' in submitted ? { key: commandKey(submitted.taskId) } : submitted
@@ -45,7 +45,7 @@ function livingOwner({ state }: Sources, manager: AsyncTaskManager, entry: Async
     const runId = owningRun(record)
     if (runId === undefined || manager.getTask(runId)?.status === 'running') return record.owner
     const above = state.journal.get(asyncKey(runId))
-    if (!(above instanceof AsyncEntry)) return DEFAULT_OWNER
+    if (above?.kind !== 'async') return DEFAULT_OWNER
     ;({ record } = above)
   }
   return DEFAULT_OWNER

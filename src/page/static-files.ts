@@ -51,7 +51,7 @@ export function createStaticFiles(folder: string) {
 }
 
 function send(file: StaticFile, { headers, method }: IncomingMessage, response: ServerResponse): void {
-  const isZipped = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))
+  const isZipped = /\bgzip\b/.test(headers['accept-encoding'] ?? '')
   const common = { etag: file.etag, 'cache-control': file.cacheControl, vary: 'accept-encoding' }
   if (headers['if-none-match'] === file.etag) {
     response.writeHead(304, common).end()

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { unrefTimer, type Clock } from '../clock.js'
-import type { JournalEntry } from './journal.js'
+import type { PageEntry } from './page-entry.js'
 import type { PageState } from './page-state.js'
 import type { ChangesEvent, Hello, PageTask } from './wire.js'
 
@@ -29,7 +29,7 @@ export interface StreamsOptions {
 interface Stream {
   readonly response: ServerResponse
   /** The tasks of the snapshot that are still to be sent, and how far it is. */
-  pieces: { readonly tasks: readonly JournalEntry[]; next: number; readonly isSnapshot: boolean } | undefined
+  pieces: { readonly tasks: readonly PageEntry[]; next: number; readonly isSnapshot: boolean } | undefined
   /** What its reader has. */
   version: number
   isBlocked: boolean
@@ -48,6 +48,8 @@ export class Streams {
 
   constructor(options: StreamsOptions) {
     this.#options = options
+    // It ends with the state.
+    options.state.changed$.subscribe(() => this.#notify())
   }
 
   get size(): number {
@@ -95,7 +97,7 @@ export class Streams {
   }
 
   /** Something has changed: it is sent with what else changes in the next moment. */
-  notify(): void {
+  #notify(): void {
     if (this.#open.size === 0 || this.#batch !== undefined) return
     const { clock } = this.#options
     this.#batch = clock.setTimeout(() => {
@@ -135,7 +137,7 @@ export class Streams {
         if (!stream.isBlocked) this.#write(stream, ': beat\n\n')
         else if (clock.now() - stream.blockedAt > MAX_SILENCE_MS) stream.response.destroy()
       }
-      this.notify()
+      this.#notify()
       this.#beatLater()
     }, HEARTBEAT_MS)
     unrefTimer(this.#heartbeat)
@@ -214,7 +216,7 @@ export class Streams {
 }
 
 /** The rows of those that are still there: the removal of the others follows. */
-function rowsOf(state: PageState, entries: readonly JournalEntry[]): PageTask[] {
+function rowsOf(state: PageState, entries: readonly PageEntry[]): PageTask[] {
   return entries.filter((entry) => state.journal.get(entry.key) === entry).map((entry) => state.rowOf(entry))
 }
 

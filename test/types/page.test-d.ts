@@ -2,11 +2,10 @@
 import { expectTypeOf } from 'vitest'
 import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
 import { createTaskPage, type TaskPage, type TaskPageOptions } from 'agent-tasks/page'
-import { TaskManager } from 'agent-tasks/server'
+import type { TaskManager } from 'agent-tasks/server'
 
 expectTypeOf(createTaskPage).returns.resolves.toEqualTypeOf<TaskPage>()
 expectTypeOf<TaskPage['url']>().toEqualTypeOf<string>()
-expectTypeOf<TaskPage['close']>().returns.resolves.toEqualTypeOf<void>()
 
 export async function use(taskManager: TaskManager): Promise<void> {
   await createTaskPage({ tasks: createAgentTasks() })
