@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
 import { createAgentTasks, type AgentTasksOptions } from '../../src/host/agent-tasks.js'
+import type { Instance } from '../../src/instances/instance.js'
 import { InstanceManager } from '../../src/instances/instance-manager.js'
 import { localInstance } from '../../src/instances/local-instance.js'
 import { createTaskPage, type TaskPageOptions } from '../../src/page/create-task-page.js'
@@ -95,6 +96,16 @@ export async function startPageHost({ agent = {}, page: pageOptions = {}, hasIns
       if (result.error !== undefined) throw new Error(result.llmContent)
       return `async:${String(result.metadata?.['agentId'])}`
     },
+    /** Submits one command and returns the key of its task. */
+    submit: (instanceId: string, tool_name: string, args: Record<string, unknown>): string => {
+      const submitted = taskManager.submitTask({
+        ...{ type: 'task_submit', task_name: tool_name, instanceId, commands: [{ tool_name, args }] },
+      })
+      if (!('taskId' in submitted)) throw new Error(submitted.error)
+      return `command:${submitted.taskId}`
+    },
+    connect: (instance: Instance) => instances.connect(instance),
+    disconnect: (id: string) => instances.disconnect(id, 'The test disconnects it.'),
     /** Stops the server of the page; the tasks go on. */
     stopPage: () => page.close(),
     /** Starts it again, at the same address. */

@@ -72,6 +72,7 @@ async function takeAll(browser: Browser, url: string, scheme: 'light' | 'dark'):
     await showPart(page, part, part === 'task' ? await askingTask(page) : `#/${part}`)
     // The first picture: a task of the timeline is chosen.
     if (part === 'timeline') await page.getByText(ASKING).first().click()
+    if (part === 'instances') await page.getByRole('button', { name: 'Submit' }).first().click()
     await page.mouse.move(size.width - 1, size.height - 1)
     await pause(SETTLE_MS)
     const picture = toSmallPng(await page.screenshot())

@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals'
 import { useContext, useMemo } from 'preact/hooks'
 import type { PageTask, TaskEvent } from '../../wire.js'
 import { Charts } from '../charts.js'
-import { usePage } from '../page-state.js'
 import { pathText, taskPath } from '../task-path.js'
 import { Section, SectionLevel } from './section.js'
 
@@ -15,7 +14,6 @@ interface Props {
 }
 
 export function TaskMachine({ task, events, isOpen }: Props) {
-  const { view } = usePage()
   const level = useContext(SectionLevel) === 2 ? 3 : 4
   const isDrawn = useSignal(isOpen)
   const { kind, state } = task
@@ -24,7 +22,7 @@ export function TaskMachine({ task, events, isOpen }: Props) {
     <Section title="Machine">
       <details open={isDrawn.value} onToggle={({ currentTarget }) => (isDrawn.value = currentTarget.open)}>
         <summary>{pathText(path)}</summary>
-        {isDrawn.value && <Charts counts={view.value.machines} path={path} level={level} />}
+        {isDrawn.value && <Charts path={path} level={level} />}
       </details>
     </Section>
   )

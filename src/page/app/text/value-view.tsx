@@ -15,6 +15,8 @@ interface Props {
   readonly label: string
 }
 
+/** What is shorter needs no folding. */
+const SHORT_CHARS = 400
 /** A browser becomes slow with more text than this. */
 const MOST_CHARS = 2_000_000
 const NO_REST = { text: '', isEnd: false }
@@ -38,7 +40,7 @@ export function ValueView({ value, path, label }: Props) {
   return (
     <div class="value">
       {json ? (
-        <JsonTree value={json.value} label={label} />
+        <JsonTree value={json.value} label={label} isOpen={text.length <= SHORT_CHARS} />
       ) : (
         <pre tabIndex={0} role="region" aria-label={label}>
           {visibleLines(text)}
