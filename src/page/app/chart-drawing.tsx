@@ -7,8 +7,8 @@ import { isVisited, type TaskPath } from './task-path.js'
 export interface ChartDrawingProps {
   readonly chart: MachineChart
   readonly label: string
-  /** By path of a state, with what is below it. */
-  readonly counts: ReadonlyMap<string, number>
+  /** By path of a state, with what is below it; absent when no numbers are shown. */
+  readonly counts: ReadonlyMap<string, number> | undefined
   readonly path: TaskPath | undefined
 }
 
@@ -53,7 +53,7 @@ function Label({ label, isTaken }: { readonly label: ChartLabel; readonly isTake
 
 interface StateProps {
   readonly node: ChartNode
-  readonly counts: ReadonlyMap<string, number>
+  readonly counts: ReadonlyMap<string, number> | undefined
   readonly path: TaskPath | undefined
 }
 
@@ -71,7 +71,7 @@ function State({ node, counts, path }: StateProps): VNode {
       </g>
     )
   }
-  const count = counts.get(node.path) ?? 0
+  const count = counts?.get(node.path) ?? 0
   const isCurrent = path !== undefined && isIn(path.state, node.path)
   const wasThere = path?.visited.some((state) => isIn(state, node.path)) === true
   const marks = [kind, count > 0 && 'live', wasThere && 'visited', isCurrent && 'current']
@@ -87,25 +87,36 @@ function State({ node, counts, path }: StateProps): VNode {
       {kind === 'final' ? (
         <rect class="chart-inner" x={x + 4} y={y + 4} width={width - 8} height={height - 8} rx={7} />
       ) : null}
-      {kind === 'compound' ? (
+      <StateText node={node} note={counts === undefined ? (isCurrent ? 'here' : '') : String(count)} />
+    </g>
+  )
+}
+
+/** Its name, and below or beside it how many are in it. */
+function StateText({ node, note }: { readonly node: ChartNode; readonly note: string }): VNode {
+  const { x, y, width, height, kind, name } = node
+  const middle = x + width / 2
+  if (kind === 'compound') {
+    return (
+      <>
         <text class="chart-name" x={x + 14} y={y + 20}>
           {name}
         </text>
-      ) : (
-        <text class="chart-name chart-middle" x={middle} y={y + 19}>
-          {name}
-        </text>
-      )}
-      {kind === 'compound' ? (
         <text class="chart-count chart-end" x={x + width - 14} y={y + 20}>
-          {count}
+          {note}
         </text>
-      ) : (
-        <text class="chart-count chart-middle" x={middle} y={y + 35}>
-          {count}
-        </text>
-      )}
-    </g>
+      </>
+    )
+  }
+  return (
+    <>
+      <text class="chart-name chart-middle" x={middle} y={note === '' ? y + height / 2 : y + 19}>
+        {name}
+      </text>
+      <text class="chart-count chart-middle" x={middle} y={y + 35}>
+        {note}
+      </text>
+    </>
   )
 }
 

@@ -10,7 +10,8 @@ import type { TaskPath } from './task-path.js'
 import './charts.css'
 
 export interface ChartsProps {
-  readonly counts: MachineCounts
+  /** How many actors are in each state; absent where that is not of interest. */
+  readonly counts?: MachineCounts
   /** A task's way: only its machine is drawn, with the state that it is in and those that it has been in. */
   readonly path?: TaskPath | undefined
   /** The level of a machine's heading. Default: 3. */
@@ -30,13 +31,13 @@ export function Charts({ counts, path, level = 3 }: ChartsProps): VNode {
 
 interface MachineProps {
   readonly chart: MachineChart
-  readonly counts: MachineCounts
+  readonly counts: MachineCounts | undefined
   readonly path: TaskPath | undefined
   readonly level: 2 | 3 | 4
 }
 
 function Machine({ chart, counts, path, level }: MachineProps): VNode {
-  const counted = countStates(chart, counts)
+  const counted = counts && countStates(chart, counts)
   const Heading = `h${level}` as const
   const headingId = `machine-${chart.id}`
   const box = useRef<HTMLDivElement | null>(null)
@@ -54,7 +55,7 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
       )}
       {/* It scrolls in its box, by keyboard as well. */}
       <div ref={box} class="chart-box" tabIndex={0} role="group" aria-label={`Drawing of ${chart.id}`}>
-        <ChartDrawing chart={chart} label={`${chart.id}: ${summaryOf(chart, counted)}`} counts={counted} path={path} />
+        <ChartDrawing chart={chart} label={labelOf(chart, counted, path)} counts={counted} path={path} />
       </div>
       <details>
         <summary>As a table</summary>
@@ -62,6 +63,16 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
       </details>
     </section>
   )
+}
+
+function labelOf(
+  chart: MachineChart,
+  counted: ReadonlyMap<string, number> | undefined,
+  path: TaskPath | undefined,
+): string {
+  const counts = counted === undefined ? [] : [summaryOf(chart, counted)]
+  const way = path === undefined ? [] : [`this task: ${path.visited.join(', ')}`]
+  return `${chart.id}: ${[...counts, ...way].join('; ')}`
 }
 
 /** Scrolls a box that is narrower than its drawing to the state of the task, or to the initial state. */
@@ -72,7 +83,7 @@ function showState(box: HTMLElement | null, chart: MachineChart, state: string |
 
 interface StateTableProps {
   readonly chart: MachineChart
-  readonly counted: ReadonlyMap<string, number>
+  readonly counted: ReadonlyMap<string, number> | undefined
   readonly path: TaskPath | undefined
 }
 
@@ -82,7 +93,7 @@ function StateTable({ chart, counted, path }: StateTableProps): VNode {
       <thead>
         <tr>
           <th scope="col">State</th>
-          <th scope="col">Now</th>
+          {counted && <th scope="col">Now</th>}
           {path === undefined ? null : <th scope="col">This task</th>}
           <th scope="col">Meaning</th>
         </tr>
@@ -91,7 +102,7 @@ function StateTable({ chart, counted, path }: StateTableProps): VNode {
         {statesOf(chart).map((node) => (
           <tr key={node.path}>
             <th scope="row">{node.path}</th>
-            <td>{counted.get(node.path) ?? 0}</td>
+            {counted && <td>{counted.get(node.path) ?? 0}</td>}
             {path === undefined ? null : (
               <td>{node.path === path.state ? 'is here' : path.visited.includes(node.path) ? 'was here' : ''}</td>
             )}

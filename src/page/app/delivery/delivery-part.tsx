@@ -25,7 +25,7 @@ export function DeliveryPart() {
           Results are delivered to the owners of async tasks. Give the page the tasks of an agent host:
         </EmptyState>
       ) : (
-        <EmptyState title="No results yet" command="tasks.autoTrigger.subscribe({ owner, deliver })">
+        <EmptyState title="No results yet" command="tasks.setupAsyncTaskAutoTrigger(isAgentBusy, triggerAgentTurn)">
           When a task of an owner ends, its result is owed to that owner until a message has carried it. An owner that
           subscribes gets it by itself.
         </EmptyState>

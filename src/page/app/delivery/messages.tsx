@@ -12,7 +12,7 @@ const OUTCOMES: Readonly<Record<DeliveryMessage['outcome'], string>> = {
 
 export function Messages({ messages }: { readonly messages: readonly DeliveryMessage[] }) {
   return (
-    <details>
+    <details open={messages.length <= 5}>
       <summary>{counted(messages.length, 'message')}</summary>
       <ol class="messages">
         {messages.map(({ deliveryId, at, endedAt, outcome, tasks }) => (

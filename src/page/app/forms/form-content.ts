@@ -10,7 +10,7 @@ export type FormResult =
   | { readonly content: Readonly<Record<string, unknown>>; readonly errors?: undefined }
   | { readonly content?: undefined; readonly errors: FieldErrors }
 
-/** An empty entry leaves out the property, unless it is required text: there it is an empty text. */
+/** An empty entry leaves out the property. */
 export function contentOf(fields: readonly FormField[], entries: Entries): FormResult {
   const content: [string, unknown][] = []
   const errors: [string, string][] = []
@@ -29,10 +29,10 @@ type Read = { readonly value: unknown } | { readonly error: string }
 const NEEDED: Read = { error: 'Fill this in.' }
 
 function readEntry(field: FormField, entry: string): Read {
-  if (entry.trim() === '' && field.type !== 'text') return field.isRequired ? NEEDED : { value: undefined }
+  if (entry.trim() === '') return field.isRequired ? NEEDED : { value: undefined }
   switch (field.type) {
     case 'text':
-      return { value: entry === '' && !field.isRequired ? undefined : entry }
+      return { value: entry }
     case 'number':
     case 'integer':
       return readNumber(entry, field)

@@ -35,7 +35,7 @@ export function chartsOf(points: readonly HealthPoint[]): readonly Chart[] {
       ],
     },
     {
-      title: 'Ends other than success, a second',
+      title: 'Failures and cancellations a second',
       write: (value) => `${count(value)}/s`,
       lines: [
         line('Failed', 'failed', ({ failed }) => perSecond(failed)),

@@ -1,24 +1,25 @@
 /** Health: the last hour in small charts. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
-import { duration } from '../text/format.js'
 import { chartsOf } from './figures.js'
 import { HealthTable } from './health-table.js'
 import { LineChart } from './line-chart.js'
 
-const HOUR_MS = 3600_000
+const LONGEST_MS = 3600_000
+/** The lines of a young server are not squeezed into a corner. */
+const SHORTEST_MS = 300_000
 
 export function HealthPart() {
   const { view, second } = usePage()
   const { health } = view.value
   const last = health.at(-1)
   const to = Math.max(second.value, last === undefined ? 0 : last.at + 10_000)
-  const from = to - HOUR_MS
+  const from = Math.max(to - LONGEST_MS, Math.min(to - SHORTEST_MS, health[0]?.at ?? to))
   return (
     <section class="part" aria-labelledby="health-heading">
       <div class="part-head">
         <h1 id="health-heading">Health</h1>
-        <p class="hint">The last hour, ten seconds a point</p>
+        <p class="hint">Ten seconds a point, an hour at most</p>
       </div>
       {health.length === 0 ? (
         <EmptyState title="Nothing is measured yet">
@@ -32,7 +33,6 @@ export function HealthPart() {
             ))}
           </div>
           <HealthTable points={health} />
-          {last?.p99 !== undefined && <p class="hint">Latest p99: {duration(last.p99)}</p>}
         </>
       )}
     </section>

@@ -9,7 +9,7 @@ export function NoTasks() {
       <EmptyState
         title="No tasks yet"
         command={
-          "await tasks.manager.launch({\n  owner: 'me',\n  subagentName: 'writer',\n  goalPrompt: 'Write a haiku',\n  run: async () => ({ final_message: 'Done' }),\n})"
+          "await tasks.tools.task.execute({\n  subagent_name: 'writer',\n  goal_prompt: 'Write a haiku',\n  async: true,\n})"
         }
       >
         A task appears here as soon as an agent, or your code, launches one.

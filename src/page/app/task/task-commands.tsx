@@ -26,13 +26,13 @@ export function TaskCommands({ taskKey, commands }: Props) {
               )}
             </summary>
             <h4>Arguments</h4>
-            <ValueView value={args} path={`${pathOf(taskKey)}/value/args-${index}`} label={`Arguments of ${tool}`} />
+            <ValueView value={args} path={`${pathOf(taskKey)}/value/args.${index}`} label={`Arguments of ${tool}`} />
             {result && (
               <>
                 <h4>Result</h4>
                 <ValueView
                   value={result}
-                  path={`${pathOf(taskKey)}/value/result-${index}`}
+                  path={`${pathOf(taskKey)}/value/result.${index}`}
                   label={`Result of ${tool}`}
                 />
               </>

@@ -20,7 +20,7 @@ export function TaskFacts({ task, detail }: Props) {
   return (
     <dl class="facts">
       {progress && (
-        <Fact name="Progress">
+        <Fact name="Progress" isWide>
           {progress.total !== undefined && (
             <progress value={partOf(progress.progress, progress.total)} max={1} aria-label="Progress" />
           )}{' '}
@@ -45,10 +45,14 @@ export function TaskFacts({ task, detail }: Props) {
         </Fact>
       )}
       {timeoutMs !== undefined && <Fact name="Deadline">{duration(timeoutMs)} after its start</Fact>}
-      {cancelReason !== undefined && <Fact name="Cancelled">{visible(cancelReason)}</Fact>}
+      {cancelReason !== undefined && (
+        <Fact name="Cancelled" isWide>
+          {visible(cancelReason)}
+        </Fact>
+      )}
       <Fact name={kind === 'async' ? 'Owner' : 'Instance'}>{visible(group)}</Fact>
       {subagent !== undefined && <Fact name="Subagent">{visible(subagent)}</Fact>}
-      <Fact name="Id">
+      <Fact name="Id" isWide>
         <code>{visible(id)}</code>
       </Fact>
       {attempt !== undefined && <Fact name="Attempt">{attempt}</Fact>}
@@ -57,15 +61,23 @@ export function TaskFacts({ task, detail }: Props) {
           <a href="#/delivery">{delivery}</a>
         </Fact>
       )}
-      {(budget ?? spent) && <Fact name="Spent">{spendingText(spent ?? {}, budget)}</Fact>}
-      {program && <Fact name="Program">{<Program program={program} />}</Fact>}
+      {(budget ?? spent) && (
+        <Fact name="Spent" isWide>
+          {spendingText(spent ?? {}, budget)}
+        </Fact>
+      )}
+      {program && (
+        <Fact name="Program" isWide>
+          {<Program program={program} />}
+        </Fact>
+      )}
       {parentKey !== undefined && (
-        <Fact name="Launched by">
+        <Fact name="Parent" isWide>
           <TaskLink taskKey={parentKey} />
         </Fact>
       )}
       {children.length > 0 && (
-        <Fact name="Launched">
+        <Fact name="Children" isWide>
           <ul class="links">
             {children.map((key) => (
               <li key={key}>
@@ -79,9 +91,16 @@ export function TaskFacts({ task, detail }: Props) {
   )
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+interface FactProps {
+  readonly name: string
+  /** It gets a line of its own. */
+  readonly isWide?: boolean
+  readonly children: ComponentChildren
+}
+
+function Fact({ name, isWide = false, children }: FactProps) {
   return (
-    <div>
+    <div class={isWide ? 'wide' : undefined}>
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>

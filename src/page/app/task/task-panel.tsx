@@ -48,7 +48,7 @@ export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Prop
           </>
         )}
       </header>
-      {task && detail && <TaskSections task={task} detail={detail} />}
+      {task && detail && <TaskSections task={task} detail={detail} isAlone={isAlone} />}
       {error !== undefined && (
         <p class="problem" role="alert">
           {isUnknown === true

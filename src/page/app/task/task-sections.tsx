@@ -1,8 +1,5 @@
 /** The parts of what is known of a task; those that it does not have are left out. */
-import type { PageTask, PageTaskDetail } from '../../wire.js'
-import { Charts } from '../charts.js'
-import { usePage } from '../page-state.js'
-import { taskPath } from '../task-path.js'
+import type { CutValue, PageTask, PageTaskDetail } from '../../wire.js'
 import { ValueView } from '../text/value-view.js'
 import { LiveOutput } from './live-output.js'
 import { QuestionForm } from './question-form.js'
@@ -19,10 +16,10 @@ import { pathOf } from './use-task-detail.js'
 interface Props {
   readonly task: PageTask
   readonly detail: PageTaskDetail
+  readonly isAlone: boolean
 }
 
-export function TaskSections({ task, detail }: Props) {
-  const { view } = usePage()
+export function TaskSections({ task, detail, isAlone }: Props) {
   const { key } = task
   const { questions = [], goal, commands, error, result, images = [], attempts = [], events } = detail
   const value = (name: string): string => `${pathOf(key)}/value/${name}`
@@ -38,17 +35,6 @@ export function TaskSections({ task, detail }: Props) {
       <Section title="Facts">
         <TaskFacts task={task} detail={detail} />
       </Section>
-      {goal && (
-        <Section title="Goal">
-          <ValueView value={goal} path={value('goal')} label="Goal" />
-        </Section>
-      )}
-      {commands && (
-        <Section title="Commands">
-          <TaskCommands taskKey={key} commands={commands} />
-        </Section>
-      )}
-      {task.kind === 'async' && <LiveOutput key={key} taskKey={key} attempt={task.attempt} />}
       {error && (
         <Section title="Error">
           <TaskError error={error} valuePath={value} />
@@ -60,20 +46,31 @@ export function TaskSections({ task, detail }: Props) {
           {images.length > 0 && <TaskImages taskKey={key} images={images} />}
         </Section>
       )}
+      {task.kind === 'async' && <LiveOutput key={key} taskKey={key} attempt={task.attempt} />}
+      {commands && (
+        <Section title="Commands">
+          <TaskCommands taskKey={key} commands={commands} />
+        </Section>
+      )}
+      {goal && !isSaid(goal, task.title) && (
+        <Section title="Goal">
+          <ValueView value={goal} path={value('goal')} label="Goal" />
+        </Section>
+      )}
       {attempts.length > 0 && (
         <Section title="Earlier attempts">
           <TaskAttempts attempts={attempts} />
         </Section>
       )}
-      <Section title="Machine">
-        <Charts counts={view.value.machines} path={taskPath(task, events)} level={4} />
-      </Section>
       <Section title="Events">
         <TaskEvents events={events} />
       </Section>
-      <Section title="Machine">
-        <TaskMachine task={task} events={events} />
-      </Section>
+      <TaskMachine task={task} events={events} isOpen={isAlone} />
     </div>
   )
+}
+
+/** Whether the title, which stands above, says it all. */
+function isSaid(goal: CutValue, title: string): boolean {
+  return goal.text === title && title.length <= 120
 }

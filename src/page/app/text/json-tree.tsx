@@ -6,16 +6,28 @@ import { visible, visibleLines } from './visible.js'
 /** Shown at first, and added at each step. */
 const STEP = 100
 
-export function JsonTree({ value, label }: { readonly value: unknown; readonly label: string }) {
+interface Props {
+  readonly value: unknown
+  readonly label: string
+  /** Whether all of it is unfolded at first, as where it is short. */
+  readonly isOpen: boolean
+}
+
+export function JsonTree({ value, label, isOpen }: Props) {
   const entries = entriesOf(value)
   return (
     <div class="json" role="group" aria-label={label}>
-      {entries ? <Entries entries={entries} /> : <Plain value={value} />}
+      {entries ? <Entries entries={entries} isOpen={isOpen} /> : <Plain value={value} />}
     </div>
   )
 }
 
-function Entries({ entries }: { readonly entries: readonly (readonly [string, unknown])[] }) {
+interface EntriesProps {
+  readonly entries: readonly (readonly [string, unknown])[]
+  readonly isOpen: boolean
+}
+
+function Entries({ entries, isOpen }: EntriesProps) {
   const shown = useSignal(STEP)
   const left = entries.length - shown.value
   if (entries.length === 0) return <p class="hint">empty</p>
@@ -23,7 +35,7 @@ function Entries({ entries }: { readonly entries: readonly (readonly [string, un
     <ul>
       {entries.slice(0, shown.value).map(([name, value]) => (
         <li key={name}>
-          <Entry name={name} value={value} isAlone={entries.length === 1} />
+          <Entry name={name} value={value} isAlone={entries.length === 1} isOpen={isOpen} />
         </li>
       ))}
       {left > 0 && (
@@ -37,17 +49,16 @@ function Entries({ entries }: { readonly entries: readonly (readonly [string, un
   )
 }
 
-function Entry({
-  name,
-  value,
-  isAlone,
-}: {
+interface EntryProps {
   readonly name: string
   readonly value: unknown
   readonly isAlone: boolean
-}) {
+  readonly isOpen: boolean
+}
+
+function Entry({ name, value, isAlone, isOpen: isOpenAtFirst }: EntryProps) {
   const inside = entriesOf(value)
-  const isOpen = useSignal(false)
+  const isOpen = useSignal(isOpenAtFirst)
   const isText = typeof value === 'string' && value.includes('\n')
   if (!inside || inside.length === 0) {
     return (
@@ -61,7 +72,7 @@ function Entry({
       <summary>
         <span class="name">{visible(name)}</span> <span class="hint">{folded(value as object)}</span>
       </summary>
-      {isOpen.value && <Entries entries={inside} />}
+      {isOpen.value && <Entries entries={inside} isOpen={isOpenAtFirst} />}
     </details>
   )
 }

@@ -1,6 +1,6 @@
 /** A value: JSON to fold, or text. Of a long one the beginning, and the rest on demand. */
 import { useSignal } from '@preact/signals'
-import type { CutValue } from '../../wire.js'
+import type { CutValue, ValuePiece } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { useAction } from '../use-action.js'
 import { byteSize } from './format.js'
@@ -15,9 +15,11 @@ interface Props {
   readonly label: string
 }
 
+/** What is shorter needs no folding. */
+const SHORT_CHARS = 400
 /** A browser becomes slow with more text than this. */
 const MOST_CHARS = 2_000_000
-const NO_REST = { text: '', isEnd: false, isLost: false }
+const NO_REST = { text: '', isEnd: false }
 
 export function ValueView({ value, path, label }: Props) {
   const { api } = usePage()
@@ -31,16 +33,14 @@ export function ValueView({ value, path, label }: Props) {
   const readMore = (): Promise<boolean> =>
     reading.run(async () => {
       const offset = new TextEncoder().encode(text).length
-      const piece = await api.get<CutValue>(`${path}?offset=${offset}`)
-      // Of what is no longer kept, nothing more comes.
-      const isLost = piece.isCut && piece.text === ''
-      more.value = { of: value.text, text: rest.text + piece.text, isEnd: !piece.isCut, isLost }
+      const piece = await api.get<ValuePiece>(`${path}?offset=${offset}`)
+      more.value = { of: value.text, text: rest.text + piece.text, isEnd: piece.isEnd }
     })
   const { isBusy, error } = reading.state.value
   return (
     <div class="value">
       {json ? (
-        <JsonTree value={json.value} label={label} />
+        <JsonTree value={json.value} label={label} isOpen={text.length <= SHORT_CHARS} />
       ) : (
         <pre tabIndex={0} role="region" aria-label={label}>
           {visibleLines(text)}
@@ -49,9 +49,7 @@ export function ValueView({ value, path, label }: Props) {
       {!isWhole && (
         <p class="hint">
           The first {byteSize(new Blob([text]).size)} of {byteSize(value.bytes)}.{' '}
-          {rest.isLost ? (
-            'The rest is no longer kept.'
-          ) : text.length < MOST_CHARS ? (
+          {text.length < MOST_CHARS ? (
             <button type="button" disabled={isBusy} onClick={() => void readMore()}>
               Show more
             </button>

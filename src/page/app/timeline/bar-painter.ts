@@ -1,5 +1,5 @@
 /** Draws the bar of a task: hollow while it was queued, then filled; its commands inside; questions and deliveries as marks. */
-import type { PageTask } from '../../wire.js'
+import type { PageTask, TaskMark } from '../../wire.js'
 import { duration, growing } from '../text/format.js'
 import { STATE_OF_COMMAND } from '../text/command-states.js'
 import { lengthOf } from '../text/states.js'
@@ -16,6 +16,7 @@ export interface Scene {
 }
 
 const LEAST_WIDTH = 3
+const MARK_WIDTH = 9
 
 /** @param y the middle of the row @param height of the bar */
 export function drawBar(scene: Scene, task: PageTask, y: number, height: number, withText: boolean): void {
@@ -35,11 +36,23 @@ export function drawBar(scene: Scene, task: PageTask, y: number, height: number,
     drawRun(scene, task, from, to, top, height)
     if (task.commands && task.commands.length > 1) drawCommands(scene, task, top, height)
   }
-  for (const mark of task.marks ?? []) {
-    const at = x(mark.at)
-    if (at >= -6 && at <= width + 6) drawMark(context, palette, mark.kind, at, y)
+  const marks = apart(
+    (task.marks ?? []).map(({ kind, at }) => ({ kind, x: isOfDelivery(kind) ? Math.max(x(at), end + 8) : x(at) })),
+  )
+  for (const mark of marks) {
+    if (mark.x >= -6 && mark.x <= width + 6) drawMark(context, palette, mark.kind, mark.x, y)
   }
-  if (withText && end < width) drawLength(scene, task, end, y)
+  if (withText && end < width) drawLength(scene, task, Math.max(end, marks.at(-1)?.x ?? end), y)
+}
+
+/** A delivery begins with the end: its mark stands beside the bar, not on it. */
+function isOfDelivery(kind: TaskMark['kind']): boolean {
+  return kind === 'owed' || kind === 'leased' || kind === 'delivered'
+}
+
+/** Of marks that would lie on each other, the last: it says how things stand. */
+function apart<Mark extends { readonly x: number }>(marks: readonly Mark[]): readonly Mark[] {
+  return marks.filter(({ x }, index) => (marks[index + 1]?.x ?? Infinity) - x >= MARK_WIDTH)
 }
 
 function drawQueued({ context, palette }: Scene, from: number, to: number, top: number, height: number): void {
