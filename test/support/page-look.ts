@@ -25,6 +25,9 @@ export interface Window {
   readonly scheme: 'light' | 'dark'
 }
 
+/** In px. */
+const TALL = 6000
+
 const resolve = createRequire(import.meta.url).resolve
 const layoutProbe = fileURLToPath(new URL('programs/look-probe.mjs', import.meta.url))
 
@@ -74,6 +77,12 @@ export async function showPart(page: Page, part: PartName, fragment: string): Pr
   await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`)
   await page.locator('main h1', { hasText: new RegExp(`^${PART_HEADINGS[part]}$`) }).waitFor()
   if (part === 'task') await page.locator('main svg.chart').waitFor()
+  await page.waitForTimeout(300)
+}
+
+/** Makes the window so high that nothing has to be scrolled: neither axe nor the probe looks at what is out of sight. */
+export async function unscroll(page: Page): Promise<void> {
+  await page.setViewportSize({ width: page.viewportSize()?.width ?? 0, height: TALL })
   await page.waitForTimeout(300)
 }
 
