@@ -90,12 +90,12 @@ describe('texts of tasks', () => {
     await isLive(page)
     await goTo(page, `/task/${key}`)
     await page
-      .locator('section', { has: page.getByRole('heading', { name: 'Result' }) })
+      .locator('.section', { has: page.getByRole('heading', { name: 'Result' }) })
       .getByRole('button', { name: 'Show more' })
       .click()
     const result = page.getByRole('group', { name: 'Result' })
     await result.waitFor()
-    expect((await result.textContent())?.match(/ä/g)).toHaveLength(400_000)
+    expect((await result.textContent())?.includes('ä'.repeat(400_000))).toBe(true)
   })
 
   it('have their images', async () => {
