@@ -195,6 +195,25 @@ describe('Submit', () => {
   })
 })
 
+describe('Send a message', () => {
+  it('sends it to a run that reads messages, and says why another one does not get it', async () => {
+    const host = await startHost()
+    const listener = await host.launch('listener', 'Listen')
+    const page = await openTask(host, await host.launch('sleeper', 'Guard the door'))
+    const send = async (): Promise<void> => {
+      await page.getByText('Send a message').click()
+      await page.getByLabel('Message to the run').fill('The ferry is here')
+      await button(page, 'Send').click()
+    }
+    await send()
+    await page.locator('.message-form').getByRole('alert').waitFor()
+    await goTo(page, `/task/${listener}`)
+    await page.locator('.task-title').getByText('Listen').waitFor()
+    await send()
+    await page.getByText('Heard: The ferry is here').waitFor()
+  })
+})
+
 describe('Copy as', () => {
   it('copies what runs the same task', async () => {
     const host = await startHost()
