@@ -1,9 +1,6 @@
 /**
  * What the page knows of tasks, bounded in number and in bytes: the row, the events and the marks of each, and the results of those that their
- * manager has forgotten.
- *
- * J1  At most `maxTasks` tasks and `maxBytes` bytes are kept, but every task that has not ended is.
- * J2  The task that ended first is forgotten first.
+ * manager has forgotten. What ended first is forgotten first; a task that has not ended never is (G2).
  */
 import type { PageTask, PageTaskKind, PageTaskState, TaskEvent, TaskMark } from './wire.js'
 import { heldBytes, rowText } from './texts.js'

@@ -1,8 +1,6 @@
 /**
  * The streams of events. A stream has no queue: when its reader has taken what was written, it gets what has changed since, in its present state.
- *
- * E1  A reader that resumes with the id of an event gets everything that has changed since, or a whole snapshot.
- * E2  What is held for a reader does not grow with its slowness: at most one piece is written before it reads.
+ * A reader that resumes with the id of an event gets that, too, or a whole snapshot (G4).
  */
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
@@ -92,6 +90,7 @@ export class Streams {
       this.#write(stream, eventText('changes', removed))
     }
     this.#pump(stream)
+    state.refresh()
     this.#beatLater()
     return true
   }

@@ -1,9 +1,6 @@
 /**
  * A collection that knows what has changed since any of its versions, so that readers need no queue: whoever was away, or is slow, gets the present
- * state of what has changed meanwhile.
- *
- * V1  What a reader gets for a version, and what it had, is together what the collection has.
- * V2  What is remembered besides the items is bounded: removals that are too long ago are forgotten, and readers of before begin again.
+ * state of what has changed meanwhile (G4). Removals that are too long ago are forgotten, and readers of before begin again.
  */
 
 /** Numbers the changes of several collections. */
@@ -30,7 +27,7 @@ interface Change {
   readonly id: string
 }
 
-/** How many removals are remembered. */
+/** How many removals are remembered at least; at most twice as many are. */
 const MAX_REMOVALS = 20_000
 
 export class Versioned<Item> {
@@ -81,11 +78,8 @@ export class Versioned<Item> {
   remove(id: string): void {
     if (!this.#items.delete(id)) return
     this.#removals.set(id, this.#note(id))
-    for (const [oldest, version] of this.#removals) {
-      if (this.#removals.size <= this.#maxRemovals) break
-      this.#removals.delete(oldest)
-      this.#forgottenUpTo = version
-    }
+    // Not each time: the first entry of a map is found slowly when many before it were deleted.
+    if (this.#removals.size > 2 * this.#maxRemovals) this.#forgetRemovals()
   }
 
   /** What a reader of this version does not have; undefined when that is not known any more. */
@@ -101,6 +95,14 @@ export class Versioned<Item> {
       else if (entry === undefined && this.#removals.get(change.id) === change.version) removed.push(change.id)
     }
     return { changed, removed }
+  }
+
+  #forgetRemovals(): void {
+    for (const [oldest, version] of this.#removals) {
+      if (this.#removals.size <= this.#maxRemovals) return
+      this.#removals.delete(oldest)
+      this.#forgottenUpTo = version
+    }
   }
 
   #note(id: string): number {

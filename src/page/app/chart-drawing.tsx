@@ -87,7 +87,13 @@ function State({ node, counts, path }: StateProps): VNode {
       {kind === 'final' ? (
         <rect class="chart-inner" x={x + 4} y={y + 4} width={width - 8} height={height - 8} rx={7} />
       ) : null}
-      <StateText node={node} note={counts === undefined ? (isCurrent ? 'here' : '') : String(count)} />
+      <StateText
+        node={node}
+        note={[
+          ...(counts === undefined ? [] : [String(count)]),
+          ...(isCurrent && kind !== 'compound' ? ['here'] : []),
+        ].join(' · ')}
+      />
     </g>
   )
 }

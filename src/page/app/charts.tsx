@@ -6,7 +6,7 @@ import type { MachineCounts } from '../wire.js'
 import { countStates, statesOf, summaryOf } from './chart-counts.js'
 import { ChartDrawing } from './chart-drawing.js'
 import type { MachineChart } from './chart.js'
-import type { TaskPath } from './task-path.js'
+import { pathText, type TaskPath } from './task-path.js'
 import './charts.css'
 
 export interface ChartsProps {
@@ -47,12 +47,6 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
     <section class="chart-machine" aria-labelledby={headingId}>
       <Heading id={headingId}>{chart.id}</Heading>
       <p>{chart.description}</p>
-      {path === undefined ? null : (
-        <p class="chart-path">
-          {path.isCut ? '… → ' : ''}
-          {path.visited.join(' → ')}
-        </p>
-      )}
       {/* It scrolls in its box, by keyboard as well. */}
       <div ref={box} class="chart-box" tabIndex={0} role="group" aria-label={`Drawing of ${chart.id}`}>
         <ChartDrawing chart={chart} label={labelOf(chart, counted, path)} counts={counted} path={path} />
@@ -71,7 +65,7 @@ function labelOf(
   path: TaskPath | undefined,
 ): string {
   const counts = counted === undefined ? [] : [summaryOf(chart, counted)]
-  const way = path === undefined ? [] : [`this task: ${path.visited.join(', ')}`]
+  const way = path === undefined ? [] : [`this task: ${pathText(path)}`]
   return `${chart.id}: ${[...counts, ...way].join('; ')}`
 }
 

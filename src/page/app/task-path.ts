@@ -33,6 +33,11 @@ export function taskPath(
   return { machine: machines[task.kind], state, visited, isCut: first !== 'queued' && first !== 'running' }
 }
 
+/** The way in words: `queued → running → completed`. */
+export function pathText({ visited, isCut }: TaskPath): string {
+  return [...(isCut ? ['…'] : []), ...visited].join(' → ')
+}
+
 /** Whether the task has gone along a line. */
 export function isVisited({ visited }: TaskPath, { from, to }: ChartEdge): boolean {
   return from !== undefined && visited.some((state, index) => state === from && visited[index + 1] === to)

@@ -93,7 +93,7 @@ describe('the rows of the timeline', () => {
       [pageTask({ id: 'a', title: 'Paint\u202e', createdAt: 1000, startedAt: 3000, questions: 1, state: 'asking' })],
       new Set(),
     )
-    expect(rowText(rows[0]!, 9000)).toBe('Owner main, 1 task, 1 live')
+    expect(rowText(rows[0]!, 9000)).toBe('main, 1 of 1 task live, owner')
     expect(rowText(rows[1]!, 9000)).toMatch(
       /^Paint\\u202e, Asking, created at [\d:]+, queued for 2\.0 s, for 8\.0 s so far, 1 open question$/,
     )

@@ -5,6 +5,7 @@ import { duration } from '../text/format.js'
 import { StateIcon } from '../shell/state-icon.js'
 import { ValueView } from '../text/value-view.js'
 import { visible, visibleLines } from '../text/visible.js'
+import { SubHeading } from './section.js'
 import { pathOf } from './use-task-detail.js'
 
 interface Props {
@@ -25,11 +26,11 @@ export function TaskCommands({ taskKey, commands }: Props) {
                 <span class="hint number"> {duration(endedAt - startedAt)}</span>
               )}
             </summary>
-            <h4>Arguments</h4>
+            <SubHeading>Arguments</SubHeading>
             <ValueView value={args} path={`${pathOf(taskKey)}/value/args.${index}`} label={`Arguments of ${tool}`} />
             {result && (
               <>
-                <h4>Result</h4>
+                <SubHeading>Result</SubHeading>
                 <ValueView
                   value={result}
                   path={`${pathOf(taskKey)}/value/result.${index}`}

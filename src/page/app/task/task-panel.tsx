@@ -5,6 +5,7 @@ import { StateBadge } from '../shell/state-badge.js'
 import { TaskTags } from '../shell/task-tags.js'
 import { visible } from '../text/visible.js'
 import { MessageForm } from './message-form.js'
+import { SectionLevel } from './section.js'
 import { TaskActions } from './task-actions.js'
 import { TaskSections } from './task-sections.js'
 import { useTaskDetail } from './use-task-detail.js'
@@ -50,7 +51,11 @@ export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Prop
           </>
         )}
       </header>
-      {task && detail && <TaskSections task={task} detail={detail} isAlone={isAlone} />}
+      {task && detail && (
+        <SectionLevel.Provider value={isAlone ? 2 : 3}>
+          <TaskSections task={task} detail={detail} isAlone={isAlone} />
+        </SectionLevel.Provider>
+      )}
       {error !== undefined && (
         <p class="problem" role="alert">
           {isUnknown === true

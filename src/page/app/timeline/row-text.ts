@@ -1,5 +1,5 @@
 /** A row of the timeline in words, for those who do not see the bars. */
-import { counted, duration, timeOfDay } from '../text/format.js'
+import { count, counted, duration, timeOfDay } from '../text/format.js'
 import { STATE_WORDS, lengthOf } from '../text/states.js'
 import { visible } from '../text/visible.js'
 import type { Row } from './rows.js'
@@ -7,8 +7,9 @@ import type { Row } from './rows.js'
 export function rowText(row: Row, now: number): string {
   if (row.type === 'group') {
     const { kind, name, tasks, live } = row
-    const what = kind === 'async' ? 'Owner' : 'Instance'
-    return `${what} ${visible(name)}, ${counted(tasks.length, 'task')}, ${live} live`
+    const what = kind === 'async' ? 'owner' : 'instance'
+    const all = counted(tasks.length, 'task')
+    return `${visible(name)}, ${live > 0 ? `${count(live)} of ${all} live` : all}, ${what}`
   }
   const { task } = row
   const { title, state, createdAt, startedAt, endedAt, questions = 0, commandCount = 0 } = task
