@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
+import { createTaskClient } from '../../src/client/index.js'
 import { launchChromium } from './chromium.js'
 import { openWindow, PART_HEADINGS, showPart, type PartName } from './page-look.js'
 import { toSmallPng } from './small-png.js'
@@ -19,16 +20,21 @@ const size = { width: 1280, height: 800 }
 /** Until the demo has tasks in every state, and deliveries that wait. */
 const WARM_MS = 25_000
 
+/** Until what has been chosen is drawn. */
+const SETTLE_MS = 1000
+const ASKING = 'Deploy the parcel service'
+
 const arguments_ = ['serve', '--demo', '--json', '--port', '0', '--ws-port', '0', '--page-port', '0']
 const demo = spawn(process.execPath, [cli, ...arguments_], { stdio: ['ignore', 'pipe', 'inherit'] })
 const exited = once(demo, 'exit')
 try {
-  const url = await pageUrl()
+  const { pageUrl, httpUrl } = await printedUrls()
+  await submitCommands(httpUrl)
   await pause(WARM_MS)
   const browser = await launchChromium()
   try {
     mkdirSync(folder, { recursive: true })
-    for (const scheme of ['light', 'dark'] as const) await takeAll(browser, url, scheme)
+    for (const scheme of ['light', 'dark'] as const) await takeAll(browser, pageUrl, scheme)
   } finally {
     await browser.close()
   }
@@ -37,20 +43,38 @@ try {
   await exited
 }
 
-/** The link that the demo prints. @throws Error when it ends without one */
-async function pageUrl(): Promise<string> {
-  for await (const line of createInterface({ input: demo.stdout })) {
-    const { pageUrl: url } = JSON.parse(line) as { pageUrl?: string }
-    if (url !== undefined) return url
-  }
-  throw new Error('The demo has printed no link to its page.')
+interface Urls {
+  readonly httpUrl: string
+  readonly pageUrl: string
+}
+
+/** The addresses that the demo prints. @throws Error when it ends without them */
+async function printedUrls(): Promise<Urls> {
+  for await (const line of createInterface({ input: demo.stdout })) return JSON.parse(line) as Urls
+  throw new Error('The demo has ended.')
+}
+
+/** Command tasks for the instance of the demo: some that end, one that goes on and one behind it. */
+async function submitCommands(url: string): Promise<void> {
+  const client = createTaskClient({ url })
+  const add = { tool_name: 'add', args: { a: 19, b: 23 } }
+  const slow = (seconds: number) => ({ tool_name: 'slow', args: { seconds, steps: 4 } })
+  await client.submit({ task_name: 'Count the parcels', commands: [add, slow(6), add, slow(3)] })
+  await client.submit({ task_name: 'Weigh the parcels', commands: [slow(5), { tool_name: 'echo', args: { kg: 12 } }] })
+  await client.submit({ task_name: 'Wait for the van', commands: [add, slow(60)] })
+  await client.submit({ task_name: 'Load the van', commands: [add, add] })
+  await client.close()
 }
 
 async function takeAll(browser: Browser, url: string, scheme: 'light' | 'dark'): Promise<void> {
   const page = await openWindow(browser, url, { ...size, scheme })
   for (const part of Object.keys(PART_HEADINGS) as PartName[]) {
-    await showPart(page, part, await fragmentOf(page, part))
+    await showPart(page, part, part === 'task' ? await askingTask(page) : `#/${part}`)
+    // The first picture: a task of the timeline is chosen.
+    if (part === 'timeline') await page.getByText(ASKING).first().click()
+    if (part === 'instances') await page.getByRole('button', { name: 'Submit' }).first().click()
     await page.mouse.move(size.width - 1, size.height - 1)
+    await pause(SETTLE_MS)
     const picture = toSmallPng(await page.screenshot())
     writeFileSync(`${folder}${part}-${scheme}.png`, picture)
     console.log(`pictures: docs/pictures/${part}-${scheme}.png, ${picture.length} bytes`)
@@ -58,11 +82,9 @@ async function takeAll(browser: Browser, url: string, scheme: 'light' | 'dark'):
   await page.context().close()
 }
 
-/** `Task` shows the first task that asks a question. */
-async function fragmentOf(page: Page, part: PartName): Promise<string> {
-  if (part !== 'task') return `#/${part}`
-  await page.evaluate("location.hash = '#/tasks?state=asking'")
-  await page.getByText('Deploy the parcel service').first().click()
-  await page.getByRole('link', { name: 'Open alone' }).waitFor()
-  return new URL((await page.getByRole('link', { name: 'Open alone' }).getAttribute('href')) ?? '', page.url()).hash
+/** The address of the task that asks a question. */
+async function askingTask(page: Page): Promise<string> {
+  await page.getByText(ASKING).first().click()
+  const link = page.getByRole('link', { name: 'Open alone' })
+  return new URL((await link.getAttribute('href')) ?? '', page.url()).hash
 }

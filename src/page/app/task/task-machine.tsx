@@ -1,10 +1,10 @@
 /** The machine of a task, with the way that the task took. */
 import { useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useContext, useMemo } from 'preact/hooks'
 import type { PageTask, TaskEvent } from '../../wire.js'
 import { Charts } from '../charts.js'
-import { taskPath } from '../task-path.js'
-import { Section } from './section.js'
+import { pathText, taskPath } from '../task-path.js'
+import { Section, SectionLevel } from './section.js'
 
 interface Props {
   readonly task: PageTask
@@ -14,14 +14,15 @@ interface Props {
 }
 
 export function TaskMachine({ task, events, isOpen }: Props) {
+  const level = useContext(SectionLevel) === 2 ? 3 : 4
   const isDrawn = useSignal(isOpen)
   const { kind, state } = task
   const path = useMemo(() => taskPath({ kind, state }, events), [kind, state, events])
   return (
     <Section title="Machine">
       <details open={isDrawn.value} onToggle={({ currentTarget }) => (isDrawn.value = currentTarget.open)}>
-        <summary>{path.visited.join(' → ')}</summary>
-        {isDrawn.value && <Charts path={path} level={4} />}
+        <summary>{pathText(path)}</summary>
+        {isDrawn.value && <Charts path={path} level={level} />}
       </details>
     </Section>
   )

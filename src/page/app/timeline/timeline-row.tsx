@@ -42,7 +42,7 @@ export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: 
             <span class="twist" aria-hidden="true">
               {row.isOpen ? '▾' : '▸'}
             </span>
-            <span class="text">{visible(row.name)}</span>
+            <span class="text">{visible(row.name)}</span>{' '}
             <span class="number hint">
               {row.live > 0 ? `${count(row.live)} of ${count(row.tasks.length)}` : count(row.tasks.length)}
             </span>
