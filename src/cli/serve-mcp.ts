@@ -59,21 +59,28 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
     starting.catch(stopListening)
     const started = await starting
     say(`MCP at ${started.url}`)
-    await showPage(page, started, say)
+    await showPage(page, started, say, stopListening)
     return
   }
   const server = startMcpStdioServer(shared)
-  disposeOnSignals(server, { ...ending, input: process.stdin })
+  const stopListening = disposeOnSignals(server, { ...ending, input: process.stdin })
+  await showPage(page, server, say, stopListening)
   void server.closed.then(() => process.exit(0))
-  await showPage(page, server, say)
 }
 
 /** The page ends with the process. Its link goes to standard error, as everything that is no MCP does. */
 async function showPage(
   page: PageSettings | undefined,
-  { shown: { manager, taskManager } }: Pick<McpStdioServer, 'shown'>,
+  { shown: { manager, taskManager }, close }: Pick<McpStdioServer, 'shown' | 'close'>,
   say: (line: string) => void,
+  stopListening: () => void,
 ): Promise<void> {
   if (page === undefined) return
-  say(`the page: ${(await servePage(page, { tasks: manager, taskManager })).url}`)
+  try {
+    say(`the page: ${(await servePage(page, { tasks: manager, taskManager })).url}`)
+  } catch (error) {
+    stopListening()
+    await close()
+    throw error
+  }
 }

@@ -80,7 +80,9 @@ export class Deliveries {
   note(entry: AsyncEntry, transition: TaskTransition | undefined): void {
     const { key } = entry
     const { owner: name, delivery } = entry.record
-    const owner = this.#touch(name)
+    // Most changes of a task are none of its delivery.
+    const isDelivery = transition === undefined || transition.kind === 'delivery' || transition.kind === 'owner'
+    const owner = isDelivery ? this.#touch(name) : (this.#owners.get(name) ?? this.#touch(name))
     if (transition === undefined) {
       if (delivery === 'delivered') owner.delivered += 1
     } else if (transition.kind === 'owner') {

@@ -1,7 +1,5 @@
 /** One task with everything that is known of it: from its manager, and once that has forgotten it, from the journal. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { AsyncEntry } from './async-entry.js'
 import { causeText } from './cause-text.js'
@@ -9,8 +7,8 @@ import { barOf, type CommandEntry, type KeptCommand } from './command-entry.js'
 import { copyCommandTask, copySubagent } from './copy-as.js'
 import { describeImage, findImages, type FoundImage } from './images.js'
 import type { PageEntry } from './page-entry.js'
-import type { PageState } from './page-state.js'
 import { whyNotAgain } from './run-again.js'
+import { presentRecord, recordOf, taskOf, type Sources } from './sources.js'
 import { cutValue, readBeginning, shownKept, shownValue, type ShownValue } from './values.js'
 import type { CutValue, PageTaskDetail } from './wire.js'
 
@@ -21,14 +19,6 @@ const TEXT_CHARS = 20_000
 
 /** How many commands a task shows. */
 const MAX_COMMANDS = 200
-
-export interface Sources {
-  readonly state: PageState
-  readonly manager: AsyncTaskManager | undefined
-  readonly taskManager: TaskManager | undefined
-  /** The address of the REST interface. */
-  readonly restUrl: string | undefined
-}
 
 /** The values of a task by their names: `goal`, `result`, `error`, `cause`, and of command 3 `args.3` and `result.3`. */
 export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string, ShownValue> {
@@ -164,19 +154,6 @@ function describeCommand(
 ): Omit<KeptCommand, 'args' | 'result' | 'intention' | 'toolName'> {
   return { ...barOf(command), ...(command.error !== undefined && { error: command.error.message }) }
 }
-
-/** The record in the manager, as long as that has it. */
-export function recordOf({ manager }: Sources, { record, isEnded }: AsyncEntry): AsyncTaskInfo | undefined {
-  const found = manager?.getTask(record.id)
-  // Another task may have the id of a forgotten one.
-  if (found === undefined || found.launchedAt !== record.launchedAt) return isEnded ? undefined : record
-  return found
-}
-
-const presentRecord = (sources: Sources, entry: AsyncEntry): AsyncTaskInfo => recordOf(sources, entry) ?? entry.record
-
-/** The task in the task manager, as long as that has it. */
-export const taskOf = ({ taskManager }: Sources, { id }: CommandEntry): Task | undefined => taskManager?.getTask(id)
 
 function causeOf(record: AsyncTaskInfo | undefined, { kept }: AsyncEntry): ShownValue | undefined {
   if (kept?.cause !== undefined) return shownValue(kept.cause)

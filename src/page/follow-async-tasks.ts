@@ -46,9 +46,11 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
 
   for (const record of manager.getAllTasks()) {
     const entry = add(record)
+    const { state } = entry
     for (const happening of earlierHappenings(record)) journal.update(entry, happening)
-    if (isTerminal(record)) end(entry, record)
+    if (entry.state !== state) journal.update(entry, { at: now(), state })
     options.onTransition(entry, undefined)
+    if (isTerminal(record)) end(entry, record)
   }
 
   const onTransition = (transition: TaskTransition): void => {
@@ -61,8 +63,9 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     if (entry === undefined || isNew) entry = add(record)
     entry.set(record)
     journal.update(entry, happeningOf(transition))
-    if (isTerminal(record) && !entry.isEnded) end(entry, record)
     options.onTransition(entry, transition)
+    // It may be forgotten at once.
+    if (isTerminal(record) && !entry.isEnded) end(entry, record)
   }
 
   const subscriptions: Subscription[] = [
@@ -163,20 +166,19 @@ function happeningOf(transition: TaskTransition): Happening | undefined {
 /** What the record of a task says of the time before the page. */
 function earlierHappenings(record: AsyncTaskInfo): Happening[] {
   const { launchedAt, startedAt, completedAt, status, notifiedAt, delivery, questions = [] } = record
+  const isQueued = startedAt !== undefined || status === 'queued'
+  const end = completedAt === undefined ? undefined : { at: completedAt, state: stateOf(record) }
   return [
-    { at: launchedAt, event: startedAt === undefined && status !== 'queued' ? 'started' : 'queued' },
-    ...(startedAt === undefined ? [] : [{ at: startedAt, event: 'started' }]),
+    isQueued
+      ? { at: launchedAt, event: 'queued', state: 'queued' }
+      : { at: launchedAt, event: 'started', state: 'running' },
+    ...(startedAt === undefined ? [] : [{ at: startedAt, event: 'started', state: 'running' as const }]),
     ...questions.map(({ askedAt, message }): Happening => ({
-      at: askedAt,
-      event: 'asked',
-      detail: message,
-      mark: 'question',
+      ...{ at: askedAt, event: 'asked', detail: message, mark: 'question', state: 'asking' },
     })),
-    ...(completedAt === undefined
-      ? []
-      : [{ at: completedAt, event: stateOf(record), detail: record.error ?? record.cancelReason }]),
-    ...(completedAt !== undefined && (delivery === 'owed' || delivery === 'leased')
-      ? [{ at: completedAt, event: delivery, mark: delivery }]
+    ...(end === undefined ? [] : [{ ...end, event: end.state, detail: record.error ?? record.cancelReason }]),
+    ...(end !== undefined && (delivery === 'owed' || delivery === 'leased')
+      ? [{ at: end.at, event: delivery, mark: delivery }]
       : []),
     ...(notifiedAt === undefined ? [] : [{ at: notifiedAt, event: 'delivered', mark: 'delivered' as const }]),
   ]

@@ -28,7 +28,7 @@ export function followCommandTasks(options: CommandSourceOptions): () => void {
     if (task === undefined) return undefined
     const entry = new CommandEntry(task, (taskId) => taskManager.getTask(taskId))
     journal.add(entry)
-    journal.update(entry, { at: task.createdAt, event: 'queued' })
+    journal.update(entry, { at: task.createdAt, event: 'queued', state: 'queued' })
     return entry
   }
   const end = (entry: CommandEntry, task: Task): void => {
@@ -39,7 +39,7 @@ export function followCommandTasks(options: CommandSourceOptions): () => void {
   for (const task of taskManager.listTasks()) {
     const entry = add(task.id)
     if (entry === undefined) continue
-    if (task.startedAt !== undefined) journal.update(entry, { at: task.startedAt, event: 'started' })
+    if (task.startedAt !== undefined) journal.update(entry, { at: task.startedAt, event: 'started', state: 'running' })
     if (task.completedAt !== undefined) {
       const state = commandState(task)
       journal.update(entry, { at: task.completedAt, event: state, state, detail: task.error?.message })

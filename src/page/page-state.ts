@@ -24,6 +24,9 @@ export interface PageStateOptions {
 /** The most that is kept of one ended task, in bytes. */
 const MAX_TASK_BYTES = 1024 * 1024
 
+/** How often the instances are asked for their tools, at most, in ms. */
+const REFRESH_MS = 10_000
+
 /** What has changed, in pieces, and the version that a reader has with it. */
 export interface Changes {
   readonly tasks: readonly PageEntry[]
@@ -42,11 +45,14 @@ export class PageState {
   readonly #health: Health
   readonly #stop: (() => void)[] = []
   #instancesVersion = 0
+  #refreshedAt: number
+  #areQueuesChanged = false
 
   constructor(options: PageStateOptions) {
     this.#options = options
     const { manager, taskManager, maxTasks, maxBytes, now } = options
     const notify = (): void => this.changed$.next()
+    this.#refreshedAt = now()
     this.journal = new Journal<PageEntry>({
       ...{ versions: this.#versions, maxTasks, maxBytes },
       onForgotten: (entry) => {
@@ -96,8 +102,9 @@ export class PageState {
               const { createdAt, endedAt = createdAt } = entry.row()
               this.#noteEnd(entry, createdAt, endedAt)
             }
-            if (change !== 'progress') onInstances()
-            else notify()
+            // Their queues are shown, and they are sent whole: not with each task.
+            if (change !== 'progress') this.#areQueuesChanged = true
+            notify()
           },
         }),
       )
@@ -113,8 +120,11 @@ export class PageState {
     return this.#versions.last
   }
 
-  /** Asks the instances for their tools again. */
+  /** Asks the instances for their tools again, unless they were asked a moment ago. */
   refresh(): void {
+    const now = this.#options.now()
+    if (now - this.#refreshedAt < REFRESH_MS) return
+    this.#refreshedAt = now
     this.#instances?.refresh()
   }
 
@@ -127,6 +137,8 @@ export class PageState {
 
   /** Brings what changes with the time up to date. */
   roll(): void {
+    if (this.#areQueuesChanged) this.#instancesVersion = this.#versions.next()
+    this.#areQueuesChanged = false
     this.#health.roll()
   }
 

@@ -1,11 +1,12 @@
 /** The requests of the page. Its files are open to everyone on this machine; everything else needs the token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
 import { UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { refusalOf, submit, taskActions, type Answer } from './actions.js'
-import { detailOf, imagesOf, valuesOf, type Sources } from './details.js'
+import { detailOf, imagesOf, valuesOf } from './details.js'
+import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
 import type { createStaticFiles } from './static-files.js'
 import type { Streams } from './streams.js'
@@ -63,7 +64,11 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
       refuse(request, response, foreign)
       return
     }
-    const url = new URL(request.url ?? '/', 'http://localhost')
+    const url = urlOf(request)
+    if (url === undefined) {
+      fail(request, response, notFound('such address'))
+      return
+    }
     const { method = 'GET' } = request
     if (!url.pathname.startsWith('/api/')) {
       if (method === 'GET' || method === 'HEAD') files.serve(url.pathname, request, response)
@@ -120,9 +125,7 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
         if (!searchParams.has('offset')) {
           const type = value.type === 'json' ? 'application/json' : 'text/plain'
           response.writeHead(200, { 'content-type': `${type}; charset=utf-8`, 'content-disposition': 'attachment' })
-          Readable.from(valueBytes(value))
-            .on('error', () => response.destroy())
-            .pipe(response)
+          pipeline(valueBytes(value), response, () => undefined)
           return undefined
         }
         const offset = numberOf(searchParams, 'offset')
@@ -194,6 +197,15 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
       if (response.headersSent) response.destroy()
       else sendJson(response, 500, { error: 'Internal error', code: 'INTERNAL' })
     })
+  }
+}
+
+/** Undefined when it cannot be parsed. */
+function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
+  try {
+    return new URL(url, 'http://localhost')
+  } catch {
+    return undefined
   }
 }
 

@@ -4,7 +4,7 @@ import { DEFAULT_OWNER, type AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { commandKey, type CommandEntry } from './command-entry.js'
-import { taskOf, type Sources } from './details.js'
+import { taskOf, type Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
 
 const NOT_LAUNCHED =

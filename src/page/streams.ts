@@ -90,6 +90,7 @@ export class Streams {
       this.#write(stream, eventText('changes', removed))
     }
     this.#pump(stream)
+    state.refresh()
     this.#beatLater()
     return true
   }

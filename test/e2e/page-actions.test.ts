@@ -140,7 +140,7 @@ describe('Run again', () => {
     await button(page, 'Run again').click()
     await page.waitForURL((url) => url.hash.startsWith('#/task/command') && !url.hash.includes(encodeURIComponent(key)))
     await page.locator('.task-state').getByText('Completed').waitFor()
-    await page.getByRole('group', { name: 'Result of add' }).getByText('3').waitFor()
+    await page.getByRole('group', { name: 'Result of add' }).getByText('3', { exact: true }).waitFor()
   })
 })
 
@@ -155,7 +155,7 @@ describe('Submit', () => {
     await page.getByLabel('b', { exact: true }).fill('22')
     await button(page, 'Submit').click()
     await page.locator('.task-state').getByText('Completed').waitFor()
-    await page.getByRole('group', { name: 'Result of add' }).getByText('42').waitFor()
+    await page.getByRole('group', { name: 'Result of add' }).getByText('42', { exact: true }).waitFor()
   })
 
   it('has a field of JSON for what is nested, and says what is wrong', async () => {
@@ -174,8 +174,8 @@ describe('Submit', () => {
     await button(page, 'Submit').click()
     await page.locator('.task-state').getByText('Completed').waitFor()
     const result = page.getByRole('group', { name: 'Result of file' })
-    expect((await result.textContent())?.replaceAll(' ', '')).toContain('0:a1:b')
-    await result.getByText('letter').waitFor()
+    expect((await result.textContent())?.replaceAll(' ', '')).toContain('tags[2]0a1b')
+    await result.getByText('letter', { exact: true }).waitFor()
   })
 
   it('shows the error of the server', async () => {
@@ -192,6 +192,25 @@ describe('Submit', () => {
     })
     await button(page, 'Submit').click()
     await expect.poll(() => page.locator('main').textContent()).toMatch(/There is no instance|No instance is connected/)
+  })
+})
+
+describe('Send a message', () => {
+  it('sends it to a run that reads messages, and says why another one does not get it', async () => {
+    const host = await startHost()
+    const listener = await host.launch('listener', 'Listen')
+    const page = await openTask(host, await host.launch('sleeper', 'Guard the door'))
+    const send = async (): Promise<void> => {
+      await page.getByText('Send a message').click()
+      await page.getByLabel('Message to the run').fill('The ferry is here')
+      await button(page, 'Send').click()
+    }
+    await send()
+    await page.locator('.message-form').getByRole('alert').waitFor()
+    await goTo(page, `/task/${listener}`)
+    await page.locator('.task-title').getByText('Listen').waitFor()
+    await send()
+    await page.getByText('Heard: The ferry is here').waitFor()
   })
 })
 

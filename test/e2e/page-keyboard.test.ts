@@ -119,7 +119,7 @@ describe('the page by keyboard', () => {
     await page.keyboard.type('2')
     await page.keyboard.press('Enter')
     await page.locator('.task-state').getByText('Completed').waitFor()
-    await page.getByRole('group', { name: 'Result of add' }).getByText('42').waitFor()
+    await page.getByRole('group', { name: 'Result of add' }).getByText('42', { exact: true }).waitFor()
   })
 
   it('skips to the content', async () => {

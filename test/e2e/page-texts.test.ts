@@ -36,7 +36,7 @@ describe('texts of tasks', () => {
     const isShown = async (): Promise<void> => {
       await expect.poll(() => page.locator('main').textContent()).toContain(SHOWN)
       expect(await page.locator('main :is(img, script, b)').count()).toBe(0)
-      expect(await page.locator('main').textContent()).not.toMatch(/[\u202e\u0007]/)
+      expect(await page.locator('main').textContent()).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
     }
     await isShown()
     for (const part of ['tasks', 'delivery', 'instances']) {
@@ -90,12 +90,12 @@ describe('texts of tasks', () => {
     await isLive(page)
     await goTo(page, `/task/${key}`)
     await page
-      .locator('section', { has: page.getByRole('heading', { name: 'Result' }) })
+      .locator('.section', { has: page.getByRole('heading', { name: 'Result' }) })
       .getByRole('button', { name: 'Show more' })
       .click()
     const result = page.getByRole('group', { name: 'Result' })
     await result.waitFor()
-    expect((await result.textContent())?.match(/ä/g)).toHaveLength(400_000)
+    expect((await result.textContent())?.includes('ä'.repeat(400_000))).toBe(true)
   })
 
   it('have their images', async () => {

@@ -59,6 +59,16 @@ const subagents = {
     await pause(3600_000, undefined, { signal: context.signal })
     return {}
   },
+  /** Ends with the first message to it. */
+  listener: {
+    run: Object.assign(
+      async (_input: RunInput, { messages }: RunContext) => {
+        for await (const message of messages) return { final_message: `Heard: ${message}` }
+        return {}
+      },
+      { takesMessages: true },
+    ),
+  },
   talker: async (_input: RunInput, context: RunContext) => {
     for (let line = 1; ; line += 1) {
       context.append(`line ${line}\n`)

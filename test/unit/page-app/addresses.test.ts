@@ -11,8 +11,9 @@ describe('the addresses of the parts', () => {
   })
 
   it('are the timeline when they are unknown', () => {
-    for (const fragment of ['', '#', '#/', '#/nowhere', '#token=abc'])
+    for (const fragment of ['', '#', '#/', '#/nowhere', '#token=abc']) {
       expect(readAddress(fragment).part).toBe('timeline')
+    }
   })
 
   it('hold any subject', () => {

@@ -81,21 +81,25 @@ describe('a request', () => {
     }
   })
 
-  it.each(['/no/such/file', '/../package.json', '/%2e%2e/package.json', '/assets/../../package.json', '//etc/passwd'])(
-    '%s is not found',
-    async (path) => {
-      const { base, raw } = await withTask()
-      expect((await fetch(base + path)).status).toBe(404)
-      // As it is, which fetch would tidy.
-      const url = new URL(base)
-      const socket = connect(Number(url.port), url.hostname)
-      socket.end(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`)
-      let text = ''
-      for await (const chunk of socket) text += String(chunk)
-      expect(text).toMatch(/^HTTP\/1.1 404 /)
-      expect((await raw(path, {}, 'POST')).status).toBe(405)
-    },
-  )
+  it.each([
+    '/no/such/file',
+    '/../package.json',
+    '/%2e%2e/package.json',
+    '/assets/../../package.json',
+    '//etc/passwd',
+    '//',
+  ])('%s is not found', async (path) => {
+    const { base, raw } = await withTask()
+    expect((await fetch(base + path)).status).toBe(404)
+    // As it is, which fetch would tidy.
+    const url = new URL(base)
+    const socket = connect(Number(url.port), url.hostname)
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`)
+    let text = ''
+    for await (const chunk of socket) text += String(chunk)
+    expect(text).toMatch(/^HTTP\/1.1 404 /)
+    expect((await raw(path, {}, 'POST')).status).toBe(405)
+  })
 
   it('for a path that cannot be decoded is not found', async () => {
     const { raw, authorization } = await withTask()

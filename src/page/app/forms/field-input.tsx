@@ -1,6 +1,6 @@
 /** What a field is filled in with. */
 import { visible } from '../text/visible.js'
-import type { FieldProps } from './schema-field.js'
+import type { FieldProps } from './field-props.js'
 
 type Typed = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 

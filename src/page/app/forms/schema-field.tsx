@@ -1,15 +1,7 @@
 /** A field of a form, with its label, its description and what is wrong with it. */
 import { visible } from '../text/visible.js'
 import { FieldInput } from './field-input.js'
-import type { FormField } from './form-fields.js'
-
-export interface FieldProps {
-  readonly id: string
-  readonly field: FormField
-  readonly entry: string
-  readonly error: string | undefined
-  readonly onEntry: (entry: string) => void
-}
+import type { FieldProps } from './field-props.js'
 
 export function SchemaField(props: FieldProps) {
   const { id, field, error } = props

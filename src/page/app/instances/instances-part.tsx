@@ -1,7 +1,7 @@
 /** Instances: what commands run on. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
-import type { PartProps } from '../shell/app.js'
+import type { PartProps } from '../shell/part-props.js'
 import { InstanceCard } from './instance-card.js'
 
 export function InstancesPart({ address }: PartProps) {

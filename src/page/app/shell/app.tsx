@@ -1,7 +1,7 @@
 /** The frame around the parts. */
 import type { ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { PART_NAMES, type Address, type Part } from '../addresses.js'
+import { PART_NAMES, type Part } from '../addresses.js'
 import { currentAddress } from '../current-address.js'
 import { DeliveryPart } from '../delivery/delivery-part.js'
 import { HealthPart } from '../health/health-part.js'
@@ -14,11 +14,7 @@ import { TimelinePart } from '../timeline/timeline-part.js'
 import { ConnectionBadge } from './connection-badge.js'
 import { ConnectionNotice } from './connection-notice.js'
 import { Navigation } from './navigation.js'
-
-/** What each part gets. */
-export interface PartProps {
-  readonly address: Address
-}
+import type { PartProps } from './part-props.js'
 
 const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
   timeline: TimelinePart,

@@ -1,7 +1,7 @@
 /** Asks whether to cancel a task, and why. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { ActionDone } from '../../wire.js'
+import type { ActionDone, CancelRequest } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { visible } from '../text/visible.js'
 import { useAction } from '../use-action.js'
@@ -22,7 +22,7 @@ export function CancelDialog({ taskKey, title, onClose }: Props) {
   useEffect(() => dialog.current?.showModal(), [])
   const cancel = async (): Promise<void> => {
     const why = reason.value.trim()
-    const body = why === '' ? {} : { reason: why }
+    const body: CancelRequest = why === '' ? {} : { reason: why }
     if (await cancelling.run(() => api.post<ActionDone>(`${pathOf(taskKey)}/cancel`, body))) dialog.current?.close()
   }
   return (

@@ -44,7 +44,7 @@ export function TaskFacts({ task, detail }: Props) {
           <Time at={endedAt} />
         </Fact>
       )}
-      {timeoutMs !== undefined && <Fact name="Deadline">{duration(timeoutMs)} after its start</Fact>}
+      {timeoutMs !== undefined && <Fact name="Deadline">after {duration(timeoutMs)}</Fact>}
       {cancelReason !== undefined && (
         <Fact name="Cancelled" isWide>
           {visible(cancelReason)}

@@ -4,6 +4,7 @@ import { usePage } from '../page-state.js'
 import { StateBadge } from '../shell/state-badge.js'
 import { TaskTags } from '../shell/task-tags.js'
 import { visible } from '../text/visible.js'
+import { MessageForm } from './message-form.js'
 import { SectionLevel } from './section.js'
 import { TaskActions } from './task-actions.js'
 import { TaskSections } from './task-sections.js'
@@ -46,6 +47,7 @@ export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Prop
               <TaskTags task={task} />
             </p>
             <TaskActions taskKey={taskKey} detail={detail} />
+            {task.kind === 'async' && task.endedAt === undefined && <MessageForm key={taskKey} taskKey={taskKey} />}
           </>
         )}
       </header>

@@ -1,7 +1,7 @@
 /** Task: one task, on its own. */
 import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
-import type { PartProps } from '../shell/app.js'
+import type { PartProps } from '../shell/part-props.js'
 import { NoTasks } from '../shell/no-tasks.js'
 import { StateIcon } from '../shell/state-icon.js'
 import { visible } from '../text/visible.js'

@@ -27,11 +27,6 @@ export const STATE_WORDS: Readonly<Record<PageTaskState, string>> = {
   'timed-out': 'Timed out',
 }
 
-/** Whether it has ended, for a task of the page. */
-export function hasEnded({ endedAt }: PageTask): boolean {
-  return endedAt !== undefined
-}
-
 /** How long it has taken, or takes by now. */
 export function lengthOf({ createdAt, endedAt }: PageTask, now: number): number {
   return Math.max(0, (endedAt ?? now) - createdAt)

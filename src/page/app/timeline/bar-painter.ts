@@ -17,6 +17,8 @@ export interface Scene {
 
 const LEAST_WIDTH = 3
 const MARK_WIDTH = 9
+/** A narrower pattern cannot be told. */
+const LEAST_PATTERN = 8
 
 /** @param y the middle of the row @param height of the bar */
 export function drawBar(scene: Scene, task: PageTask, y: number, height: number, withText: boolean): void {
@@ -80,7 +82,7 @@ function drawRun(
   context.beginPath()
   context.roundRect(from, top, Math.max(LEAST_WIDTH, to - from), height, rounded)
   context.fill()
-  if (pattern) {
+  if (pattern && to - from >= LEAST_PATTERN) {
     context.fillStyle = pattern
     context.fill()
   }

@@ -1,7 +1,7 @@
 /** Timeline: when each task was created, ran and ended. */
 import { useSignal } from '@preact/signals'
 import { usePage } from '../page-state.js'
-import type { PartProps } from '../shell/app.js'
+import type { PartProps } from '../shell/part-props.js'
 import { NoTasks } from '../shell/no-tasks.js'
 import { WithTaskPanel } from '../task/with-task-panel.js'
 import { timeOfDay } from '../text/format.js'
