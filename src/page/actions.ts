@@ -7,7 +7,7 @@ import { commandKey } from './command-entry.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
 import { runAgain } from './run-again.js'
-import type { ActionDone, ActionError } from './wire.js'
+import type { ActionDone, ActionError, CancelRequest, MessageRequest } from './wire.js'
 
 /** The status and the body of an answer. */
 export interface Answer {
@@ -37,7 +37,7 @@ type Action = (sources: Sources, entry: PageEntry, body: unknown) => Answer
 /** The actions on a task, by the last part of their path. */
 export const taskActions: Readonly<Record<string, Action>> = {
   cancel: (sources, entry, body) => {
-    const { reason } = parseInput(cancelSchema(), body, 'body')
+    const { reason }: CancelRequest = parseInput(cancelSchema(), body, 'body')
     const why = reason === undefined || reason === '' ? 'cancelled on the page' : reason
     const isCancelled =
       entry.kind === 'async'
@@ -59,7 +59,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
       : conflict('QUESTION_CLOSED', 'This question is not open: it was answered, or its task has gone on without it.')
   },
   message: (sources, entry, body) => {
-    const { message } = parseInput(messageSchema(), body, 'body')
+    const { message }: MessageRequest = parseInput(messageSchema(), body, 'body')
     if (entry.kind !== 'async') return conflict('NOT_SENT', 'A command task takes no messages.')
     const result = sources.manager?.sendToTask(entry.record.id, message)
     if (result?.sent !== true) return conflict('NOT_SENT', result?.reason ?? 'There is no such task.')

@@ -298,7 +298,7 @@ export interface ActionError {
 
 /** Cancels a task. */
 export interface CancelRequest {
-  readonly reason?: string
+  readonly reason?: string | undefined
 }
 
 /** Answers a question. */

@@ -23,8 +23,8 @@ function start(args: readonly string[]): { child: ChildProcess; stdout: () => st
     rmSync(cwd, { recursive: true })
   })
   const written = { stdout: '', stderr: '' }
-  child.stdout!.on('data', (chunk: Buffer) => (written.stdout += chunk.toString()))
-  child.stderr!.on('data', (chunk: Buffer) => (written.stderr += chunk.toString()))
+  child.stdout.on('data', (chunk: Buffer) => (written.stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (written.stderr += chunk.toString()))
   return { child, stdout: () => written.stdout, stderr: () => written.stderr }
 }
 

@@ -140,10 +140,12 @@ function checkAccess(alter: (access: Access) => Access, guess: string): void {
     }),
   )
   const wrong = [{}, { authorization: `Bearer ${guess}` }, { authorization: `Basic ${TOKEN}` }, { cookie: TOKEN }]
-  if (guess !== TOKEN && wrong.some((headers) => access.isAuthorized(request(headers))))
+  if (guess !== TOKEN && wrong.some((headers) => access.isAuthorized(request(headers)))) {
     throw new Error('a wrong token is accepted')
+  }
   if (!access.isAuthorized(request({ authorization: `Bearer ${TOKEN}` }))) throw new Error('the token is refused')
   const foreign = [{ host: 'evil.example' }, { origin: 'https://evil.example' }, { origin: 'http://127.0.0.1:1' }]
-  if (foreign.some((headers) => access.checkSource(request(headers)) === undefined))
+  if (foreign.some((headers) => access.checkSource(request(headers)) === undefined)) {
     throw new Error('a foreign page is let in')
+  }
 }

@@ -38,7 +38,7 @@ describe('a request', () => {
     ]
     for (const headers of wrong) {
       const { status, text } = await raw(path, headers, method)
-      expect([status, JSON.parse(text)]).toEqual([401, { error: expect.any(String), code: 'UNAUTHORIZED' }])
+      expect([status, JSON.parse(text)]).toEqual([401, { error: expect.any(String) as unknown, code: 'UNAUTHORIZED' }])
       expect(text).not.toContain(secret)
     }
     expect(manager.getTask('a')?.status).toBe('running')
@@ -73,7 +73,7 @@ describe('a request', () => {
       expect(headers).toMatchObject({
         'content-security-policy': expect.stringMatching(
           /^default-src 'none'; script-src 'self'; .*frame-ancestors 'none'/,
-        ),
+        ) as unknown,
         'x-content-type-options': 'nosniff',
         'referrer-policy': 'no-referrer',
       })
@@ -81,29 +81,26 @@ describe('a request', () => {
     }
   })
 
-  it.each([
-    '/no/such/file',
-    '/../package.json',
-    '/%2e%2e/package.json',
-    '/assets/../../package.json',
-    '//etc/passwd',
-    '//',
-  ])('%s is not found', async (path) => {
-    const { base, raw } = await withTask()
-    expect((await fetch(base + path)).status).toBe(404)
-    // As it is, which fetch would tidy.
-    const url = new URL(base)
-    const socket = connect(Number(url.port), url.hostname)
-    socket.end(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`)
-    let text = ''
-    for await (const chunk of socket) text += String(chunk)
-    expect(text).toMatch(/^HTTP\/1.1 404 /)
-    expect((await raw(path, {}, 'POST')).status).toBe(405)
-  })
+  it.each(['/no/such/file', '/../package.json', '/%2e%2e/package.json', '/assets/../../package.json', '//etc/passwd'])(
+    '%s is not found',
+    async (path) => {
+      const { base, raw } = await withTask()
+      expect((await fetch(base + path)).status).toBe(404)
+      // As it is, which fetch would tidy.
+      const url = new URL(base)
+      const socket = connect(Number(url.port), url.hostname)
+      socket.end(`GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`)
+      let text = ''
+      for await (const chunk of socket) text += String(chunk)
+      expect(text).toMatch(/^HTTP\/1.1 404 /)
+      expect((await raw(path, {}, 'POST')).status).toBe(405)
+    },
+  )
 
   it('for a path that cannot be decoded is not found', async () => {
     const { raw, authorization } = await withTask()
     expect((await raw('/api/tasks/%E0%A4%A', { authorization })).status).toBe(404)
+    expect((await raw('//', { authorization })).status).toBe(404)
     expect((await raw('/api/tasks/async:a', { authorization }, 'DELETE')).status).toBe(405)
   })
 })

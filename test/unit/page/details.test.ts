@@ -30,7 +30,9 @@ function forget(manager: AsyncTaskManager, id: string): void {
 describe('a task', () => {
   it('has its events in order, with what happened', async () => {
     const { manager, detail } = await withTasks()
-    manager.launch({ ...task('a'), whenFull: 'queue' }, async (_input, { ask }) => ({ answer: await ask('Which?') }))
+    manager.launch({ ...task('a'), whenFull: 'queue' }, async (_input, context) => ({
+      answer: await context.ask('Which?'),
+    }))
     await expect.poll(() => manager.getTask('a')?.questions?.length).toBe(1)
     manager.answerTask('a', 'question-1', { action: 'accept', content: { answer: 'this' } })
     await expect.poll(async () => (await detail('a')).task.state).toBe('completed')

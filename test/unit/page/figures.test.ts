@@ -107,7 +107,7 @@ describe('the machines', () => {
         tools: [{ name: 'hang', inputSchema: { type: 'object' } }],
       },
     ])
-    expect(state.ready().instances[0]?.running).toBe(`command:${'taskId' in first! ? first.taskId : ''}`)
+    expect(state.ready().instances[0]?.running).toBe(`command:${'taskId' in first ? first.taskId : ''}`)
     expect(state.ready().health.at(-1)).toMatchObject({ running: 2, queued: 1 })
     clock.advance(10)
     expect(state.machines()['asyncTask']).toEqual({ stopping: 1 })

@@ -38,8 +38,8 @@ export async function startPage(options: Omit<TaskPageOptions, 'port'>) {
   const [base = '', token = ''] = page.url.split('/#token=')
   const authorization = `Bearer ${token}`
 
-  const call = async (path: string, init: RequestInit = {}): Promise<Answered> => {
-    const response = await fetch(`${base}/api/${path}`, { ...init, headers: { authorization, ...init.headers } })
+  const call = async (path: string, init: Omit<RequestInit, 'headers'> = {}): Promise<Answered> => {
+    const response = await fetch(`${base}/api/${path}`, { ...init, headers: { authorization } })
     const text = await response.text()
     const isJson = response.headers.get('content-type') === 'application/json'
     return {
