@@ -1,9 +1,9 @@
 /** The page in Chromium as a person sees it: its parts with something in each of them, in a window of some size and scheme. */
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import type axe from 'axe-core'
+import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { PNG } from 'pngjs'
+import type { PNG } from 'pngjs'
 import { startPageHost } from './page-host.js'
 
 /** The parts by their addresses. */
@@ -24,6 +24,9 @@ export interface Window {
   readonly height: number
   readonly scheme: 'light' | 'dark'
 }
+
+/** In px. */
+const TALL = 6000
 
 const resolve = createRequire(import.meta.url).resolve
 const layoutProbe = fileURLToPath(new URL('programs/look-probe.mjs', import.meta.url))
@@ -77,9 +80,15 @@ export async function showPart(page: Page, part: PartName, fragment: string): Pr
   await page.waitForTimeout(300)
 }
 
+/** Makes the window so high that nothing has to be scrolled: neither axe nor the probe looks at what is out of sight. */
+export async function unscroll(page: Page): Promise<void> {
+  await page.setViewportSize({ width: page.viewportSize()?.width ?? 0, height: TALL })
+  await page.waitForTimeout(300)
+}
+
 /** What axe finds, in words. */
 export async function axeViolations(page: Page): Promise<string[]> {
-  const { violations } = (await page.evaluate('axe.run(document)')) as axe.AxeResults
+  const { violations } = await page.evaluate<AxeResults>('axe.run(document)')
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ target, failureSummary = '' }) => `${id} (${help}): ${target.join(' ')}: ${failureSummary}`),
   )
@@ -87,7 +96,7 @@ export async function axeViolations(page: Page): Promise<string[]> {
 
 /** What is wrong with the layout, in words: see programs/look-probe.mjs. */
 export async function layoutProblems(page: Page): Promise<string[]> {
-  return (await page.evaluate('lookProblems()')) as string[]
+  return page.evaluate<string[]>('lookProblems()')
 }
 
 /** The mean brightness of a screenshot, from 0 to 1. */

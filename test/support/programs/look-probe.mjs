@@ -101,10 +101,12 @@ function cuttingBox(element) {
     const around = box.getBoundingClientRect()
     // Where it scrolls, the rest can be reached.
     if (/auto|scroll/.test(overflowX) || /auto|scroll/.test(overflowY)) return undefined
-    if (/hidden|clip/.test(overflowX) && (rect.left < around.left - 1 || rect.right > around.right + 1))
+    if (/hidden|clip/.test(overflowX) && (rect.left < around.left - 1 || rect.right > around.right + 1)) {
       return box.className || box.localName
-    if (/hidden|clip/.test(overflowY) && (rect.top < around.top - 1 || rect.bottom > around.bottom + 1))
+    }
+    if (/hidden|clip/.test(overflowY) && (rect.top < around.top - 1 || rect.bottom > around.bottom + 1)) {
       return box.className || box.localName
+    }
   }
   return undefined
 }
