@@ -195,6 +195,10 @@ describe('a page whose server is gone', () => {
     await host.stopPage()
     await page.locator('[data-connection=lost]').waitFor({ timeout: 2000 })
     await page.getByRole('alert').getByText('The server is lost.').waitFor()
+    const drawn = () => page.evaluate(`document.querySelector('canvas.bars').toDataURL()`)
+    const stale = await drawn()
+    await page.waitForTimeout(1000)
+    expect(await drawn()).toBe(stale)
     for (const part of PARTS) {
       await goTo(page, part === 'task' ? '/task' : `/${part}`)
       await page.getByRole('heading', { level: 1, name: PART_NAMES[part], exact: true }).waitFor()

@@ -16,7 +16,7 @@ export function visibleRows(
 ): ListWindow {
   const first = Math.max(0, Math.min(count, Math.floor(scrollTop / rowHeight)) - beyond)
   const end = Math.min(count, Math.ceil((scrollTop + height) / rowHeight) + beyond)
-  return { first: Math.min(first, end), end }
+  return { first, end }
 }
 
 /** Where a key of the keyboard moves to from a row; undefined when it is no such key. */

@@ -79,7 +79,7 @@ export function createPage(): Page {
 
   let handle = connect()
   every(1000, () => {
-    if (connection.peek().state === 'live') second.value = now()
+    second.value = now()
   })
   window.addEventListener('online', () => handle.retryNow())
   document.addEventListener('visibilitychange', () => handle.retryNow())

@@ -43,7 +43,9 @@ describe('the parser of streams', () => {
         fc.constantFrom('\n', '\r', '\r\n'),
         fc.array(fc.nat({ max: 12 })),
         (sent, lineEnd, cuts) => {
-          const text = sent.map(({ id, data }) => [`id: ${id}`, `data: ${data}`, '', ''].join(lineEnd)).join('')
+          const text = sent
+            .map(({ id, data }) => [`id: ${id}`, 'event: one', `data: ${data}`, 'data: more', '', ''].join(lineEnd))
+            .join('')
           const pieces: string[] = []
           let at = 0
           for (const length of cuts) {
@@ -51,7 +53,7 @@ describe('the parser of streams', () => {
             at += length
           }
           expect(parse(...pieces, text.slice(at))).toEqual(
-            sent.map(({ id, data }) => ({ id: String(id), event: 'message', data })),
+            sent.map(({ id, data }) => ({ id: String(id), event: 'one', data: `${data}\nmore` })),
           )
         },
       ),
