@@ -18,7 +18,8 @@ export default defineConfig({
       exclude: ['test/**', 'src/page/app/**'],
       reporter: ['text', 'html', 'json-summary'],
       skipFull: true,
-      thresholds: { statements: 98.3, branches: 93.9, functions: 98.1, lines: 99.2 },
+      // Below what is reached: paths that only some timings take differ from run to run by some tenths.
+      thresholds: { statements: 98, branches: 93.5, functions: 98, lines: 99 },
     },
   },
 })

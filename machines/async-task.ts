@@ -75,6 +75,9 @@ export function timeoutMessage(timeoutMs: number, reported?: string): string {
   return `Task timed out: it did not end within its limit of ${limit}.${reported === undefined ? '' : ` It then reported: ${reported}`}`
 }
 
+/** The code of a task whose deadline passed. */
+const TASK_TIMEOUT = 'TASK_TIMEOUT'
+
 /** The code of a task that was stopped because it had exceeded a budget. */
 export const BUDGET_EXCEEDED = 'BUDGET_EXCEEDED'
 
@@ -84,18 +87,18 @@ function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEve
     excess === undefined
       ? timeoutMessage(timeoutMs, reported)
       : `${excess}${reported === undefined ? '' : ` It then reported: ${reported}`}`
-  const code = excess !== undefined && { errorCode: BUDGET_EXCEEDED }
+  const errorCode = excess === undefined ? TASK_TIMEOUT : BUDGET_EXCEEDED
   if (event.type === 'task.fail') {
     const { cause } = event
-    return { status: 'failed', error: messageOf(event.error), ...code, ...(cause !== undefined && { cause }) }
+    return { status: 'failed', error: messageOf(event.error), errorCode, ...(cause !== undefined && { cause }) }
   }
   const error = messageOf()
   // A run that stops when it is asked to returns nothing.
   if (event.type !== 'task.complete' || Object.keys(event.output).length === 0) {
-    return { status: 'failed', error, ...code }
+    return { status: 'failed', error, errorCode }
   }
   const late = `${error} It then returned a result, too late.`
-  return { status: 'failed', error: late, ...code, lateOutput: event.output }
+  return { status: 'failed', error: late, errorCode, lateOutput: event.output }
 }
 
 /** The machine of one background task. */

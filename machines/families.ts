@@ -7,14 +7,17 @@ import type { AsyncTaskInfo } from './records.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
 /** The owner of what a run launches is this and the id of its task. */
-export const RUN_OWNER_PREFIX = 'run:'
+const RUN_OWNER_PREFIX = 'run:'
 
 /** The owner of the tasks that the run of a task launches, while it lasts. */
 export const ownerOfRun = (taskId: string): string => RUN_OWNER_PREFIX + taskId
 
-/** The id of the task whose run owns a task: that of its parent or, when that has ended, of one above. Undefined when no run does. */
-export const owningRun = ({ owner, parentId }: Pick<AsyncTaskInfo, 'owner' | 'parentId'>): string | undefined =>
-  parentId !== undefined && owner.startsWith(RUN_OWNER_PREFIX) ? owner.slice(RUN_OWNER_PREFIX.length) : undefined
+/** The id of the task whose run is this owner; undefined for another owner. */
+export const runOfOwner = (owner: string): string | undefined =>
+  owner.startsWith(RUN_OWNER_PREFIX) ? owner.slice(RUN_OWNER_PREFIX.length) : undefined
+
+/** The id of the task whose run owns a task, mostly its parent. Undefined when no run does. */
+export const owningRun = ({ owner }: Pick<AsyncTaskInfo, 'owner'>): string | undefined => runOfOwner(owner)
 
 /** How large a family may be. */
 export interface FamilyLimits {
@@ -32,7 +35,7 @@ export class Families {
   readonly limits: FamilyLimits
   readonly #ledger: Ledger
   readonly #onRelease: (owner: string) => void
-  /** The ids of the tasks that have launched others and have not ended. */
+  /** The ids of the tasks whose runs own others. */
   readonly #parents = new Set<string>()
 
   /** @param onRelease called when a run ceases to be an owner; it must not throw */
@@ -58,7 +61,12 @@ export class Families {
 
   /** A task was admitted, resumed or restored. */
   add({ record }: TaskEntry): void {
-    const runId = owningRun(record)
+    this.setOwner(record.owner)
+  }
+
+  /** Tasks have this owner from now on. */
+  setOwner(owner: string): void {
+    const runId = runOfOwner(owner)
     if (runId !== undefined) this.#parents.add(runId)
   }
 

@@ -2,8 +2,8 @@
 import { BinaryHeap } from './binary-heap.js'
 import { byEnd, isTerminal, type TaskEntry } from './task-entry.js'
 
-/** How many records with a cut, unread text are kept beyond the history limit. */
-const MAX_UNREAD_RECORDS = 100
+/** The newest records with a cut, unread text are kept besides the history limit: so many, and so many bytes in all (64 MiB). */
+const MAX_UNREAD = { records: 100, bytes: 64 * 1024 * 1024 } as const
 
 const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean => delivery === 'owed' || delivery === 'leased'
 
@@ -14,17 +14,25 @@ export class History {
   readonly #isHeld: (entry: TaskEntry) => boolean
   /** Ended tasks that owe nothing, the earliest ended first. */
   readonly #prunable = new BinaryHeap<TaskEntry>((a, b) => byEnd(a, b) < 0)
-  /** Ended tasks whose text was cut, and the rest was not read. */
-  readonly #unread = new Set<TaskEntry>()
+  /** Ended tasks whose text was cut, and the rest was not read, with their bytes. */
+  readonly #unread = new Map<TaskEntry, number>()
+  readonly #bytesOf: (entry: TaskEntry) => number
+  #unreadBytes = 0
   #terminal = 0
 
   /**
-   * @param limit how many ended tasks may be kept
+   * @param limit how many ended tasks may be kept besides those that have still to be read
    * @param isHeld whether a task must be kept although it owes nothing
+   * @param bytesOf about how much the texts of an ended task take, in bytes
    */
-  constructor(limit: () => number, isHeld: (entry: TaskEntry) => boolean = () => false) {
+  constructor(
+    limit: () => number,
+    isHeld: (entry: TaskEntry) => boolean = () => false,
+    bytesOf: (entry: TaskEntry) => number = () => 0,
+  ) {
     this.#limit = limit
     this.#isHeld = isHeld
+    this.#bytesOf = bytesOf
   }
 
   get size(): number {
@@ -52,7 +60,7 @@ export class History {
 
   /** Whether a record could be pruned now. */
   hasExcess(): boolean {
-    return this.#terminal > this.#limit() && this.#prunable.size > 0
+    return this.#terminal - this.#unread.size > this.#limit() && this.#prunable.size > 0
   }
 
   /** The handlers of a task's end have run. */
@@ -84,13 +92,18 @@ export class History {
     return undefined
   }
 
-  /** Keeps a record whose text was cut until it is read; of those, the newest hundred. */
+  /** Keeps a record whose text was cut until it is read; of those, the newest that `MAX_UNREAD` allows. */
   keepUnread(id: string): void {
     const entry = this.#entries.get(id)
-    if (entry === undefined || !isTerminal(entry.record)) return
-    this.#unread.add(entry)
-    const [oldest] = this.#unread
-    if (this.#unread.size > MAX_UNREAD_RECORDS && oldest !== undefined) this.#release(oldest)
+    if (entry === undefined || !isTerminal(entry.record) || this.#unread.has(entry)) return
+    const bytes = this.#bytesOf(entry)
+    if (bytes > MAX_UNREAD.bytes) return
+    this.#unread.set(entry, bytes)
+    this.#unreadBytes += bytes
+    for (const oldest of this.#unread.keys()) {
+      if (this.#unread.size <= MAX_UNREAD.records && this.#unreadBytes <= MAX_UNREAD.bytes) return
+      this.#release(oldest)
+    }
   }
 
   markRead(id: string): void {
@@ -99,6 +112,10 @@ export class History {
   }
 
   #release(entry: TaskEntry): void {
-    if (this.#unread.delete(entry)) this.offer(entry)
+    const bytes = this.#unread.get(entry)
+    if (bytes === undefined) return
+    this.#unread.delete(entry)
+    this.#unreadBytes -= bytes
+    this.offer(entry)
   }
 }

@@ -147,6 +147,7 @@ export class Ledger {
     this.#remove(entry, from)
     entry.record = record
     this.#add(entry, record.status)
+    this.questions.update(entry)
     this.#options.journal.status(entry, from, at)
   }
 

@@ -254,7 +254,10 @@ export type SettledTaskInfo = CompletedTaskInfo | FailedTaskInfo | CancelledTask
 /** A task that has not ended. */
 export type ActiveTaskInfo = QueuedTaskInfo | RunningTaskInfo
 
-/** A frozen snapshot of one task; `status` discriminates the union. */
+/**
+ * A frozen snapshot of one task; `status` discriminates the union. Only its `abortController` is the live one that the task was registered with, and the
+ * `cause` of a failed one is what was thrown.
+ */
 export type AsyncTaskInfo = ActiveTaskInfo | SettledTaskInfo
 
 /** Why a task failed. */

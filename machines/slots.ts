@@ -43,6 +43,11 @@ export class Slots {
     return this.#reservations.size
   }
 
+  /** How many slots the tasks of an owner hold, ended tasks whose runs have not settled included. */
+  countOf(owner: string): number {
+    return [...this.#untilEnd, ...this.#untilRelease].filter(({ record }) => record.owner === owner).length
+  }
+
   hasRoom(): boolean {
     return this.max === -1 || this.inUse + this.reserved < this.max
   }

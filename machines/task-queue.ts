@@ -39,6 +39,11 @@ export class TaskQueue {
     return this.#places.size
   }
 
+  /** What is held for the tasks that wait. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** Whether one more task with so many bytes may wait. */
   hasRoom(bytes: number): boolean {
     return this.size < this.limits.max && this.#bytes + bytes <= this.limits.maxBytes

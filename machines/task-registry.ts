@@ -97,6 +97,8 @@ export type RegistryEvent =
         readonly graceMs: number
         /** What is left until its deadline. */
         readonly remainingMs: number | undefined
+        /** How long one that is queued waits before it may start, in ms. */
+        readonly delayMs: number
         readonly pool: SlotPool
         /** How it waits; needed for one that is queued. */
         readonly ticket: QueueTicket
@@ -221,6 +223,13 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     budgets.start(entry, now)
   }
 
+  /** It waits for a slot, from the end of its delay on. */
+  const enqueue = (entry: TaskEntry, slots: Slots, ticket: QueueTicket, delayMs: number): void => {
+    slots.queue.add(entry, ticket, delayMs > 0)
+    if (delayMs > 0) deadlines.set(entry, elapsed() + delayMs)
+    else limitWait(entry, slots)
+  }
+
   const limitWait = (entry: TaskEntry, { queue }: Slots): void => {
     if (queue.limits.maxWaitMs !== undefined) deadlines.set(entry, elapsed() + queue.limits.maxWaitMs)
   }
@@ -258,9 +267,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     deadlines.delete(entry)
     countRun(entry)
     entry.graceMs = graceMs
-    slots.queue.add(entry, ticket, delayMs > 0)
-    if (delayMs > 0) deadlines.set(entry, elapsed() + delayMs)
-    else limitWait(entry, slots)
+    enqueue(entry, slots, ticket, delayMs)
     families.release(entry)
     ledger.move(entry, requeuedRecord(entry.record, { seq: journal.next(), endedAt, error, abortController }), endedAt)
   }
@@ -303,8 +310,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     history.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), 0)
     if (waits && ticket !== undefined) {
-      slots.queue.add(entry, ticket)
-      limitWait(entry, slots)
+      enqueue(entry, slots, ticket, 0)
     } else {
       if (!isForeground) slots.take(entry, isLaunched)
       begin(entry, timeoutMs)
@@ -343,7 +349,16 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
 
   /** A task of an earlier process whose run goes on. */
   const resume = (
-    { record, graceMs, remainingMs, pool, ticket, place, reply }: Extract<RegistryEvent, { type: 'task.resume' }>,
+    {
+      record,
+      graceMs,
+      remainingMs,
+      delayMs,
+      pool,
+      ticket,
+      place,
+      reply,
+    }: Extract<RegistryEvent, { type: 'task.resume' }>,
     parent: AnyActorRef,
   ): TaskEntry => {
     const { id, subagentName, timeoutMs, budget, spent } = record
@@ -355,8 +370,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     history.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), (spent?.seconds ?? 0) * 1000)
     if (record.status === 'queued') {
-      slots.queue.add(entry, ticket)
-      limitWait(entry, slots)
+      enqueue(entry, slots, ticket, delayMs)
     } else {
       slots.take(entry, true)
       begin(entry, remainingMs)
@@ -504,6 +518,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           break
         case 'owner.release':
           ledger.releaseOwner(event.owner, event.heir)
+          if (event.heir !== undefined) families.setOwner(event.heir)
           prune()
           break
         case 'text.cut':
@@ -515,6 +530,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'deadlines.due':
+          // A slot that is free by now goes to what waits before its wait is over.
+          startNext(scope)
           for (const send of [...takeDue(), ...takeSpent()]) scope.defer(send)
           break
         case 'registry.dispose':

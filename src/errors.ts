@@ -32,8 +32,8 @@ export class TaskLimitError extends AgentTasksError {
   /** The limit that was reached. */
   readonly maxAsyncTasks: number
 
-  /** @param queued how many tasks wait for a slot, if the queue is full as well */
-  constructor(maxAsyncTasks: number, queued?: number, pool: LimitedPool = 'task') {
+  /** @param queued how many tasks wait for a slot, or the bytes that are held for them, if the queue is full as well */
+  constructor(maxAsyncTasks: number, queued?: number | QueueBytes, pool: LimitedPool = 'task') {
     super('TASK_LIMIT', limitReason(maxAsyncTasks, queued, pool))
     this.maxAsyncTasks = maxAsyncTasks
   }
@@ -41,13 +41,26 @@ export class TaskLimitError extends AgentTasksError {
 
 const LIMITED = { task: 'async tasks', child: 'child tasks', command: 'command tasks' } as const
 
+/** A queue that has no room for what a task needs, in bytes. */
+export interface QueueBytes {
+  /** What is held for the tasks that wait. */
+  readonly bytes: number
+  /** What one more task needs. */
+  readonly asked: number
+  /** The most that may be held. */
+  readonly maxBytes: number
+}
+
 /** What a limit counts. */
 type LimitedPool = keyof typeof LIMITED
 
 /** The reason that there is no free slot. Models and hosts know this text. */
-export function limitReason(max: number, queued?: number, pool: LimitedPool = 'task'): string {
+export function limitReason(max: number, queued?: number | QueueBytes, pool: LimitedPool = 'task'): string {
   const reason = `Max ${LIMITED[pool]} (${max}) reached`
-  return queued === undefined ? reason : `${reason}, and the queue is full (${queued} waiting)`
+  if (queued === undefined) return reason
+  if (typeof queued === 'number') return `${reason}, and the queue is full (${queued} waiting)`
+  const { bytes, asked, maxBytes } = queued
+  return `${reason}, and the queue has no room for ${asked} bytes (${bytes} of ${maxBytes} bytes are in use)`
 }
 
 /** The reservation does not exist: it was used or cancelled, or has expired. Nothing has changed. */

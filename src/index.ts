@@ -50,7 +50,7 @@ export type {
 // Messages about tasks
 export { AsyncTaskReminderService } from './async-tasks/reminder-service.js'
 export type { QuestionRef } from '../machines/owed-questions.js'
-export type { AnswerCall } from './async-tasks/question-texts.js'
+export type { FollowUpCall } from './async-tasks/follow-ups.js'
 export type { SendResult } from './async-tasks/messages.js'
 export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/reminder-service.js'
 export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'
@@ -105,7 +105,7 @@ export {
   TaskLimitError,
   ToolCallError,
 } from './errors.js'
-export type { InstanceErrorCode } from './errors.js'
+export type { InstanceErrorCode, QueueBytes } from './errors.js'
 
 // Runners for functions and programs
 export { functionRunner } from './runners/function-runner.js'

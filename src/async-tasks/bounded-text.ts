@@ -2,6 +2,7 @@
 import { InvalidSettingError } from '../errors.js'
 import { cutText } from '../preview.js'
 import { integerFrom } from '../protocol/option-checks.js'
+import { callText, type FollowUpCall } from './follow-ups.js'
 
 /** The default maximum length of a text about one task, and the maximum of a whole message, in characters. */
 const DEFAULT_MESSAGE_CHARS = 20_000
@@ -36,20 +37,20 @@ export interface BoundedText {
 
 /**
  * The first `maxChars` characters of a text, and a notice that says how to read the rest.
- * @param reading the parameters of check_async_tasks that read the text; the notice adds the cursor
+ * @param reading the call that reads the text; the notice adds the cursor
  * @param room the maximum length of the text with its notice
  */
 export function boundText(
   text: string,
   maxChars: number,
-  reading: Readonly<Record<string, unknown>>,
+  reading: FollowUpCall,
   room = maxWholeChars(maxChars),
 ): BoundedText {
   if (text.length <= Math.min(maxChars, room)) return { text, isCut: false }
-  const notices = NOTICE_CHARS + JSON.stringify(reading).length
+  const notices = NOTICE_CHARS + callText(reading).length
   const kept = cutText(text, Math.max(0, Math.min(maxChars, room - notices)))
-  const next = JSON.stringify({ ...reading, cursor: new TextEncoder().encode(kept).length })
-  const notice = `[Cut after ${kept.length} of ${text.length} characters. Read the rest with check_async_tasks ${next}]`
+  const next = callText(reading, { cursor: new TextEncoder().encode(kept).length })
+  const notice = `[Cut after ${kept.length} of ${text.length} characters. Read the rest with ${next}]`
   return { text: `${kept}\n${notice}`, isCut: true }
 }
 

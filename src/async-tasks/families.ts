@@ -1,17 +1,18 @@
 /** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
 import type { FamilyLimits, FamilyRefusal } from '../../machines/families.js'
-import { ownerOfRun, owningRun } from '../../machines/families.js'
+import { ownerOfRun, owningRun, runOfOwner } from '../../machines/families.js'
 import type { History } from '../../machines/history.js'
 import type { Ledger } from '../../machines/ledger.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../machines/records.js'
-import type { TaskEntry } from '../../machines/task-entry.js'
+import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../engine/children.js'
 import { FamilyError, InvalidInputError } from '../errors.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
+import type { TaskWatchers } from './task-watchers.js'
 
 /** The part of a manager that families use. */
 interface FamilyHost {
-  readonly registry: { readonly history: History; readonly ledger: Ledger }
+  readonly registry: { readonly history: History; readonly ledger: Ledger; readonly watchers: TaskWatchers }
   waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
   cancelTask(id: string, options?: CancelOptions): boolean
 }
@@ -43,6 +44,36 @@ export function parentOf(
     )
   }
   return parent
+}
+
+/** Refuses the run of a task that has ended, or is not known: nothing would deliver to it. @throws InvalidInputError */
+export function checkOwner({ history }: FamilyHost['registry'], owner: string, field: string): void {
+  const runId = runOfOwner(owner)
+  if (runId === undefined || history.get(runId)?.ref !== undefined) return
+  throw new InvalidInputError(field, owner, 'an owner, or run: and the id of a task that has not ended')
+}
+
+/** The same for the owner that gets what another one has, which cannot be a run that belongs to that. @throws InvalidInputError */
+export function checkHeir(registry: FamilyHost['registry'], heir: string, owner: string): void {
+  if (heir === owner) return
+  const field = 'input.to'
+  checkOwner(registry, heir, field)
+  const above = new Set<string>()
+  for (let at: string | undefined = heir; at !== undefined && !above.has(at); at = ownerAbove(registry, at)) {
+    above.add(at)
+  }
+  if (!above.has(owner)) return
+  throw new InvalidInputError(
+    field,
+    heir,
+    `an owner that does not belong to ${JSON.stringify(owner)} itself, as that run does`,
+  )
+}
+
+/** The owner of the task whose run is this owner. */
+function ownerAbove({ history }: FamilyHost['registry'], owner: string): string | undefined {
+  const runId = runOfOwner(owner)
+  return runId === undefined ? undefined : history.get(runId)?.record.owner
 }
 
 /** The error of a launch by a run that is over, or is to stop. */
@@ -86,7 +117,7 @@ export interface CurrentRun {
 /** What a run does with its tasks. */
 export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
   const owner = ownerOfRun(entry.record.id)
-  const { ledger, history } = manager.registry
+  const { ledger, history, watchers } = manager.registry
   const ids = (): string[] =>
     !isCurrent()
       ? []
@@ -94,11 +125,21 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
   return {
     ids,
     waitFor: async (named = ids(), options = {}) => {
-      const ended = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
+      // A task may end, or be run again, while its run goes on: what the run waits for is no longer its own.
+      const left = new AbortController()
+      const leaveOnceOver = (): void => {
+        if (!isCurrent() || isTerminal(entry.record)) left.abort()
+      }
+      const signals = [signal, left.signal, ...(options.signal === undefined ? [] : [options.signal])]
       const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
       const others = named.filter((id) => !isOwn(id))
-      const result = await manager.waitFor(named.filter(isOwn), { ...options, signal: ended })
-      return { ...result, unknown: [...result.unknown, ...others] }
+      watchers.add(entry, leaveOnceOver)
+      try {
+        const result = await manager.waitFor(named.filter(isOwn), { ...options, signal: AbortSignal.any(signals) })
+        return { ...result, unknown: [...result.unknown, ...others] }
+      } finally {
+        watchers.remove(entry, leaveOnceOver)
+      }
     },
     cancel: (id, options) => isCurrent() && history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
   }
@@ -163,7 +204,7 @@ export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
 }
 
 /** What says who owns a task. */
-type Ownership = Pick<AsyncTaskInfo, 'owner' | 'parentId' | 'depth'>
+type Ownership = Pick<AsyncTaskInfo, 'owner'>
 
 /** The owner of a task after its process has died: a run that died owns nothing, and what it owned passes to the owner of its task. */
 export function livingOwner(
@@ -172,9 +213,12 @@ export function livingOwner(
   isAlive: (id: string) => boolean,
 ): string {
   let at = task
+  const seen = new Set<string>()
   for (let runId = owningRun(at); runId !== undefined && !isAlive(runId); runId = owningRun(at)) {
     const above = findTask(runId)
-    if (above === undefined || (above.depth ?? 0) >= (at.depth ?? 0)) return FALLBACK_OWNER
+    // Records of elsewhere may name each other.
+    if (above === undefined || seen.has(runId)) return FALLBACK_OWNER
+    seen.add(runId)
     at = above
   }
   return at.owner
@@ -185,7 +229,7 @@ const FALLBACK_OWNER = 'main'
 
 /** The same records, of a process of which nothing runs any more: no run owns any of them. */
 export function inheritFromLost(records: readonly AsyncTaskInfo[]): readonly AsyncTaskInfo[] {
-  if (records.every(({ parentId }) => parentId === undefined)) return records
+  if (records.every((record) => owningRun(record) === undefined)) return records
   const byId = new Map(records.map((record) => [record.id, record]))
   return records.map((record) => {
     const owner = livingOwner(

@@ -79,7 +79,7 @@ import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
-import { childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
+import { checkHeir, checkOwner, childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
@@ -101,6 +101,7 @@ import type { Store } from '../store/store.js'
 import { startRun, type RunHost } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import { toOneLine } from '../control-characters.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
 import { waitForTasks } from './waiting.js'
@@ -481,7 +482,7 @@ export class AsyncTaskManager {
   /** A new task id, `<name>-<random>`, that no retained task has. */
   createTaskId(subagentName: string): string {
     // An id is a name too, and no name is longer than 512 characters.
-    return this.#freshId(subagentName.slice(0, 256), (id) => this.registry.history.get(id) !== undefined)
+    return this.#freshId(toOneLine(subagentName.slice(0, 256)), (id) => this.registry.history.get(id) !== undefined)
   }
 
   /** Ends a task with an output. False, with nothing changed, unless this call completed it. */
@@ -514,14 +515,15 @@ export class AsyncTaskManager {
   cancelAll(options: CancelOptions & { readonly owner?: string } = {}): string[] {
     const { owner, reason: given } = parseInput(cancelAllOptionsSchema(), options, 'options')
     const reason = toCancelReason(given)
-    return this.registry.batch(() => {
-      const { ledger } = this.registry
-      const active = [...ledger.running(owner), ...ledger.queued(owner)]
-      return this.registry.cancelAll(active, reason).map(({ record }) => record.id)
-    })
+    return this.registry.batch(() =>
+      this.registry.cancelAll(this.#cancellable(owner), reason).map(({ record }) => record.id),
+    )
   }
 
-  /** A frozen snapshot of a retained task; undefined for an unknown id. */
+  /**
+   * A frozen snapshot of a retained task; undefined for an unknown id. Its `abortController`, if the task has one, is not a copy: aborting it cancels
+   * the task.
+   */
   getTask(id: string): AsyncTaskInfo | undefined {
     return this.registry.history.get(id)?.record
   }
@@ -634,12 +636,14 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed.
+   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed. `to` may be the run of a
+   * task (`ownerOfRun`) that has not ended and does not belong to `owner` itself.
    * @returns the number of those tasks
    * @throws InvalidInputError; nothing has changed then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
+    if (heir !== undefined) checkHeir(this.registry, heir, owner)
     const { ledger } = this.registry
     const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
       (sum, part) => sum + ledger.countOf(part, owner),
@@ -715,7 +719,7 @@ export class AsyncTaskManager {
 
   /**
    * The output of a task as it comes: what is kept from a byte cursor on, and then what the task appends. Completes when the task has ended, and at
-   * once for an unknown task. A subscriber that is slow loses what is no longer kept.
+   * once, without a value and without an error, for an unknown task: `getTask` tells the two apart. A subscriber that is slow loses what is no longer kept.
    * @param options `cursor`: the byte to start at. Default: the first byte that is kept
    * @throws InvalidInputError for a cursor that is not an integer >= 0
    */
@@ -751,7 +755,7 @@ export class AsyncTaskManager {
     const runs = [...registry.runs]
     this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
     registry.batch(() => {
-      for (const entry of registry.ledger.active()) registry.cancel(entry)
+      for (const entry of this.#cancellable()) registry.cancel(entry)
     })
     registry.dispose()
     return this.#disposal
@@ -760,6 +764,12 @@ export class AsyncTaskManager {
   /** `dispose`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
+  }
+
+  /** What has not ended. What waits comes first, so that it does not start when the rest is cancelled. */
+  #cancellable(owner?: string): TaskEntry[] {
+    const { ledger } = this.registry
+    return [...ledger.queued(owner), ...ledger.running(owner)]
   }
 
   #end(id: string, status: TerminalStatus, toEvent: () => AsyncTaskEvent): boolean {
@@ -780,6 +790,7 @@ export class AsyncTaskManager {
     parent?: TaskEntry,
   ): { entry: TaskEntry; registered: ActiveTaskInfo } {
     if (this.#disposal !== undefined) throw new DisposedError()
+    if (parent === undefined) checkOwner(this.registry, admission.owner, 'input.owner')
     const { abortController } = admission
     const abort = abortController && this.registry.listen(abortController)
     const answer = this.registry.register(admission, isLaunched, reservationId, parent)
@@ -793,7 +804,12 @@ export class AsyncTaskManager {
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
       const { max, queue } = this.registry.pools[admission.pool ?? 'task']
       if (answer.refusal === 'no-room') throw new TaskLimitError(max, undefined, admission.pool)
-      if (answer.refusal === 'queue-full') throw new TaskLimitError(max, queue.size, admission.pool)
+      if (answer.refusal === 'queue-full') {
+        const isLong = queue.size >= queue.limits.max
+        const { bytes, limits } = queue
+        const full = isLong ? queue.size : { bytes, asked: admission.ticket?.bytes ?? 0, maxBytes: limits.maxBytes }
+        throw new TaskLimitError(max, full, admission.pool)
+      }
       throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
     }
     const { entry } = answer
@@ -858,7 +874,7 @@ export class AsyncTaskManager {
   }
 
   #report(entry: TaskEntry, progress: number | TaskProgress): boolean {
-    if (entry.ref === undefined) return false
+    if (entry.record.status !== 'running') return false
     const given = typeof progress === 'number' ? { progress } : progress
     const checked = progressSchema().safeParse(given)
     if (!checked.success) {
@@ -874,7 +890,7 @@ export class AsyncTaskManager {
   }
 
   #append(entry: TaskEntry, text: string): boolean {
-    if (entry.ref === undefined) return false
+    if (entry.record.status !== 'running') return false
     const attachment = this.registry.attachment(entry)
     attachment.log ??= new OutputLog(this.#outputBytes)
     attachment.log.append(text)

@@ -10,6 +10,7 @@ import { estimateJsonChars, toJsonText } from '../protocol/json-text.js'
 import { boundText, maxWholeChars, previewText, type BoundedText } from './bounded-text.js'
 import { commandLine } from './command-line.js'
 import { fenceChars, fenced } from './fenced.js'
+import { callText, CHECK_READS, resultCall, type FollowUpCall } from './follow-ups.js'
 import { PREVIEW_BYTES, previewJson } from './result-preview.js'
 
 /**
@@ -125,13 +126,15 @@ const ESTIMATE_FACTOR = 4
  * A task's notification of at most `maxChars` characters. A longer one is a preview of at most 2048 bytes, or as much of its beginning where not even
  * that may be shown; both say how to read the rest. Only what is shown of a long text is copied.
  * @param room the maximum length with that notice; default: that of a whole message
+ * @param readWith the tool that reads the rest
  */
 export function boundNotification(
   task: AsyncTaskInfo,
   maxChars: number,
   room: number = maxWholeChars(maxChars),
+  readWith: FollowUpCall = CHECK_READS,
 ): BoundedText {
-  const reading = { task_id: task.id, action: 'output', part: 'result' }
+  const reading = resultCall(task.id, readWith)
   const limit = Math.min(maxChars, room)
   const payload = payloadOf(task)
   if (payload === undefined || limit < PREVIEW_BYTES) {
@@ -142,7 +145,7 @@ export function boundNotification(
     const text = formatCompletionNotification(task)
     if (text.length <= limit) return { text, isCut: false }
   }
-  const notice = `[Cut to a preview: it has about ${size} characters. Read the rest with check_async_tasks ${JSON.stringify(reading)}]`
+  const notice = `[Cut to a preview: it has about ${size} characters. Read the rest with ${callText(reading)}]`
   return { text: previewJson(payload, (text) => `${withRepeat(task, text)}\n${notice}`), isCut: true }
 }
 
@@ -156,20 +159,21 @@ const SEPARATOR_CHARS = 2
 
 /**
  * The notifications of the first of these tasks: as many as fit into `room` characters, and at least one.
- * @param isFenced whether each is named and fenced as the output of its task
+ * @param options.readWith the tool that reads the rest of what is cut
+ * @param options.isFenced whether each is named and fenced as the output of its task
  */
 export function fittingNotifications(
   tasks: readonly SettledTaskInfo[],
   maxChars: number,
   room: number,
-  isFenced = false,
+  { readWith, isFenced = false }: { readonly readWith: FollowUpCall; readonly isFenced?: boolean },
 ): FittingNotification[] {
   const fitting: FittingNotification[] = []
   let left = room
   for (const task of tasks) {
     const title = `Output of task ${task.id}:`
     const frameChars = isFenced ? fenceChars(title) : 0
-    const { text: plain, isCut } = boundNotification(task, maxChars, room - SEPARATOR_CHARS - frameChars)
+    const { text: plain, isCut } = boundNotification(task, maxChars, room - SEPARATOR_CHARS - frameChars, readWith)
     const text = isFenced ? fenced(title, plain, 'json') : plain
     left -= text.length + SEPARATOR_CHARS
     if (left < 0) break

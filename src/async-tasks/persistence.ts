@@ -150,6 +150,13 @@ export class Persistence implements DeliveryObserver {
     this.#changedTasks.set(entry.record.id, entry)
   }
 
+  /** The next run of a task waits: it is stored when it may start, and how long it was to wait. Both go with that start. */
+  setDelay(entry: TaskEntry, delayMs: number): void {
+    const storage = this.#storageOf(entry)
+    const notBefore = this.#options.clock.now() + delayMs
+    this.#storage.set(entry, { ...storage, run: { ...storage.run, notBefore, delayMs } })
+  }
+
   /** The record has changed in a way that nobody is notified of. */
   noteChange(entry: TaskEntry): void {
     this.#changedTasks.set(entry.record.id, entry)
@@ -158,9 +165,11 @@ export class Persistence implements DeliveryObserver {
   /** A task has started after it had waited, or waits for its next run. */
   #setAttempt(entry: TaskEntry): void {
     const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
-    const { isOverdue: _, program: _program, ...run } = this.#storageOf(entry).run
-    const deadlineAt = timeoutMs === undefined || status === 'queued' ? undefined : startedAt + timeoutMs
-    this.#storage.set(entry, { attempt, deadlineAt, run: { ...run, place: entry.serial } })
+    const { isOverdue: _, program: _program, notBefore, delayMs, ...run } = this.#storageOf(entry).run
+    const isQueued = status === 'queued'
+    const deadlineAt = timeoutMs === undefined || isQueued ? undefined : startedAt + timeoutMs
+    const wait = isQueued && notBefore !== undefined ? { notBefore, delayMs } : undefined
+    this.#storage.set(entry, { attempt, deadlineAt, run: { ...run, ...wait, place: entry.serial } })
   }
 
   /** A task was read from the store; it is written again if it has changed since. */

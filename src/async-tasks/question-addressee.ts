@@ -1,10 +1,10 @@
 /** To whom the questions of a task are delivered. */
-import { RUN_OWNER_PREFIX } from '../../machines/families.js'
+import { runOfOwner } from '../../machines/families.js'
 import type { History } from '../../machines/history.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { PushSubscribers } from './push-subscribers.js'
 
-/** How far up a question goes: owners can be named in a circle. */
+/** How far up a question goes: what an earlier version has stored may be a circle of owners. */
 const MAX_STEPS = 100
 
 /** The owner of the task. When that is a run to which nothing delivers, it is the owner of that run's task, and so on. */
@@ -13,8 +13,9 @@ export function addresseeOf(
   task: AsyncTaskInfo,
 ): string {
   let { owner } = task
-  for (let step = 0; step < MAX_STEPS && owner.startsWith(RUN_OWNER_PREFIX) && !pushSubscribers.has(owner); step += 1) {
-    const parent = history.get(owner.slice(RUN_OWNER_PREFIX.length))
+  for (let step = 0; step < MAX_STEPS && !pushSubscribers.has(owner); step += 1) {
+    const runId = runOfOwner(owner)
+    const parent = runId === undefined ? undefined : history.get(runId)
     if (parent === undefined) return owner
     owner = parent.record.owner
   }

@@ -1,6 +1,7 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
 import type { FindRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, SpentTotals, TaskAttempt } from '../../machines/records.js'
+import { owningRun } from '../../machines/families.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
@@ -104,7 +105,7 @@ function findFate(
 
 /** What a run that has died owned passes to the owner of its task, also when the task is run again. */
 function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
-  if (found.every(({ task }) => task.record['parentId'] === undefined)) return found
+  if (found.every(({ task }) => owningRun(task) === undefined)) return found
   const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
   const alive = new Set(found.flatMap(({ task, fate }) => (fate?.type === 'followed' ? [task.id] : [])))
   return found.map(({ task, fate }) => {
@@ -229,7 +230,8 @@ function goOn(
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
   const start = { runner, graceMs, params }
-  const resumed = { record, graceMs, remainingMs, pool: poolOf(run), ticket, place: placeOf(run) }
+  const delayMs = waitLeft(run, registry.clock.now())
+  const resumed = { record, graceMs, remainingMs, delayMs, pool: poolOf(run), ticket, place: placeOf(run) }
   const entry = registry.resume(resumed, (prepared) => {
     persistence.restore(prepared, task, hasNewOwner)
     const { subagentName, goalPrompt, timeoutMs } = record
@@ -248,6 +250,13 @@ const withTime = ({ spent, startedAt, launchedAt }: ActiveTaskInfo, now: number)
   addSpent(spent, { seconds: Math.max(now - (startedAt ?? launchedAt), 0) / 1000 })
 
 const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
+
+/** What is left of the wait for the next run, by the clock on the wall, and never more than all of it: the clock may have been set back. */
+function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
+  return typeof notBefore === 'number' && typeof delayMs === 'number'
+    ? Math.min(Math.max(notBefore - now, 0), delayMs)
+    : 0
+}
 
 const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
 

@@ -37,6 +37,7 @@ import { createOutbox, type Outbox } from '../callbacks/outbox.js'
 import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
+import { estimateJsonChars } from '../protocol/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
@@ -113,6 +114,11 @@ export interface TaskRegistryOptions {
 
 /** The number of terminal records that are kept. */
 const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
+
+/** About how much the texts of a record take, in bytes: a character has at most two. */
+const textBytes = ({ record }: TaskEntry): number =>
+  2 *
+  estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
 
 type Notification =
   | RegistryNotification
@@ -203,6 +209,7 @@ export class TaskRegistry {
     this.history = new History(
       () => historyLimit(this.slots.max),
       (entry) => this.persistence?.isCarried(entry) === true,
+      textBytes,
     )
     this.ledger = new Ledger({
       journal: this.#journal,
@@ -643,7 +650,10 @@ export class TaskRegistry {
       this.#attachments.delete(entry)
       this.listed.delete(entry.record.id)
     }
-    if (transition.to === 'queued') this.#withdrawQuestions(entry)
+    if (transition.to === 'queued') {
+      this.watchers.notify(entry)
+      this.#withdrawQuestions(entry)
+    }
     if (!isEnd(transition)) return
     this.watchers.notify(entry)
     this.#withdrawQuestions(entry)

@@ -7,7 +7,8 @@ import { anObject, checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import { fittingNotifications, formatCompletionNotification, type FittingNotification } from './notifications.js'
-import { CHECK_ANSWERS, questionText, type AnswerCall } from './question-texts.js'
+import { CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from './follow-ups.js'
+import { questionText } from './question-texts.js'
 import { toTree } from './families.js'
 import { shortTaskIds, visibleTasks } from './task-lookup.js'
 
@@ -19,7 +20,9 @@ export interface ReminderServiceOptions {
    */
   readonly maxMessageChars?: number
   /** Which tool a message names for answers to questions. Default: check_async_tasks with the action `answer`. */
-  readonly answerWith?: AnswerCall
+  readonly answerWith?: FollowUpCall
+  /** Which tool a message names for the rest of a result. Default: check_async_tasks with the action `output`. */
+  readonly readWith?: FollowUpCall
 }
 
 /** A reminder and its lease: no other message carries its tasks until the lease ends. */
@@ -64,17 +67,19 @@ export class AsyncTaskReminderService {
   readonly #manager: AsyncTaskManager
   readonly #registry: TaskRegistry
   readonly #maxChars: number
-  readonly #answerWith: AnswerCall
+  readonly #answerWith: FollowUpCall
+  readonly #readWith: FollowUpCall
   /** The owed tasks that `generateReminder` had no room for. */
   #leftOut: ReadonlySet<string> = new Set()
 
   /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown option */
   constructor(manager: AsyncTaskManager, options: ReminderServiceOptions = {}) {
-    checkOptions(options, { maxMessageChars: messageLength, answerWith: anObject })
+    checkOptions(options, { maxMessageChars: messageLength, answerWith: anObject, readWith: anObject })
     this.#manager = manager
     this.#registry = registryOf(manager)
     this.#maxChars = checkMaxMessageChars(options.maxMessageChars)
     this.#answerWith = options.answerWith ?? CHECK_ANSWERS
+    this.#readWith = options.readWith ?? CHECK_READS
   }
 
   /** Every task with its status, for the system instruction; `''` when there is none. Without an owner: every owner's tasks. */
@@ -163,7 +168,7 @@ export class AsyncTaskReminderService {
 
   #fitting(pending: readonly SettledTaskInfo[], usedChars = 0, isFenced = false): FittingNotification[] {
     const room = maxWholeChars(this.#maxChars) - FRAME_CHARS - usedChars
-    return fittingNotifications(pending, this.#maxChars, room, isFenced)
+    return fittingNotifications(pending, this.#maxChars, room, { readWith: this.#readWith, isFenced })
   }
 
   /** The questions that are owed to an owner, as many as fit, the oldest first. */

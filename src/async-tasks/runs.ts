@@ -162,6 +162,7 @@ function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: E
     const { id, abortController } = entry.record
     const next = abortController?.signal.aborted === true ? newController(id) : undefined
     const { ticket, start } = plan
+    registry.persistence?.setDelay(entry, delayMs)
     registry.send({
       ...{ type: 'task.requeue', entry, ticket, delayMs, graceMs: start.graceMs, error },
       abortController: next,

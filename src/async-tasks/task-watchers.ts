@@ -1,7 +1,7 @@
 /** Waits for tasks, by task: a change of one task costs nothing for those who wait for others (A10). */
 import type { TaskEntry } from '../../machines/task-entry.js'
 
-/** Called after a task has ended or its open questions have changed, or when everything is disposed. It must not throw. */
+/** Called after a task has ended, waits again, or its open questions have changed, or when everything is disposed. It must not throw. */
 export type TaskWatcher = () => void
 
 export class TaskWatchers {

@@ -7,6 +7,7 @@ import type { WaitOptions, WaitResult } from '../engine/children.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
 import type { HoldLease } from './leases.js'
+import type { Asking, QuestionAsker } from './question-askers.js'
 import type { TaskRegistry } from './registry.js'
 
 /** Options of a wait whose result becomes a text for a model. */
@@ -27,6 +28,8 @@ export interface WordedWaitOptions extends WaitOptions {
   readonly hold?: HoldLease | undefined
   /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
   readonly endsOnQuestion?: boolean
+  /** Asks a person the questions of the tasks. The wait does not end on a question while it is asked. */
+  readonly asker?: QuestionAsker | undefined
 }
 
 const idsSchema = lazily(() => z.array(z.string()))
@@ -36,6 +39,7 @@ const optionsSchema = lazily(() =>
     timeoutMs: z.number().min(0).optional(),
     signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
     endsOnQuestion: z.boolean().default(false),
+    asker: z.custom<QuestionAsker>((value) => typeof value === 'object', 'an object').optional(),
     hold: z.custom<HoldLease>((value) => typeof value === 'function', 'a function').optional(),
     onSettled: z
       .custom<NonNullable<WordedWaitOptions['onSettled']>>((value) => typeof value === 'function', 'a function')
@@ -55,17 +59,22 @@ export async function waitForTasks(
 ): Promise<WaitResult> {
   const ids = [...new Set(parseInput(idsSchema(), taskIds, 'ids'))]
   const options = parseInput(optionsSchema(), waitOptions, 'options')
-  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion, hold } = options
+  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion, asker, hold } = options
   signal?.throwIfAborted()
   const found = ids.map((id) => registry.history.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
   const unknown = ids.filter((id) => registry.history.get(id) === undefined)
   registry.takeLease({ deliveryId, taskIds: found.map(({ record }) => record.id), isClaim: true })
-  const isOver = overWhen(found, mode, endsOnQuestion)
+  const asking = asker?.begin((taskId) => {
+    const entry = registry.history.get(taskId)
+    if (entry !== undefined) registry.watchers.notify(entry)
+  })
+  const isOver = overWhen(found, mode, (entry) => endsOnQuestion && isAsking(entry) && !isAsked(entry, asking))
   try {
     // A subscriber may have aborted the signal when it was notified of the lease.
     if (!found.some(isOver) && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {
       await waitUntil(registry, { isOver, found, timeoutMs, signal })
     }
+    asking?.end()
     // The signal may also have aborted after the last of them ended and before this resumed.
     signal?.throwIfAborted()
     // Read and acknowledged in one batch: a task that ended meanwhile is in the result, or is not acknowledged.
@@ -92,6 +101,7 @@ export async function waitForTasks(
       return { settled: records, pending, unknown, ...(delivers && { deliveryId }) }
     })
   } catch (error) {
+    asking?.end()
     registry.send({ type: 'lease.release', deliveryId })
     throw error
   }
@@ -105,6 +115,8 @@ const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean => delivery
 
 const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined
 
+const isAsked = ({ record }: TaskEntry, asking: Asking | undefined): boolean => asking?.ask(record) === true
+
 /**
  * Whether a wait is over after a change of one of its tasks. A wait for many tasks looks at each of them once in all, not at each end
  * (A10).
@@ -112,14 +124,14 @@ const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undef
 function overWhen(
   found: readonly TaskEntry[],
   mode: 'all' | 'any',
-  endsOnQuestion: boolean,
+  endsOn: (changed: TaskEntry) => boolean,
 ): (changed: TaskEntry) => boolean {
   let ended = 0
   const haveAllEnded = (): boolean => {
     for (let next = found[ended]; next !== undefined && hasEnded(next); next = found[ended]) ended += 1
     return ended === found.length
   }
-  return (changed) => (endsOnQuestion && isAsking(changed)) || (mode === 'any' ? hasEnded(changed) : haveAllEnded())
+  return (changed) => endsOn(changed) || (mode === 'any' ? hasEnded(changed) : haveAllEnded())
 }
 
 interface Wait {

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { ConnectionError } from '../client/client-errors.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import { SOCKET_VARIABLE, TOKEN_VARIABLE } from '../runners/question-socket.js'
@@ -74,6 +73,10 @@ async function ask(message: string, options: AskOptions, io: ProgramIO): Promise
     terminal.say(`No answer within ${seconds ?? ''} s: the question was withdrawn.`)
     throw new CommandEnd(EXIT.unanswered)
   }
+  if (reply === 'gone') {
+    terminal.say('agent-tasks: The host of the task is gone: nobody will answer.')
+    throw new CommandEnd(EXIT.connection)
+  }
   if ('error' in reply) {
     terminal.say(`agent-tasks: ${reply.error.message}`)
     throw new CommandEnd(exitCodeOf(reply.error.code))
@@ -109,7 +112,7 @@ async function schemaOf({ schema, choices }: AskOptions): Promise<unknown> {
 }
 
 /** Sends one line and reads one. Closing the connection withdraws the question. */
-function exchange(path: string, line: string, timeoutMs: number | undefined): Promise<Reply | 'timeout'> {
+function exchange(path: string, line: string, timeoutMs: number | undefined): Promise<Reply | 'timeout' | 'gone'> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)
     let text = ''
@@ -132,14 +135,9 @@ function exchange(path: string, line: string, timeoutMs: number | undefined): Pr
         }
       })
     })
-    const lost = (error?: Error): void =>
-      end(() =>
-        reject(
-          new ConnectionError('CONNECTION_LOST', 'The host of the task is gone: nobody will answer.', { cause: error }),
-        ),
-      )
+    const lost = (): void => end(() => resolve('gone'))
     socket.once('error', lost)
-    socket.once('close', () => lost())
+    socket.once('close', lost)
   })
 }
 

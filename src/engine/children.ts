@@ -32,7 +32,7 @@ export interface RunChildren {
   /** The ids of these tasks: what is owed first, then what has not ended. */
   ids(): string[]
   /**
-   * Waits for tasks to end, and takes their results; the run's own signal ends the wait, too.
+   * Waits for tasks to end, and takes their results; the run's own signal ends the wait, too, and so does the end of its task.
    * @param ids default: all of them
    * @throws the signal's reason when aborted, InvalidInputError
    */

@@ -27,7 +27,8 @@ import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { SessionStore } from '../store/sessions/session-store.js'
 import { definitionOf, type SubagentDefinition } from '../tools/subagents.js'
-import { ClientSlots } from './client-slots.js'
+import { ClientSlots, type ClientLimits } from './client-slots.js'
+import { CommandSlots } from './command-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 import { createSession } from './session.js'
@@ -99,7 +100,7 @@ export interface Backend {
   readonly taskManager: TaskManager
   readonly pool: InstancePool
   readonly slots: ClientSlots
-  readonly commandSlots: ClientSlots
+  readonly commandSlots: CommandSlots
   readonly subagents: ReadonlyMap<string, SubagentDefinition>
   /** Stops every task and every program; resolves when they have ended. What runs is cancelled or, in a store, interrupted. */
   close(): Promise<void>
@@ -150,8 +151,8 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   return {
     configFile: options.configFile,
     ...{ config, folder, projectFolder, clock, telemetry, log, manager, session, taskManager, pool, subagents },
-    slots: new ClientSlots(manager, clientMaxOf(config), session?.earlierTasks),
-    commandSlots: new ClientSlots(manager, maxCommands, undefined, 'commands'),
+    slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),
+    commandSlots: new CommandSlots(manager, maxCommands),
     close: () =>
       (closing ??= (async () => {
         if (session !== undefined) leave(manager, session, subagents)
@@ -178,9 +179,8 @@ function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Back
   session.seal()
 }
 
-/** The most background tasks of one client that run, or wait for a slot. */
-function clientMaxOf({ maxAsyncTasks, whenFull, queueMax }: AgentConfig): number {
-  return maxAsyncTasks === -1 || whenFull === 'refuse' ? maxAsyncTasks : maxAsyncTasks + queueMax
+function clientLimits({ maxAsyncTasks, whenFull, queueMax }: AgentConfig): ClientLimits {
+  return { maxAsyncTasks, maxWaiting: whenFull === 'queue' ? queueMax : 0 }
 }
 
 /** The most background tasks of all clients, unless one alone may have more. */

@@ -2,47 +2,57 @@
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { errorResult, type ToolResult } from '../tools/tool.js'
+import { FOLLOW_UPS } from './follow-ups.js'
 
-/** The slots of every client, by owner. */
-export class ClientSlots {
+/** Counts what the calls of each client launch. */
+export interface CallSlots {
+  /**
+   * Makes a call that launches something, unless its owner has as much as it may.
+   * @param call may say when it has launched it; otherwise it has when it returns
+   */
+  launch(owner: string, call: (onLaunched: () => void) => Promise<ToolResult>): Promise<ToolResult>
+  /** Counts the task of a result, if it is queued or runs in the background. */
+  follow(owner: string, result: ToolResult): ToolResult
+}
+
+/** What a client can do when it has as much as it may. */
+export const LIMIT_ADVICE = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (${FOLLOW_UPS.cancel})`]
+
+/** The most background tasks of one client; -1 for no limit. */
+export interface ClientLimits {
+  readonly maxAsyncTasks: number
+  /** How many more may wait for a slot. */
+  readonly maxWaiting: number
+}
+
+/** The slots of background tasks. */
+export class ClientSlots implements CallSlots {
   readonly #manager: AsyncTaskManager
-  readonly #max: number
+  readonly #limits: ClientLimits
   readonly #earlierTasks: ReadonlySet<string>
-  readonly #what: 'async tasks' | 'commands'
   /** The ids of tasks that run, and a symbol for each call that is launching one. */
   readonly #taken = new Map<string, Set<string | symbol>>()
 
-  /**
-   * @param max the most background tasks of one client; -1 for no limit
-   * @param earlierTasks the tasks that an earlier process left: those that run count for their owner
-   * @param what what is counted: only a task can also run without a slot
-   */
-  constructor(
-    manager: AsyncTaskManager,
-    max: number,
-    earlierTasks: ReadonlySet<string> = new Set(),
-    what: 'async tasks' | 'commands' = 'async tasks',
-  ) {
-    this.#what = what
+  /** @param earlierTasks the tasks that an earlier process left: those that run count for their owner */
+  constructor(manager: AsyncTaskManager, limits: ClientLimits, earlierTasks: ReadonlySet<string> = new Set()) {
     this.#manager = manager
-    this.#max = max
+    this.#limits = limits
     this.#earlierTasks = earlierTasks
     manager.settled$.subscribe(({ id, owner }) => this.#free(owner, id))
   }
 
-  /** Makes a call that launches a background task, unless its owner has as many as it may. */
-  async launch(owner: string, call: () => Promise<ToolResult>): Promise<ToolResult> {
-    if (this.#max !== -1 && this.#countOf(owner) >= this.#max) return this.#refusal()
+  async launch(owner: string, call: (onLaunched: () => void) => Promise<ToolResult>): Promise<ToolResult> {
+    const { maxAsyncTasks, maxWaiting } = this.#limits
+    if (maxAsyncTasks !== -1 && this.#countOf(owner) >= maxAsyncTasks + maxWaiting) return this.#refusal()
     const launching = Symbol('launching')
     this.#take(owner, launching)
     try {
-      return this.follow(owner, await call())
+      return this.follow(owner, await call(() => undefined))
     } finally {
       this.#free(owner, launching)
     }
   }
 
-  /** Counts the task of a result, if it is queued or runs in the background. */
   follow(owner: string, result: ToolResult): ToolResult {
     const { agentId, async: isAsync } = result.metadata ?? {}
     const task = typeof agentId === 'string' ? this.#manager.getTask(agentId) : undefined
@@ -67,14 +77,15 @@ export class ClientSlots {
   }
 
   #refusal(): ToolResult {
-    const reason = `Max ${this.#what} (${this.#max}) reached`
-    const others = ['Wait until one has ended (wait_for_async_tasks)', 'cancel one (cancel_async_task)']
+    const { maxAsyncTasks, maxWaiting } = this.#limits
+    const max = maxAsyncTasks + maxWaiting
+    const reason = `Max async tasks (${maxAsyncTasks}) reached`
+    const queue = maxWaiting === 0 ? '' : `, and the queue of this client is full (${maxWaiting})`
     const advice =
-      this.#what === 'commands'
-        ? `${others.join(', or ')}.`
-        : this.#max === 0
-          ? 'Run the task synchronously (async: false).'
-          : `${others.join(', ')}, or run this one synchronously (async: false).`
-    return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max: this.#max } })
+      max === 0
+        ? 'Run the task synchronously (async: false).'
+        : `${LIMIT_ADVICE.join(', ')}, or run this one synchronously (async: false).`
+    const text = `${reason}${queue}. ${advice}`
+    return errorResult('limit_reached', `${reason}${queue}`, { llmContent: text, metadata: { max } })
   }
 }

@@ -1,65 +1,127 @@
-/** Asks the user of a client the questions of a task, by elicitation, while a request of that client is open. */
-import type { ServerContext } from '@modelcontextprotocol/server'
-import type { TaskQuestion } from '../../machines/records.js'
-import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { MAX_TIMER_MS } from '../clock.js'
-import { answerTo, formOf } from './question-forms.js'
-
-/** The questions that requests have asked, by task and question, with the signal of the request. */
-export type AskedQuestions = Map<string, AbortSignal>
-
-interface AskOptions {
-  readonly asked: AskedQuestions
-  readonly _meta: Readonly<Record<string, unknown>>
-}
-
 /**
- * Asks each open question of a task once. An answer that does not arrive, or does not fit, leaves its question open for others.
- * A question that was answered elsewhere is withdrawn.
+ * Asks the user of a client the questions of tasks, by elicitation, while requests of that client are open.
+ *
+ * - A question is in one form at a time, whichever requests follow its task. When the request that asks it ends, another one that is open asks it.
+ * - The first answer wins: a question that was answered elsewhere is withdrawn.
+ * - An answer that does not arrive, or does not fit, leaves the question open. The same request does not ask it again.
  */
-export function askClient(
-  manager: AsyncTaskManager,
-  taskId: string,
-  context: ServerContext,
-  { asked, _meta }: AskOptions,
-): void {
-  const { signal } = context.mcpReq
-  for (const question of manager.getTask(taskId)?.questions ?? []) {
-    const key = `${question.id} ${taskId}`
-    if (asked.has(key)) continue
-    asked.set(key, signal)
-    void ask(manager, taskId, question, context, _meta)
+import type { ServerContext } from '@modelcontextprotocol/server'
+import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { Asking, QuestionAsker } from '../async-tasks/question-askers.js'
+import { MAX_TIMER_MS } from '../clock.js'
+import { answerTo, formOf, isForm } from './question-forms.js'
+
+interface OpenRequest {
+  readonly context: ServerContext
+  /** The `_meta` of its forms. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined
+  readonly onGivenUp: (taskId: string) => void
+  /** Aborts when it ends. */
+  readonly ended: AbortController
+  readonly taskIds: Set<string>
+  /** The questions that it has asked in vain. */
+  readonly failed: Set<string>
+}
+
+export class Elicitations {
+  readonly #manager: AsyncTaskManager
+  readonly #open = new Set<OpenRequest>()
+  /** The request that asks each question. */
+  readonly #askedBy = new Map<string, OpenRequest>()
+
+  constructor(manager: AsyncTaskManager) {
+    this.#manager = manager
+  }
+
+  /** What asks the user of a client while one of its requests is open. */
+  askerOf(context: ServerContext, meta?: Readonly<Record<string, unknown>>): QuestionAsker {
+    return {
+      begin: (onGivenUp) => {
+        const request = {
+          ...{ context, meta, onGivenUp, ended: new AbortController() },
+          ...{ taskIds: new Set<string>(), failed: new Set<string>() },
+        }
+        this.#open.add(request)
+        return { ask: (task) => this.#askAll(request, task), end: () => this.#end(request) } satisfies Asking
+      },
+    }
+  }
+
+  #askAll(request: OpenRequest, { id, questions = [] }: AsyncTaskInfo): boolean {
+    request.taskIds.add(id)
+    return questions.filter((question) => !this.#ask(request, id, question)).length === 0
+  }
+
+  /** @returns whether it is asked by this request, or by another one */
+  #ask(request: OpenRequest, taskId: string, question: TaskQuestion): boolean {
+    const key = keyOf(taskId, question)
+    if (request.failed.has(key) || !isForm(question)) return false
+    if (this.#askedBy.has(key)) return true
+    this.#askedBy.set(key, request)
+    // A transition may be under way.
+    queueMicrotask(() => void this.#send(request, taskId, question))
+    return true
+  }
+
+  async #send(request: OpenRequest, taskId: string, question: TaskQuestion): Promise<void> {
+    const { context, meta, ended } = request
+    const key = keyOf(taskId, question)
+    const isOpen = (): boolean => this.#questionsOf(taskId).some(({ id }) => id === question.id)
+    if (ended.signal.aborted || !isOpen()) {
+      this.#forget(key, request)
+      return
+    }
+    const withdrawn = new AbortController()
+    const subscription = this.#manager.questions$.subscribe(() => {
+      if (!isOpen()) withdrawn.abort()
+    })
+    // No other answer asks it meanwhile.
+    const lease = this.#manager.lease({ taskIds: [], questions: [{ taskId, questionId: question.id }] })
+    const release = (): void => lease?.release()
+    ended.signal.addEventListener('abort', release, { once: true })
+    const { method, params } = formOf(question)
+    try {
+      const signal = AbortSignal.any([context.mcpReq.signal, ended.signal, withdrawn.signal])
+      const sent = { method, params: { ...params, ...(meta && { _meta: meta }) } }
+      const answer = await context.mcpReq.send(sent, { signal, timeout: MAX_TIMER_MS })
+      this.#manager.answerTask(taskId, question.id, answerTo(question, answer))
+      lease?.acknowledge()
+    } catch {
+      // The model can still answer it with answer_async_task.
+      release()
+      request.failed.add(key)
+    } finally {
+      subscription.unsubscribe()
+      ended.signal.removeEventListener('abort', release)
+      this.#forget(key, request)
+    }
+    this.#passOn(taskId)
+  }
+
+  #end(request: OpenRequest): void {
+    this.#open.delete(request)
+    for (const [key, by] of this.#askedBy) if (by === request) this.#askedBy.delete(key)
+    request.ended.abort()
+    for (const taskId of request.taskIds) this.#passOn(taskId)
+  }
+
+  /** A question is asked no longer: another request asks it, or finds that nobody can. */
+  #passOn(taskId: string): void {
+    const task = this.#manager.getTask(taskId)
+    if (task?.questions === undefined) return
+    for (const request of this.#open) {
+      if (request.taskIds.has(taskId) && !this.#askAll(request, task)) request.onGivenUp(taskId)
+    }
+  }
+
+  #forget(key: string, request: OpenRequest): void {
+    if (this.#askedBy.get(key) === request) this.#askedBy.delete(key)
+  }
+
+  #questionsOf(taskId: string): readonly TaskQuestion[] {
+    return this.#manager.getTask(taskId)?.questions ?? []
   }
 }
 
-async function ask(
-  manager: AsyncTaskManager,
-  taskId: string,
-  question: TaskQuestion,
-  { mcpReq }: ServerContext,
-  _meta: AskOptions['_meta'],
-): Promise<void> {
-  const withdrawn = new AbortController()
-  const subscription = manager.questions$.subscribe((event) => {
-    if (event.taskId === taskId && !event.questions.some(({ id }) => id === question.id)) withdrawn.abort()
-  })
-  const { method, params } = formOf(question)
-  // No other answer asks it meanwhile.
-  const lease = manager.lease({ taskIds: [], questions: [{ taskId, questionId: question.id }] })
-  try {
-    const signal = AbortSignal.any([mcpReq.signal, withdrawn.signal])
-    const answer = await mcpReq.send({ method, params: { ...params, _meta } }, { signal, timeout: MAX_TIMER_MS })
-    manager.answerTask(taskId, question.id, answerTo(question, answer))
-    lease?.acknowledge()
-  } catch {
-    // The model can still answer it with answer_async_task.
-    lease?.release()
-  } finally {
-    subscription.unsubscribe()
-  }
-}
-
-/** A request has ended: another one may ask what it has asked. */
-export function forgetAsked(asked: AskedQuestions, { mcpReq: { signal } }: ServerContext): void {
-  for (const [key, by] of asked) if (by === signal) asked.delete(key)
-}
+const keyOf = (taskId: string, { id }: TaskQuestion): string => `${id} ${taskId}`

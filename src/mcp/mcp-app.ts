@@ -1,6 +1,7 @@
 /** What all connections of one MCP server share: the backend, the tools, the tasks that calls have become, and what was confirmed. */
 import type { Backend } from './backend.js'
 import { Confirmations } from './confirmations.js'
+import { Elicitations } from './elicitations.js'
 import { createMcpTasks, type McpTasks } from './mcp-tasks.js'
 import type { McpTool } from './mcp-tool.js'
 import { createTaskHandles } from './task-handles.js'
@@ -12,6 +13,7 @@ export interface McpApp {
   readonly backend: Backend
   readonly tasks: McpTasks
   readonly confirmations: Confirmations
+  readonly elicitations: Elicitations
   readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
   /** Cancels every task and stops every program. */
   close(): Promise<void>
@@ -23,13 +25,14 @@ export function createMcpApp(
   createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
 ): McpApp {
   const confirmations = new Confirmations(backend.manager)
+  const elicitations = new Elicitations(backend.manager)
   const handles = createTaskHandles({
     ...{ backend, confirmations },
     toEarlierResult: (record) => taskResult(backend, record),
   })
   return {
-    ...{ backend, confirmations, createTools },
-    tasks: createMcpTasks(handles, backend.manager),
+    ...{ backend, confirmations, elicitations, createTools },
+    tasks: createMcpTasks(handles, backend.manager, elicitations),
     close: async () => {
       handles.close()
       await backend.close()

@@ -7,23 +7,33 @@ import { registerPrompt } from './background-tasks-prompt.js'
 import type { Backend } from './backend.js'
 import { guardTools, type Caller } from './callers.js'
 import { assumedExchange, type FindExchange } from './exchange.js'
-import { createLowLevelServer, type LowLevelServer } from './low-level-server.js'
+import { FOLLOW_UPS } from './follow-ups.js'
+import { canElicit, createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
 import { listed } from './mcp-tool.js'
 import { withMarks } from './result-marks.js'
 import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
 import { createTaskProgress } from './task-progress.js'
-import { FOLLOW_UPS } from './task-tools.js'
 import { TASKS_CAPABILITY } from './tasks-2025.js'
 import { TASKS_EXTENSION } from './tasks-extension-wire.js'
 import { answerCall } from './tool-answers.js'
 import { projectOf } from './working-directory.js'
 
-const INSTRUCTIONS = [
-  'Runs work in the background. Start it with the tool task (a subagent) or submit_commands (tool calls on an instance), with',
-  'async: true, and continue with other work. check_async_tasks shows the status, wait_for_async_tasks waits for results,',
-  'read_task_output reads the output of a task, answer_async_task answers the question of a task, send_to_task tells it more, cancel_async_task stops it.',
-].join(' ')
+/** What starts work. Only tools that the client has are named. */
+const STARTS: Readonly<Record<string, string>> = {
+  task: 'task (a subagent)',
+  run_command: 'run_command (a program)',
+  submit_commands: 'submit_commands (tool calls on an instance)',
+}
+
+function instructionsFor(toolNames: readonly string[]): string {
+  const starts = Object.entries(STARTS).flatMap(([name, start]) => (toolNames.includes(name) ? [start] : []))
+  return [
+    `Runs work in the background. Start it with the tool ${starts.join(' or ')}, with async: true, and continue with other work.`,
+    'check_async_tasks shows the status, wait_for_async_tasks waits for results, read_task_output reads the output of a task,',
+    'answer_async_task answers the question of a task, send_to_task tells it more, cancel_async_task stops it.',
+  ].join(' ')
+}
 
 /**
  * How a client receives notifications about resources: for those it subscribed to with `resources/subscribe` (2025), for all of its own
@@ -50,9 +60,11 @@ export function createMcpServer(
   const guarded = isAnonymous ? guardTools(own, backend.manager) : own
   const tools = hasStore ? guarded.map(withMarks) : guarded
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const offered = tools.filter(({ isListed = true }) => isListed)
   const reminders = new AsyncTaskReminderService(backend.manager, {
     maxMessageChars: backend.config.maxMessageChars,
     answerWith: FOLLOW_UPS.answer,
+    readWith: FOLLOW_UPS.read,
   })
   const server = createLowLevelServer(
     { name: 'agent-tasks', title: 'agent-tasks', version: packageVersion },
@@ -64,23 +76,31 @@ export function createMcpServer(
         extensions: { [TASKS_EXTENSION]: {} },
         ...(is2025 && { tasks: TASKS_CAPABILITY }),
       },
-      instructions: INSTRUCTIONS,
+      instructions: instructionsFor(offered.map(({ name }) => name)),
     },
   )
   const taskProgress = createTaskProgress(server, app, owner)
-  server.setRequestHandler('tools/list', () => ({ tools: tools.map((tool) => listed(tool, is2025)) }))
+  server.setRequestHandler('tools/list', () => ({ tools: offered.map((tool) => listed(tool, is2025)) }))
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const { name, arguments: args = {}, task } = params as typeof params & { readonly task?: object }
     const tool = byName.get(name)
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
-    const callee = { ...{ tool, app, reminders, caller, is2025 }, asTask: task !== undefined, taskProgress }
+    const callee = {
+      ...{ tool, app, reminders, caller, is2025 },
+      asTask: task !== undefined,
+      taskProgress,
+      canAsk: is2025 && canElicit(server),
+    }
     // The SDK's types do not allow a task as the answer (SEP-2663).
     return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
-  registerPrompt(server, [...byName.keys()])
+  registerPrompt(
+    server,
+    offered.map(({ name }) => name),
+  )
   const stops = [() => taskProgress.close(), app.tasks.register(server, owner, exchangeOf, is2025)]
   if (delivery !== 'none') stops.push(sendChanges(server, backend, owner, delivery))
   server.onclose = () => {

@@ -1,6 +1,7 @@
 /** The methods of both generations of MCP tasks, on one server object: SEP-2663 for requests that declare it, 2025-11-25 on connections of 2025. */
 import type { Result, ServerContext } from '@modelcontextprotocol/server'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { Elicitations } from './elicitations.js'
 import type { FindExchange } from './exchange.js'
 import { canElicit, type LowLevelServer } from './low-level-server.js'
 import type { StartedTask } from './mcp-tool.js'
@@ -21,13 +22,15 @@ export interface McpTasks {
    * @returns stops the notifications about its tasks
    */
   register(server: LowLevelServer, owner: string, exchangeOf: FindExchange, is2025: boolean): () => void
+  /** See `TaskHandles`. */
+  forgetExpired(): void
   /** Calls `onEnd` when the task has ended, at once if it has; not after `signal` has aborted. */
   whenEnded(taskId: string, owner: string, signal: AbortSignal, onEnd: () => void): void
 }
 
-export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager): McpTasks {
+export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager, elicitations: Elicitations): McpTasks {
   const extension = createTasksExtension(handles, manager)
-  const tasks2025 = createTasks2025(handles, manager)
+  const tasks2025 = createTasks2025(handles, manager, elicitations)
 
   return {
     create: (started, owner, generation) =>
@@ -65,6 +68,7 @@ export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager):
       })
       return () => subscription.unsubscribe()
     },
+    forgetExpired: () => handles.forgetExpired(),
     whenEnded: (taskId, owner, signal, onEnd) => {
       const handle = handles.find(taskId, owner)
       if (handle.end !== undefined) {

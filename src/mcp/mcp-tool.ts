@@ -3,6 +3,7 @@ import type { CallToolResult, InputRequiredResult, ToolAnnotations } from '@mode
 import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { HoldLease } from '../async-tasks/leases.js'
+import type { QuestionAsker } from '../async-tasks/question-askers.js'
 import type { OutputUpdate } from '../tools/tool.js'
 import { shortSchemaOf } from '../protocol/json-schema.js'
 
@@ -18,6 +19,8 @@ export interface McpCall {
   readonly hold: HoldLease
   /** Called with what a task that the call waits for writes; undefined where the client wants no notifications. */
   readonly onUpdate?: ((update: OutputUpdate) => void) | undefined
+  /** Asks the client's user what tasks ask while the call waits for them; undefined where the client has no forms. */
+  readonly asker?: QuestionAsker | undefined
   /** Called with the task that the call runs in place. */
   readonly onLaunched?: (taskId: string) => void
 }
@@ -53,6 +56,8 @@ export interface McpTool {
   start?(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<StartedTask | McpResult | undefined>
   /** Calls can only run as tasks: a client that does not declare the extension gets error -32021, one of 2025 without `task` -32601. */
   readonly requiresTask?: boolean
+  /** Whether the client is told of it: calls are answered either way. Default: true. */
+  readonly isListed?: boolean
 }
 
 /** Whether a call has started a task. */

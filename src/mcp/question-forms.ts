@@ -19,6 +19,17 @@ export function formOf({ message, schema }: TaskQuestion): WireInputRequest {
   return { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema: schema } }
 }
 
+const FORM_TYPES = ['string', 'number', 'integer', 'boolean']
+
+/** Whether a form can show a question: its answer is flat, of texts, numbers and booleans (MCP, "Elicitation"). */
+export function isForm({ schema }: TaskQuestion): boolean {
+  const { properties } = schema
+  if (typeof properties !== 'object' || properties === null) return false
+  return Object.values(properties).every((field: { readonly type?: unknown } | undefined) =>
+    FORM_TYPES.includes(field?.type as string),
+  )
+}
+
 /** Whether a client shows forms. An empty declaration means that it does. */
 export function showsForms(elicitation: object | undefined): boolean {
   return elicitation !== undefined && ('form' in elicitation || Object.keys(elicitation).length === 0)

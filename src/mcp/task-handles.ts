@@ -19,6 +19,7 @@ import type { Backend } from './backend.js'
 import type { Confirmations } from './confirmations.js'
 import type { Exchange } from './exchange.js'
 import type { StartedTask } from './mcp-tool.js'
+import { isForm } from './question-forms.js'
 
 export interface TaskHandlesOptions {
   readonly backend: Backend
@@ -52,7 +53,7 @@ export interface TaskEnd {
 /** What both generations say about a task. */
 export interface TaskState {
   readonly taskId: string
-  /** Before the end. */
+  /** Before the end: whether a question is open that a form can show. */
   readonly isAsking: boolean
   readonly statusMessage?: string
   /** ISO 8601. */
@@ -72,6 +73,8 @@ export interface TaskHandles {
   /** The tasks of an owner in the order of their handles, after a place. */
   list(owner: string, after: number): TaskHandle[]
   stateOf(handle: TaskHandle): TaskState
+  /** Removes the handles whose time is over: other answers carry the results that nobody has asked for. */
+  forgetExpired(): void
   /** The result of an ended task is in an answer: it is delivered when that was written. */
   deliver(handle: TaskHandle, exchange: Exchange): void
   /** Tasks that have asked, were answered or ended. */
@@ -184,7 +187,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
       const lifeMs = end === undefined ? deadlineMs : end.at - createdAt
       return {
         taskId,
-        isAsking: end === undefined && record?.questions !== undefined,
+        isAsking: end === undefined && record?.questions?.some(isForm) === true,
         ...(message !== undefined && { statusMessage: previewText(message, MESSAGE_CHARS) }),
         createdAt: new Date(createdAt).toISOString(),
         lastUpdatedAt: new Date(end?.at ?? updatedAt).toISOString(),
@@ -210,6 +213,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         })
       })
     },
+    forgetExpired,
     changes$,
     close: () => {
       for (const subscription of subscriptions) subscription.unsubscribe()
@@ -220,7 +224,8 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
   }
 }
 
-const leaseOf = (taskId: string): string => `task-${taskId}`
+/** The id of the lease of a handle. */
+export const leaseOf = (taskId: string): string => `task-${taskId}`
 
 function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
   const at = record.completedAt

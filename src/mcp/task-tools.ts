@@ -2,31 +2,32 @@
 import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import { boundNotification } from '../async-tasks/notifications.js'
-import { checkAsyncTasksSchema, createTaskCheck, type CheckAsyncTasksParams } from '../tools/check-async-tasks.js'
-import type { FollowUps } from '../tools/task-tool-options.js'
+import {
+  checkAsyncTasksSchema,
+  createTaskCheck,
+  type CheckAsyncTasksOptions,
+  type CheckAsyncTasksParams,
+} from '../tools/check-async-tasks.js'
 import { subagentLines } from '../tools/subagents.js'
 import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
-import { defineTool, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
+import { defineTool, type Tool, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
-import type { ClientSlots } from './client-slots.js'
+import type { CallSlots } from './client-slots.js'
 import { createCommandTool } from './command-tool.js'
 import { imagesOf } from './command-images.js'
+import { FOLLOW_UPS } from './follow-ups.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
+import { withReserved } from './reserved-results.js'
 import { earlierText } from './result-marks.js'
 import { workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
-
-/** Cancelling and answering are separate tools, so that check_async_tasks is read-only. */
-export const FOLLOW_UPS: FollowUps = {
-  cancel: 'cancel_async_task',
-  answer: { tool: 'answer_async_task', params: {} },
-}
 
 const { task_id, part, cursor, max_bytes, question_id, answer, decline, reason } = checkAsyncTasksSchema().shape
 const ID = 'ID or unique prefix.'
@@ -35,8 +36,8 @@ const oneTask = z.string().describe(ID)
 // Every client pays for these texts with each of its turns: what one tool says, another need not repeat.
 const checkSchema = z.strictObject({
   task_id: task_id.describe(ID),
-  action: z.enum(['list', 'peek', 'output']).optional().describe('output: as read_task_output.'),
-  ...{ part: part.describe(''), cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
+  action: z.enum(['list', 'peek']).optional(),
+  ...{ cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
 const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('') })
 const readSchema = z.strictObject({
@@ -116,7 +117,8 @@ export function createTaskTools(
     },
   }
   const submit = withShortTexts(createSubmitCommandsTool({ ...common, ...timeouts, taskManager }), SUBMIT_TEXTS)
-  const check = createTaskCheck(common)
+  const hasInstances = config.instances.length > 0
+  const checkTask = (options: CheckToolOptions) => defineCheckTool(common, options)
   const command = createCommandTool(backend, { ...common, ...timeouts }, findProject)
 
   const withDeadline = (args: Args): Args => {
@@ -147,25 +149,23 @@ export function createTaskTools(
         name: 'check_async_tasks',
         description: 'Check the status of background async tasks: all of them, or one in detail.',
         inputSchema: checkSchema,
-        run: check,
+        run: createTaskCheck(common),
       }),
       {
         ...{ title: 'Look at background tasks', output: outputs.checkOutput, annotations: READ_ONLY },
-        listedSchema: checkSchema.pick({ task_id: true }),
+        listedSchema: checkSchema.pick({ task_id: true, action: true, cursor: true }),
       },
     ),
-    toMcpTool(withShortTexts(createWaitForAsyncTasksTool(common), WAIT_TEXTS), {
+    toMcpTool(withReserved(withShortTexts(createWaitForAsyncTasksTool(common), WAIT_TEXTS), manager, owner), {
       title: 'Wait for background tasks',
       description: WAIT_DESCRIPTION,
       output: outputs.waitOutput,
       annotations: { readOnlyHint: true, openWorldHint: false },
     }),
     toMcpTool(
-      defineTool({
-        name: 'cancel_async_task',
+      checkTask({
+        ...{ name: FOLLOW_UPS.cancel, action: 'cancel', inputSchema: cancelSchema },
         description: 'Cancel a background async task.',
-        inputSchema: cancelSchema,
-        run: withAction(check, 'cancel'),
       }),
       {
         title: 'Cancel a background task',
@@ -174,20 +174,16 @@ export function createTaskTools(
       },
     ),
     toMcpTool(
-      defineTool({
-        name: 'read_task_output',
+      checkTask({
+        ...{ name: FOLLOW_UPS.read.tool, action: 'output', inputSchema: readSchema },
         description: 'Read what a background async task has written so far, or its result, from a byte cursor on.',
-        inputSchema: readSchema,
-        run: withAction(check, 'output'),
       }),
       { title: 'Read the output of a task', output: outputs.readOutput, annotations: READ_ONLY },
     ),
     toMcpTool(
-      defineTool({
-        name: 'answer_async_task',
+      checkTask({
+        ...{ name: FOLLOW_UPS.answer.tool, action: 'answer', inputSchema: answerSchema },
         description: 'Answer a question of a background async task.',
-        inputSchema: answerSchema,
-        run: withAction(check, 'answer'),
       }),
       {
         title: 'Answer a background task',
@@ -208,6 +204,7 @@ export function createTaskTools(
         isBackground: (args) => args['async'] !== false,
       },
       description: SUBMIT_DESCRIPTION,
+      isListed: hasInstances,
     }),
     ...(command === undefined
       ? []
@@ -223,6 +220,7 @@ export function createTaskTools(
     toMcpTool(createListInstancesTool(pool, maxMessageChars), {
       title: 'List the instances',
       output: outputs.instancesOutput,
+      isListed: hasInstances,
       annotations: { readOnlyHint: true, idempotentHint: true },
     }),
   ]
@@ -245,10 +243,24 @@ function withTexts(schema: z.ZodObject, texts: Texts): z.ZodObject {
   return schema.extend(Object.fromEntries(described) as z.ZodRawShape)
 }
 
-const withAction =
-  (check: ReturnType<typeof createTaskCheck>, action: NonNullable<CheckAsyncTasksParams['action']>) =>
-  (input: CheckAsyncTasksParams, context: ToolContext) =>
-    check({ ...input, action }, context)
+interface CheckToolOptions {
+  readonly name: string
+  readonly action: NonNullable<CheckAsyncTasksParams['action']>
+  readonly description: string
+  readonly inputSchema: z.ZodObject
+}
+
+/** A tool that does one of the actions of check_async_tasks. */
+function defineCheckTool(
+  common: CheckAsyncTasksOptions,
+  { name, action, description, inputSchema }: CheckToolOptions,
+): Tool {
+  const check = createTaskCheck(common, name)
+  return defineTool({
+    ...{ name, description, inputSchema },
+    run: (input, context) => check({ ...(input as CheckAsyncTasksParams), action }, context),
+  })
+}
 
 interface McpToolOptions {
   readonly title: string
@@ -257,19 +269,28 @@ interface McpToolOptions {
   readonly description?: string
   /** What a client lists, without what another tool is for. Default: the schema that checks calls. */
   readonly listedSchema?: z.ZodObject
+  /** Default: true. */
+  readonly isListed?: boolean
 }
 
 function toMcpTool(
   tool: Tool,
-  { title, output, annotations, description = tool.description, listedSchema = tool.inputSchema }: McpToolOptions,
+  {
+    title,
+    output,
+    annotations,
+    description = tool.description,
+    listedSchema = tool.inputSchema,
+    isListed = true,
+  }: McpToolOptions,
 ): McpTool {
   return {
     name: tool.name,
     inputSchema: listedSchema,
     outputSchema: output.schema,
-    ...{ title, description, annotations },
-    call: async (args, { signal, detach, hold }) =>
-      toCallToolResult(await tool.execute(args, { signal, detach, hold }), output),
+    ...{ title, description, annotations, isListed },
+    call: async (args, { signal, detach, hold, asker }) =>
+      toCallToolResult(await tool.execute(args, { signal, detach, hold, asker }), output),
   }
 }
 
@@ -281,7 +302,7 @@ interface LaunchToolOptions extends McpToolOptions {
   readonly owner: string
   readonly backend: Backend
   /** What counts the tasks that it launches. */
-  readonly slots: ClientSlots
+  readonly slots: CallSlots
 }
 
 /** A tool whose calls start a task of the registry, and can therefore become tasks of the extension. */
@@ -291,17 +312,24 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   const toResult: StartedTask['toResult'] = (ended) => taskResult(backend, ended)
   return {
     ...direct,
-    call: async (args, { signal, detach, hold, onLaunched, onUpdate }) => {
-      const execute = async (): Promise<ToolResult> =>
-        tool.execute(await prepare(args), { signal, detach, hold, onLaunched, onUpdate })
-      const result = isBackground(args) ? await slots.launch(owner, execute) : slots.follow(owner, await execute())
+    call: async (args, { onLaunched, inputResponses: _inputResponses, ...context }) => {
+      const execute = async (onSlotTaken: () => void): Promise<ToolResult> => {
+        const onTaskLaunched = (taskId: string): void => {
+          onSlotTaken()
+          onLaunched?.(taskId)
+        }
+        return tool.execute(await prepare(args), { ...context, onLaunched: onTaskLaunched })
+      }
+      const result = isBackground(args)
+        ? await slots.launch(owner, execute)
+        : slots.follow(owner, await execute(() => undefined))
       return toCallToolResult(result, output)
     },
     start: async (args, { signal }) => {
       // A call with `async: true` asks for a launch, and is answered with one.
       if (args['async'] === true) return undefined
-      const launched = await slots.launch(owner, async () =>
-        tool.execute({ ...(await prepare(args)), async: true }, { signal }),
+      const launched = await slots.launch(owner, async (onLaunched) =>
+        tool.execute({ ...(await prepare(args)), async: true }, { signal, onLaunched }),
       )
       const taskId = launched.metadata?.['agentId']
       if (launched.error !== undefined || typeof taskId !== 'string') return toCallToolResult(launched, output)
@@ -313,12 +341,17 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
 /** The end of a task, as a direct call that started it would have returned it. */
 export function taskResult({ config, taskManager, session }: Backend, ended: SettledTaskInfo): CallToolResult {
   const isEarlier = session?.earlierTasks.has(ended.id) === true
-  const { text } = boundNotification(ended, config.maxMessageChars)
+  const { maxMessageChars } = config
+  const { text } = boundNotification(ended, maxMessageChars, maxWholeChars(maxMessageChars), FOLLOW_UPS.read)
   const llmContent = isEarlier ? `${text}\n\n${earlierText([ended.id])}` : text
-  const metadata = { agentId: ended.id, status: ended.status, async: false, ...deadlineOf(ended) }
+  const { id, status, exitCode } = ended
+  const metadata = {
+    ...{ agentId: id, status, async: false, ...deadlineOf(ended) },
+    ...(exitCode !== undefined && { exitCode }),
+  }
   const { content, structuredContent } = toCallToolResult(
     { llmContent, returnDisplay: text, metadata },
-    outputs.launchOutput,
+    ended.kind === 'command' ? outputs.commandOutput : outputs.launchOutput,
   )
   return {
     content: [...content, ...imagesOf(taskManager, [ended.id])],

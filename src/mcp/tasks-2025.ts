@@ -8,7 +8,7 @@ import { z } from 'zod'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Exchange } from './exchange.js'
 import { isStarted, toToolResult, type McpCall, type McpTool, type StartedTask } from './mcp-tool.js'
-import { askClient, forgetAsked, type AskedQuestions } from './elicitations.js'
+import type { Elicitations } from './elicitations.js'
 import type { TaskHandle, TaskHandles } from './task-handles.js'
 import type { WireStatus } from './tasks-extension-wire.js'
 
@@ -19,6 +19,10 @@ export const TASKS_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { cal
 export const listParamsSchema = z.looseObject({ cursor: z.string().optional() }).optional()
 
 const PAGE_SIZE = 100
+
+/** The most `tasks/result` of one client that wait. */
+export const MAX_WAITING = 1000
+
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 const IMMEDIATE_RESPONSE = 'io.modelcontextprotocol/model-immediate-response'
 
@@ -44,8 +48,13 @@ export interface Tasks2025 {
   cancel(handle: TaskHandle): Task2025
 }
 
-export function createTasks2025(handles: TaskHandles, manager: AsyncTaskManager): Tasks2025 {
-  const asked: AskedQuestions = new Map()
+export function createTasks2025(
+  handles: TaskHandles,
+  manager: AsyncTaskManager,
+  elicitations: Elicitations,
+): Tasks2025 {
+  /** How many `tasks/result` of each owner wait. */
+  const waiting = new Map<string, number>()
   const get: Tasks2025['get'] = (handle, canAsk) => {
     const { isAsking, ttlMs, pollIntervalMs, ...state } = handles.stateOf(handle)
     return { ...state, status: statusOf(handle, isAsking && canAsk), ttl: ttlMs, pollInterval: pollIntervalMs }
@@ -59,13 +68,25 @@ export function createTasks2025(handles: TaskHandles, manager: AsyncTaskManager)
     },
     get,
     result: async (handle, canAsk, context, exchange) => {
-      const { taskId } = handle.started
+      const { started, owner } = handle
+      const { taskId } = started
+      const count = waiting.get(owner) ?? 0
+      if (count >= MAX_WAITING && handle.end === undefined) {
+        const message = `A client can wait for ${MAX_WAITING} results at once with tasks/result. Wait until one has ended, or cancel one.`
+        throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message)
+      }
+      waiting.set(owner, count + 1)
+      const asking = canAsk ? elicitations.askerOf(context, relatedTo(taskId)).begin(() => undefined) : undefined
       try {
         await hasEnded(handle, handles, context, () => {
-          if (canAsk) askClient(manager, taskId, context, { asked, _meta: relatedTo(taskId) })
+          const task = manager.getTask(taskId)
+          if (task !== undefined) asking?.ask(task)
         })
       } finally {
-        forgetAsked(asked, context)
+        asking?.end()
+        const left = (waiting.get(owner) ?? 1) - 1
+        if (left === 0) waiting.delete(owner)
+        else waiting.set(owner, left)
       }
       handles.deliver(handle, exchange)
       return resultOf(handle)

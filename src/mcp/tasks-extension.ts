@@ -6,7 +6,7 @@ import { MissingRequiredClientCapabilityError, type Result, type ServerContext }
 import type { TaskQuestion } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Exchange } from './exchange.js'
-import { answerTo, formOf } from './question-forms.js'
+import { answerTo, formOf, isForm } from './question-forms.js'
 import type { TaskEnd, TaskHandle, TaskHandles } from './task-handles.js'
 import {
   declaredBy,
@@ -26,7 +26,7 @@ export interface TasksExtension {
 }
 
 export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskManager): TasksExtension {
-  const questionsOf = ({ started }: TaskHandle) => manager.getTask(started.taskId)?.questions ?? []
+  const questionsOf = ({ started }: TaskHandle) => manager.getTask(started.taskId)?.questions?.filter(isForm) ?? []
   const wireOf = (handle: TaskHandle): WireTask => {
     const { isAsking, ...state } = handles.stateOf(handle)
     const { end } = handle

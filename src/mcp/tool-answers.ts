@@ -29,6 +29,8 @@ export interface Callee {
   readonly caller: Caller
   /** Whether the connection is one of 2025. */
   readonly is2025: boolean
+  /** Whether its client can ask the user while a call is open: it is one of 2025 that shows forms. */
+  readonly canAsk: boolean
   /** Whether the call asks for a task of 2025-11-25. */
   readonly asTask: boolean
   readonly taskProgress: TaskProgress
@@ -41,8 +43,8 @@ export async function answerCall(
   context: ServerContext,
   exchange: Exchange,
 ): Promise<Result> {
-  const { app, reminders, caller, taskProgress } = callee
-  const { backend, tasks, confirmations } = app
+  const { app, reminders, caller, taskProgress, canAsk } = callee
+  const { backend, tasks, confirmations, elicitations } = app
   const { signal, inputResponses, notify } = context.mcpReq
   const progressToken = context.mcpReq._meta?.progressToken
   const { owner, isAnonymous } = caller
@@ -56,7 +58,8 @@ export async function answerCall(
   try {
     caller.onNamed?.(namedIn(args))
     const { onUpdate } = progress
-    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold, onLaunched, onUpdate }
+    const asker = canAsk ? elicitations.askerOf(context) : undefined
+    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold, onLaunched, onUpdate, asker }
     const generation = generationOf(callee, context)
     const result = await tracedCall(callee, args, context, () => callTool(callee, args, call, generation))
     if (isStarted(result)) {
@@ -64,6 +67,7 @@ export async function answerCall(
       if (generation === '2025-11-25') taskProgress.follow(result.taskId, progressToken)
       return answer
     }
+    tasks.forgetExpired()
     const isReceived = !signal.aborted && !exchange.lost.aborted
     const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
     const marked = markResult(complete, carried, backend, owner)

@@ -44,8 +44,11 @@ export const launchOutput: ToolOutput = {
 }
 
 export const commandOutput: ToolOutput = {
-  schema: z.object({ text, task_id: taskId.optional(), status: status.optional() }),
-  fieldsOf: (m) => pick(m, { task_id: 'agentId', status: 'status' }),
+  schema: z.object({
+    ...{ text, task_id: taskId.optional(), status: status.optional() },
+    ...{ async: z.boolean().optional(), exit_code: z.number().optional() },
+  }),
+  fieldsOf: (m) => pick(m, { task_id: 'agentId', status: 'status', async: 'async', exit_code: 'exitCode' }),
 }
 
 export const checkOutput: ToolOutput = {
@@ -130,12 +133,16 @@ export const instancesOutput: ToolOutput = {
   fieldsOf: (m) => ({ instances: m['instances'] }),
 }
 
-/** Converts the result of a neutral tool. An error has no structured content, since it would not match the output schema. */
+/**
+ * Converts the result of a neutral tool. An error has no structured content, since it would not match the output schema; that of a task that
+ * the call has run does.
+ */
 export function toCallToolResult(result: ToolResult, { fieldsOf }: ToolOutput): CallToolResult {
   const { llmContent, metadata = {}, error } = result
   const content: CallToolResult['content'] = [{ type: 'text', text: llmContent }]
-  if (error !== undefined) return { content, isError: true, _meta: { code: error.type } }
-  return { content, structuredContent: { text: llmContent, ...fieldsOf(metadata) } }
+  const structured = { structuredContent: { text: llmContent, ...fieldsOf(metadata) } }
+  if (error === undefined) return { content, ...structured }
+  return { content, isError: true, _meta: { code: error.type }, ...('agentId' in metadata && structured) }
 }
 
 function pick(from: Metadata, names: Readonly<Record<string, string>>): Metadata {

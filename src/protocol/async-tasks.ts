@@ -1,6 +1,7 @@
 /** The input of the async tasks. */
 import { z } from 'zod'
 import { budgetSchema, spentSchema } from './budget.js'
+import { toOneLine } from '../control-characters.js'
 import { lazily } from './lazily.js'
 import { aRetryPolicy, type RetryPolicy } from './retry-policy.js'
 
@@ -12,6 +13,11 @@ export const WHEN_FULL = ['refuse', 'queue'] as const satisfies readonly WhenFul
 
 /** Ids. */
 const name = lazily(() => z.string().min(1).max(512))
+
+/** An id of the host's own: a line break in it would forge a line of a list. */
+const taskId = lazily(() =>
+  name().refine((id) => toOneLine(id) === id, 'text without line breaks and other control characters'),
+)
 
 /** Owners: the owner of what a run launches is longer than the id of its task. */
 const ownerName = lazily(() => z.string().min(1).max(520))
@@ -33,8 +39,8 @@ const abortController = lazily(() =>
 /** The input of `registerTask`. */
 export const registerTaskInputSchema = lazily(() =>
   z.object({
-    /** The id of the task; must be unique among the retained tasks. */
-    id: name(),
+    /** The id of the task, without control characters; must be unique among the retained tasks. */
+    id: taskId(),
     /** The name of the subagent that does the work. */
     subagentName: name(),
     /** The goal of the task. */
@@ -53,8 +59,8 @@ export const registerTaskInputSchema = lazily(() =>
 /** The input of `launch`. */
 export const launchInputSchema = lazily(() =>
   registerTaskInputSchema().extend({
-    /** The id of the task. Default: generated from the subagent's name. */
-    id: name().optional(),
+    /** The id of the task, without control characters. Default: generated from the subagent's name. */
+    id: taskId().optional(),
     /** `command`: a program that is started as a command. */
     kind: z.literal('command').optional(),
     /** The program and its arguments, for a command. */

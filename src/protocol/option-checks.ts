@@ -156,6 +156,13 @@ export const listOf = (type: OptionType): OptionType => ({
     ),
 })
 
+/** The same, with at least one value. */
+export const someOf = (type: OptionType): OptionType => ({
+  ...listOf(type),
+  expected: 'an array of at least one value',
+  accepts: (value) => Array.isArray(value) && value.length > 0,
+})
+
 /** Such values by name. */
 export const recordOf = (type: OptionType): OptionType => ({
   ...anObject,

@@ -1,6 +1,7 @@
 /** Validates input. An error says in one sentence which field is invalid, its value, and what was expected. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
+import { cutText } from '../preview.js'
 
 /**
  * Parses a value by a schema.
@@ -38,7 +39,9 @@ function expectation(issue: z.core.$ZodIssue): string {
     case 'unrecognized_keys':
       return 'no such field'
     case 'invalid_value':
-      return `one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`
+      return valuesText(issue.values)
+    case 'invalid_union':
+      return unionText(issue.errors.flatMap(([first]) => first ?? [])) ?? issue.message
     case 'too_small':
       return issue.origin === 'string'
         ? `at least ${String(issue.minimum)} character(s)`
@@ -48,4 +51,20 @@ function expectation(issue: z.core.$ZodIssue): string {
     default:
       return issue.message.replace(/^Invalid input: expected /, '')
   }
+}
+
+/** The maximum length of the values that are listed, in characters. */
+const VALUES_CHARS = 1000
+
+function valuesText(values: readonly unknown[]): string {
+  const text = values.map((value) => (typeof value === 'bigint' ? `${value}n` : JSON.stringify(value))).join(', ')
+  return `one of ${text.length <= VALUES_CHARS ? text : `${cutText(text, VALUES_CHARS)}... (${values.length} values)`}`
+}
+
+/** What each part of a union expects; undefined for one without parts. */
+function unionText(issues: readonly z.core.$ZodIssue[]): string | undefined {
+  if (issues.length === 0) return undefined
+  const values = issues.flatMap((issue) => (issue.code === 'invalid_value' ? [...issue.values] : []))
+  if (issues.every(({ code }) => code === 'invalid_value')) return valuesText(values)
+  return cutText([...new Set(issues.map(expectation))].join(' or '), VALUES_CHARS)
 }

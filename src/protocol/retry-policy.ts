@@ -1,5 +1,5 @@
 /** When a task is run again. */
-import { integerFrom, listOf, numberFrom, optionsOf, required, type OptionType } from './option-checks.js'
+import { integerFrom, listOf, numberFrom, optionsOf, required, someOf, type OptionType } from './option-checks.js'
 
 /**
  * Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended. `start-failed`: the run could not be
@@ -46,7 +46,7 @@ const aRetryReason: OptionType = {
 
 export const aRetryPolicy = optionsOf<RetryPolicy>({
   attempts: required(integerFrom(1)),
-  on: required(listOf(aRetryReason)),
+  on: required(someOf(aRetryReason)),
   backoff: optionsOf<RetryBackoff>({ initialMs: numberFrom(0), maxMs: numberFrom(0), factor: numberFrom(1) }),
   exitCodes: listOf(integerFrom(1)),
 })

@@ -14,7 +14,7 @@ import { startGuarded } from './guarded-start.js'
 import { writeMessages } from './message-input.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
 import { openQuestionSocket } from './question-socket.js'
-import { startError, type StartAttempt } from './start-error.js'
+import { shellStartError, startError, type StartAttempt } from './start-error.js'
 import { substitute } from './substitution.js'
 import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
 import { canFollow, findOrRevoke } from '../engine/program-folder.js'
@@ -120,23 +120,28 @@ async function runProgram(
   const args = settings.args.map((argument) => toArgument(argument, input))
   const env = environmentOf(settings, input, context)
   const { durability } = context
-  const stdin = settings.stdin === 'messages' ? 'pipe' : 'ignore'
-  const child =
+  const stdin: 'pipe' | 'ignore' = settings.stdin === 'messages' ? 'pipe' : 'ignore'
+  const attempt = { command, cwd, env }
+  const guarded =
     durability !== undefined && hasGroups
-      ? startGuarded({ command: findProgram(command, { cwd, env }), args, cwd, env, stdin }, durability)
-      : startProgram(settings, args, env, stdin)
-  if (child.pid === undefined) await started(child, { command, cwd, env })
+      ? { ...attempt, command: findProgram(command, attempt), args, stdin, durability }
+      : undefined
+  const child = guarded === undefined ? startProgram(settings, args, env, stdin) : startGuarded(guarded)
+  if (child.pid === undefined) await started(child, attempt)
   // No await between the start and this: an abort in between would be missed.
   if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
   const output = captureOutput(settings, context)
   const stopWriting = child.stdin === null ? undefined : writeMessages(child.stdin, context.messages)
   const end = await superviseProgram(child, { ...settings, ...output, signal })
   stopWriting?.()
-  context.setProgram?.({
-    ...(end.exitCode !== null && { exitCode: end.exitCode }),
-    ...(end.signal !== null && { signal: end.signal }),
-  })
-  return readOutput(settings, args, output, end)
+  const refusal = guarded && shellStartError(end, output, attempt)
+  if (refusal === undefined) {
+    context.setProgram?.({
+      ...(end.exitCode !== null && { exitCode: end.exitCode }),
+      ...(end.signal !== null && { signal: end.signal }),
+    })
+  }
+  return readOutput(settings, args, output, end, refusal)
 }
 
 function environmentOf(settings: ProcessSettings, input: RunInput, { trace }: RunContext): NodeJS.ProcessEnv {
@@ -163,17 +168,18 @@ async function runSurvivingProgram(
     durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
   const args = settings.args.map((argument) => toArgument(argument, input))
   const env = environmentOf(settings, input, context)
+  const attempt = { command, cwd, env }
   const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (durability?.isResumed !== true) {
     if (created === undefined) refuse(`its folder ${folder} exists already`)
-    const program = { command: findProgram(command, { cwd, env }), args, cwd, env }
-    await started(startSurviving(folder, program, maxOutputBytes), { command, cwd, env })
+    const program = { ...attempt, command: findProgram(command, attempt), args }
+    await started(startSurviving(folder, program, maxOutputBytes), attempt)
   } else if (findOrRevoke(folder).type === 'revoked') {
     refuse('its host died before it could be')
   }
   const output = captureOutput(settings, context)
   const end = await followProgram(folder, { ...settings, ...output, signal })
-  return readOutput(settings, args, output, end)
+  return readOutput(settings, args, output, end, shellStartError(end, output, attempt))
 }
 
 /** @throws ProcessError with the reason for which a program did not start */
@@ -183,17 +189,21 @@ async function started(child: ChildProcess, attempt: StartAttempt): Promise<void
   throw startError(cause, attempt)
 }
 
-/** What the program returned, or why it failed. */
+/**
+ * What the program returned, or why it failed.
+ * @param refusal why its shell could not become the program
+ */
 async function readOutput(
   { command, parse }: ProcessSettings,
   args: readonly string[],
   output: CapturedOutput,
   end: ProgramEnd,
+  refusal: ProcessError | undefined,
 ): Promise<OutputObject> {
   output.end()
   const stdout = output.stdout()
   const stderr = output.stderr().text
-  const error = endError(end, { command, stdout: stdout.text, stderr })
+  const error = refusal ?? endError(end, { command, stdout: stdout.text, stderr })
   if (error !== undefined) throw error
   try {
     if (typeof parse === 'function') return await parse(stdout.text, { command, args, stderr })

@@ -2,7 +2,8 @@
  * The socket over which a program asks questions (F6): a Unix socket in a private folder, which ends with the run.
  *
  * A connection is one question. The program sends one line of JSON, `{ token, message, schema? }`, and gets one line: the answer, or
- * `{ error: { code, message } }`. A connection that it closes withdraws its question.
+ * `{ error: { code, message } }`. A connection that it closes withdraws its question, also when it closes its side alone: Node emits `end` for both, and nothing
+ * when the other side is closed later.
  */
 import type { Server, Socket } from 'node:net'
 import { z } from 'zod'

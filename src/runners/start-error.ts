@@ -1,7 +1,10 @@
 /** Why a program did not start. The system's own message does not tell a missing program from a missing working directory. */
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { nodeBuiltin } from '../node-builtins.js'
 import { preview } from '../preview.js'
+import type { CapturedOutput } from './captured-output.js'
 import { ProcessError } from './process-error.js'
+import type { ProgramEnd } from './supervision.js'
 
 /** What was to be started. */
 export interface StartAttempt {
@@ -15,6 +18,42 @@ export function startError(cause: unknown, attempt: StartAttempt): ProcessError 
   const { command } = attempt
   const message = `Command ${preview(command)} did not start: ${describeRefusal(cause, attempt)}`
   return new ProcessError('PROCESS_NOT_STARTED', message, { command }, { cause })
+}
+
+/** The name of the shells that start the programs of stored tasks: what they print about themselves begins with it. */
+export const SHELL_NAME = 'agent-tasks'
+
+/**
+ * Starts a shell that is to become a program.
+ * @throws ProcessError for what the system refuses at once; other refusals are emitted as `error`
+ */
+export function spawnShell(args: readonly string[], attempt: StartAttempt, options: SpawnOptions): ChildProcess {
+  try {
+    return nodeBuiltin('node:child_process').spawn('/bin/sh', args, options)
+  } catch (cause) {
+    throw startError(cause, attempt)
+  }
+}
+
+/** What a shell prints that cannot become its program: one line. */
+const SHELL_REFUSAL = new RegExp(`^${SHELL_NAME}: [^\\n]*\\n$`)
+
+/** The exit codes of a shell whose `exec` fails (POSIX, Shell Command Language, exec). */
+const REFUSALS: ReadonlyMap<number | null, string> = new Map([
+  [126, 'EACCES'],
+  [127, 'ENOENT'],
+])
+
+/** Why the shell that was to become a program could not; undefined when it could. */
+export function shellStartError(
+  { exitCode, stop }: ProgramEnd,
+  { stdout, stderr }: Pick<CapturedOutput, 'stdout' | 'stderr'>,
+  attempt: StartAttempt,
+): ProcessError | undefined {
+  const code = REFUSALS.get(exitCode)
+  if (code === undefined || stop !== undefined || stdout().text !== '') return undefined
+  const { text } = stderr()
+  return SHELL_REFUSAL.test(text) ? startError(Object.assign(new Error(text.trim()), { code }), attempt) : undefined
 }
 
 function describeRefusal(cause: unknown, { command, cwd, env }: StartAttempt): string {

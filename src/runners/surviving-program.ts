@@ -11,6 +11,7 @@ import { killAtExit } from '../engine/process-group.js'
 import { stateOf } from '../process-identity.js'
 import { reapProgram, RUN_TOKEN } from '../engine/reap.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
+import { SHELL_NAME, spawnShell } from './start-error.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
 
 /** How often the files are looked at where nothing tells of their changes, in ms. */
@@ -25,6 +26,7 @@ const CHUNK = 65_536
 /**
  * Starts a program in a folder of its own, which must exist and be empty. `keptBytes` of its output are kept at each end.
  * @returns the shell that runs it; without a pid, it could not be started, and emits `error`
+ * @throws ProcessError for what the system refuses at once
  */
 export function startSurviving(
   folder: string,
@@ -38,8 +40,8 @@ export function startSurviving(
 ): ChildProcess {
   const { command, args, cwd, env } = program
   const blocks = String(Math.max(1, Math.ceil(keptBytes / BLOCK)))
-  const own = ['-c', SURVIVING_SCRIPT, 'agent-tasks', folder, blocks, String(keptBytes), command, ...args]
-  const child = nodeBuiltin('node:child_process').spawn('/bin/sh', own, {
+  const own = ['-c', SURVIVING_SCRIPT, SHELL_NAME, folder, blocks, String(keptBytes), command, ...args]
+  const child = spawnShell(own, program, {
     cwd,
     env: { ...env, [RUN_TOKEN]: globalThis.crypto.randomUUID() },
     stdio: 'ignore',

@@ -3,8 +3,7 @@
  * tasks that every question searches from end to end; there are no actors, no indexes, and no callbacks. The commands of
  * `manager-commands.ts` compare a manager with it.
  *
- * Tasks that wait for a slot, repeated runs and budgets are not in it: what they do depends on time, and they have a model of their own in
- * `test/race/waiting-tasks.property.ts`.
+ * What the time brings (deadlines, back-offs, the longest wait, the time to wrap up) is decided by the code that uses it: `test/model/modelled-host.ts`.
  *
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
@@ -52,6 +51,8 @@ export interface ModelRecord {
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
+  /** The code of the error. */
+  errorCode?: string
   /** What it had written when it was cancelled or exceeded its deadline. */
   outputTail?: string
   /** Its deadline, in ms after the launch. */
@@ -60,7 +61,36 @@ export interface ModelRecord {
   progress?: object
   /** The name of its abort controller. */
   abortController?: string
+  /** When its present run started, after it had waited. */
+  startedAt?: number
+  /** Which run this is; absent for the first. */
+  attempt?: number
+  /** The earlier runs. */
+  attempts?: readonly ModelAttempt[]
+  /** What its runs may use. */
+  budget?: { readonly steps: number; readonly wrapUpMs: number }
+  /** What its runs have used. */
+  spent?: { readonly steps: number }
+  /** The open questions of its run, in the order in which they were asked. */
+  questions?: readonly { readonly id: string }[]
+  /** How many messages to its run were accepted. */
+  messagesSent?: number
 }
+
+/** A run that has failed and was repeated. */
+export interface ModelAttempt {
+  /** Which run it was, from 1. */
+  readonly number: number
+  /** When it started. */
+  readonly startedAt: number
+  /** When it failed. */
+  readonly endedAt: number
+  /** Why. */
+  readonly error: string
+}
+
+/** The slots that a task takes: those of the limit, those of children, or none. */
+export type ModelPool = 'task' | 'child' | 'none'
 
 /** A task: its record, and what the record does not show. */
 export interface ModelTask {
@@ -68,8 +98,14 @@ export interface ModelTask {
   record: Readonly<ModelRecord>
   /** Whether it was launched. The slot of a launched task is released when its run has ended, which may be after the task. */
   readonly isLaunched: boolean
-  /** Whether it holds a slot. */
+  /** Which slots it takes. */
+  pool: ModelPool
+  /** Whether it holds a slot of the limit. */
   hasSlot: boolean
+  /** Of the tasks that wait, those with the highest priority start first. */
+  readonly priority: number
+  /** Whether it waits for the time of its next run, and may not start. */
+  isDelayed: boolean
   /** The lease that holds its result. */
   lease: ModelLease | undefined
   /** Leases of waits, which get its result before any reminder. */
@@ -92,6 +128,22 @@ export interface ModelLease {
   exclusiveOwner: string | undefined
   /** The tasks whose results it holds. */
   tasks: ModelTask[]
+  /** The questions that its message asks. */
+  questions: readonly ModelQuestion[]
+}
+
+/** An open question of a run. */
+export interface ModelQuestion {
+  /** The task whose run asks. */
+  readonly task: ModelTask
+  /** Its id within the task. */
+  readonly id: string
+  /** Who is told of it. */
+  owner: string
+  /** Whether a message has told it. */
+  delivery: Delivery
+  /** Whether a message that told it was accepted after its lease had been released. */
+  isAccepted: boolean
 }
 
 /** A change of one task. */
@@ -116,8 +168,9 @@ export interface ModelTransition {
   deliveryId?: string
 }
 
-/** What the manager has yet to emit: a change of a task, or the end of an owner's exclusive lease. */
-export type OutboxItem = { transition: ModelTransition; task: ModelTask } | { leaseEndedOf: string }
+/** What the manager has yet to emit: a change of a task, of its open questions, or the end of an owner's exclusive lease. */
+export type OutboxItem =
+  { transition: ModelTransition; task: ModelTask } | { questionsOf: ModelTask } | { leaseEndedOf: string }
 
 /** The state of the model. The functions of this module query and change it. */
 export interface Ledger {
@@ -137,6 +190,8 @@ export interface Ledger {
   readonly reservations: Map<string, number>
   /** The leases, by id. */
   readonly leases: Map<string, ModelLease>
+  /** The open questions, in the order in which they were asked. */
+  questions: ModelQuestion[]
   /** What the manager has yet to emit, in order. */
   readonly outbox: OutboxItem[]
 }
@@ -158,6 +213,7 @@ export function emptyLedger(max: number, notifyCancelled: boolean, now: number):
     slots: [],
     reservations: new Map(),
     leases: new Map(),
+    questions: [],
     outbox: [],
   }
 }
@@ -165,11 +221,11 @@ export function emptyLedger(max: number, notifyCancelled: boolean, now: number):
 /** Makes a task that runs, to be passed to `admit`. */
 export function newTask(
   fields: Omit<ModelRecord, 'status' | 'delivery' | 'seq'>,
-  { isLaunched = false }: { readonly isLaunched?: boolean } = {},
+  { isLaunched = false, priority = 0 }: { readonly isLaunched?: boolean; readonly priority?: number } = {},
 ): ModelTask {
   return {
     record: { ...fields, status: 'running', delivery: 'none', seq: 0 },
-    isLaunched,
+    ...{ isLaunched, priority, pool: 'task', isDelayed: false },
     ...{ hasSlot: false, lease: undefined, claims: [] },
     ...{ isDisowned: false, isAccepted: false, isHandled: false, isUnread: false },
   }
@@ -188,6 +244,19 @@ const bySeq = (a: ModelTask, b: ModelTask): number => a.record.seq - b.record.se
 /** The running tasks of an owner, or of all owners, in the order of registration. */
 export const running = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.status === 'running').filter(isOf(owner))
+
+/** Whether a task has not ended. */
+export const isActive = ({ record }: ModelTask): boolean => record.status === 'running' || record.status === 'queued'
+
+/** The tasks that wait for a slot, or for their next run, in the order of registration. */
+export const queued = (ledger: Ledger, owner?: string): ModelTask[] =>
+  ledger.tasks.filter((task) => task.record.status === 'queued').filter(isOf(owner))
+
+/** The tasks that wait for slots of one kind, the next first: by priority, and within one by registration (F8). */
+export const queueOf = (ledger: Ledger, pool: ModelPool): ModelTask[] =>
+  queued(ledger)
+    .filter((task) => task.pool === pool)
+    .sort((a, b) => b.priority - a.priority)
 
 /** The tasks whose results are owed and not leased, in the order in which they ended. */
 export const owed = (ledger: Ledger, owner?: string): ModelTask[] =>
@@ -214,8 +283,7 @@ const historyLimit = (ledger: Ledger): number => (ledger.max === -1 ? 10 : 2 * l
 const isOwed = ({ record }: ModelTask): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
 /** Whether the history may drop it: it has ended, its handlers have run, it owes nothing, and nothing is left to read. */
-const isDroppable = (task: ModelTask): boolean =>
-  task.record.status !== 'running' && task.isHandled && !isOwed(task) && !task.isUnread
+const isDroppable = (task: ModelTask): boolean => !isActive(task) && task.isHandled && !isOwed(task) && !task.isUnread
 
 // Changes
 
@@ -241,17 +309,59 @@ function emit(
 /** The owner of what the run of a task launches. */
 export const ownerOfRun = (taskId: string): string => `run:${taskId}`
 
-/** The running tasks that the run of a task has launched, and owns. */
-export const childrenOf = (ledger: Ledger, { record }: ModelTask): ModelTask[] => running(ledger, ownerOfRun(record.id))
+/** The tasks that the run of a task has launched, and owns, and that have not ended. */
+export const childrenOf = (ledger: Ledger, { record }: ModelTask): ModelTask[] =>
+  ledger.tasks.filter(isActive).filter(isOf(ownerOfRun(record.id)))
 
 /** Registers a task, with a reservation or without. A foreground task takes no slot, and a child none of these. */
-export function admit(ledger: Ledger, task: ModelTask, isForeground: boolean, reservationId: string | undefined): void {
+export function admit(
+  ledger: Ledger,
+  task: ModelTask,
+  isForeground: boolean,
+  reservationId: string | undefined,
+  status: 'running' | 'queued' = 'running',
+): void {
   if (reservationId !== undefined) ledger.reservations.delete(reservationId)
-  task.record = { ...task.record, seq: ++ledger.seq }
+  task.record = { ...task.record, status, seq: ++ledger.seq }
   ledger.tasks.push(task)
-  task.hasSlot = !isForeground && task.record.parentId === undefined
+  task.pool = isForeground ? 'none' : task.record.parentId === undefined ? 'task' : 'child'
+  if (status === 'running') takeSlot(ledger, task)
+  emit(ledger, task, { kind: 'status', from: null, to: status })
+}
+
+function takeSlot(ledger: Ledger, task: ModelTask): void {
+  task.hasSlot = task.pool === 'task'
   if (task.hasSlot) ledger.slots.push(task)
-  emit(ledger, task, { kind: 'status', from: null, to: 'running' })
+}
+
+/**
+ * Gives each free slot to the task that is next (F8).
+ * @returns the tasks whose runs start now
+ */
+export function startNext(ledger: Ledger): ModelTask[] {
+  for (const pool of ['task', 'child', 'none'] as const) {
+    const next = queueOf(ledger, pool).find(({ isDelayed }) => !isDelayed)
+    if (next === undefined || (pool === 'task' && !hasRoom(ledger))) continue
+    takeSlot(ledger, next)
+    next.record = { ...next.record, status: 'running', seq: ++ledger.seq, startedAt: ledger.now }
+    emit(ledger, next, { kind: 'status', from: 'queued', to: 'running' })
+    return [next, ...startNext(ledger)]
+  }
+  return []
+}
+
+/** A run has failed and is repeated (F9): its task waits without a slot, and keeps its place. What the run owned passes to its owner. */
+export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
+  releaseSlot(ledger, task)
+  releaseOwner(ledger, ownerOfRun(task.record.id), task.isDisowned ? undefined : task.record.owner)
+  const { questions: _, progress: _progress, startedAt, attempt = 1, attempts = [], ...fields } = task.record
+  const failed = { number: attempt, startedAt: startedAt ?? fields.launchedAt, endedAt: ledger.now, error }
+  task.record = {
+    ...fields,
+    ...{ status: 'queued', seq: ++ledger.seq, attempt: attempt + 1, attempts: [...attempts, failed] },
+  }
+  closeQuestions(ledger, task)
+  emit(ledger, task, { kind: 'status', from: 'running', to: 'queued' })
 }
 
 /** Frees a task's slot. */
@@ -260,7 +370,7 @@ export function releaseSlot(ledger: Ledger, task: ModelTask): void {
   ledger.slots = ledger.slots.filter((other) => other !== task)
 }
 
-/** Ends a running task. What its run owns passes to its owner. */
+/** Ends a task that runs or waits. What its run owns passes to its owner. */
 export function settle(
   ledger: Ledger,
   task: ModelTask,
@@ -270,18 +380,22 @@ export function settle(
     error?: string
     lateOutput?: object
     errorName?: string
+    errorCode?: string
     outputTail?: string
     cancelReason?: string
   },
 ): void {
+  const from = task.record.status
   const owes = !task.isDisowned && (end.status !== 'cancelled' || ledger.notifyCancelled)
   const claim = owes ? task.claims.shift() : undefined
   const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
   const children = end.status === 'cancelled' ? [] : childrenOf(ledger, task).map(({ record }) => record.id)
   const named = children.length > 0 && { runningChildren: children }
-  task.record = { ...task.record, ...end, ...named, delivery, completedAt: ledger.now, seq: ++ledger.seq }
+  const { questions: _, ...fields } = task.record
+  task.record = { ...fields, ...end, ...named, delivery, completedAt: ledger.now, seq: ++ledger.seq }
+  closeQuestions(ledger, task)
   if (!task.isLaunched) releaseSlot(ledger, task)
-  emit(ledger, task, { kind: 'status', from: 'running', to: end.status })
+  emit(ledger, task, { kind: 'status', from, to: end.status })
   if (claim) putIn(claim, task)
   if (owes) emit(ledger, task, { kind: 'delivery', from: 'none', to: delivery }, claim?.id)
   releaseOwner(ledger, ownerOfRun(task.record.id), task.isDisowned ? undefined : task.record.owner)
@@ -314,17 +428,24 @@ const isDelivering = (ledger: Ledger, owner: string): boolean =>
   [...ledger.leases.values()].some((lease) => lease.exclusiveOwner === owner)
 
 /** Leases what is owed. Returns undefined when nothing is owed, or when the owner has another exclusive lease. */
-export function takeLease(ledger: Ledger, id: string, owner?: string, isExclusive = false): ModelLease | undefined {
+export function takeLease(
+  ledger: Ledger,
+  id: string,
+  owner?: string,
+  isExclusive = false,
+  questions: readonly ModelQuestion[] = [],
+): ModelLease | undefined {
   const exclusiveOwner = isExclusive ? owner : undefined
   if (exclusiveOwner !== undefined && isDelivering(ledger, exclusiveOwner)) return undefined
-  return lease(ledger, { id, exclusiveOwner, tasks: [] }, owed(ledger, owner))
+  for (const question of questions) question.delivery = 'leased'
+  return lease(ledger, { id, exclusiveOwner, tasks: [], questions }, owed(ledger, owner), questions.length > 0)
 }
 
 /** Leases, for a wait, what its tasks owe now, and what they will owe when they end, before any reminder gets it. */
 export function takeClaim(ledger: Ledger, id: string, awaited: readonly ModelTask[]): ModelLease | undefined {
-  const claimed = awaited.filter(({ record }) => record.status === 'running' || record.delivery === 'leased')
+  const claimed = awaited.filter((task) => isActive(task) || task.record.delivery === 'leased')
   const ended = awaited.filter(({ record }) => record.delivery === 'owed').sort(bySeq)
-  const claim = lease(ledger, { id, exclusiveOwner: undefined, tasks: [] }, ended, claimed.length > 0)
+  const claim = lease(ledger, { id, exclusiveOwner: undefined, tasks: [], questions: [] }, ended, claimed.length > 0)
   if (claim) for (const task of claimed) task.claims.push(claim)
   return claim
 }
@@ -342,12 +463,16 @@ function lease(ledger: Ledger, made: ModelLease, tasks: ModelTask[], mayBeEmpty 
 /** Ends a lease whose message was accepted: its results are delivered. */
 export function acknowledge(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) deliver(ledger, task, lease.id)
+  for (const question of lease.questions) if (question.delivery === 'leased') question.delivery = 'delivered'
   endLease(ledger, lease)
 }
 
 /** Ends a lease whose message was not accepted: its results go to the waits that claim them, and the rest is owed again. */
 export function release(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) giveBack(ledger, task, lease)
+  for (const question of lease.questions) {
+    if (question.delivery === 'leased') question.delivery = question.isAccepted ? 'delivered' : 'owed'
+  }
   endLease(ledger, lease)
 }
 
@@ -377,7 +502,16 @@ function endLease(ledger: Ledger, lease: ModelLease): void {
 }
 
 /** A message was accepted after its lease had been released. */
-export function acceptLate(ledger: Ledger, tasks: readonly ModelTask[], deliveryId: string): void {
+export function acceptLate(
+  ledger: Ledger,
+  tasks: readonly ModelTask[],
+  deliveryId: string,
+  questions: readonly ModelQuestion[] = [],
+): void {
+  for (const question of questions) {
+    if (question.delivery === 'owed') question.delivery = 'delivered'
+    question.isAccepted = true
+  }
   for (const task of tasks) {
     if (task.record.delivery === 'owed') deliver(ledger, task, deliveryId)
     else task.isAccepted = true
@@ -390,13 +524,64 @@ export function markNotified(ledger: Ledger, id: string): void {
   if (task) deliver(ledger, task)
 }
 
+/** The questions that an owner has yet to be told of. */
+export const owedQuestions = (ledger: Ledger, owner?: string): ModelQuestion[] =>
+  ledger.questions.filter(
+    (question) => question.delivery === 'owed' && (owner === undefined || question.owner === owner),
+  )
+
+/** Asks a question of a run, which is owed to its owner; that of a task that a run owns goes up (F6). */
+export function ask(
+  ledger: Ledger,
+  task: ModelTask,
+  question: { readonly id: string; readonly [field: string]: unknown },
+): void {
+  setQuestions(ledger, task, [...(task.record.questions ?? []), question])
+  const owner = addresseeOf(ledger, task.record.owner)
+  ledger.questions.push({ task, id: question.id, owner, delivery: 'owed', isAccepted: false })
+}
+
+function addresseeOf(ledger: Ledger, owner: string): string {
+  const above = owner.startsWith('run:') ? find(ledger, owner.slice('run:'.length)) : undefined
+  return above === undefined ? owner : addresseeOf(ledger, above.record.owner)
+}
+
+/** A question was answered or withdrawn: no message asks it any more. */
+export function closeQuestion(ledger: Ledger, task: ModelTask, id: string): void {
+  const open = (task.record.questions ?? []).filter((question) => question.id !== id)
+  setQuestions(ledger, task, open)
+  ledger.questions = ledger.questions.filter((question) => question.task !== task || question.id !== id)
+}
+
+/** The questions of a run that goes on are withdrawn. */
+export function withdrawQuestions(ledger: Ledger, task: ModelTask): void {
+  if (task.record.questions === undefined) return
+  setQuestions(ledger, task, [])
+  closeQuestions(ledger, task)
+}
+
+function setQuestions(ledger: Ledger, task: ModelTask, questions: readonly { readonly id: string }[]): void {
+  const { questions: _, ...fields } = task.record
+  task.record = questions.length === 0 ? fields : { ...fields, questions }
+  ledger.outbox.push({ questionsOf: task })
+}
+
+function closeQuestions(ledger: Ledger, task: ModelTask): void {
+  ledger.questions = ledger.questions.filter((question) => question.task !== task)
+}
+
 /**
  * Hands what an owner owes and runs to an heir; without an heir it is no longer owed.
  * @returns how many tasks were affected
  */
 export function releaseOwner(ledger: Ledger, owner: string, heir: string | undefined): number {
-  const all = [running(ledger, owner), owed(ledger, owner), leased(ledger, owner)] as const
+  const all = [queued(ledger, owner), running(ledger, owner), owed(ledger, owner), leased(ledger, owner)] as const
   if (heir === owner) return all.flat().length
+  for (const question of ledger.questions) {
+    if (question.owner !== owner) continue
+    if (heir === undefined) question.delivery = 'none'
+    else question.owner = heir
+  }
   for (const task of all.flat()) {
     if (heir !== undefined) {
       task.record = { ...task.record, owner: heir }
@@ -410,9 +595,9 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
 /** Drops the records that ended earliest and owe nothing, until the history is within its limit. */
 export function prune(ledger: Ledger): void {
   for (;;) {
-    const ended = ledger.tasks.filter((task) => task.record.status !== 'running')
+    const ended = ledger.tasks.filter((task) => !isActive(task))
     const [oldest] = ended.filter(isDroppable).sort(bySeq)
-    if (ended.length <= historyLimit(ledger) || !oldest) return
+    if (ended.filter((task) => !task.isUnread).length <= historyLimit(ledger) || !oldest) return
     ledger.tasks = ledger.tasks.filter((task) => task !== oldest)
     emit(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
   }

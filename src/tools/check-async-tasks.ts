@@ -50,9 +50,9 @@ export const checkAsyncTasksSchema = lazily(() =>
       .optional()
       .describe('For action answer: the ID of the question, if the task has more than one.'),
     answer: z
-      .union([z.string(), z.record(z.string(), z.unknown())])
+      .union([z.string(), z.boolean(), z.number(), z.record(z.string(), z.unknown())])
       .optional()
-      .describe('For action answer: text, or an object that matches the schema of the question.'),
+      .describe('For action answer: a value, or an object that matches the schema of the question.'),
     reason: z.string().optional().describe('For action cancel: why, in words. The task and its owner are told.'),
     decline: z.boolean().optional().describe('For action answer: true to decline the question.'),
   }),
@@ -93,14 +93,18 @@ export function createCheckAsyncTasksTool(
   })
 }
 
-/** The function that the tool runs, for tools that take a part of its input and validate it themselves. */
+/**
+ * The function that the tool runs, for tools that take a part of its input and validate it themselves.
+ * @param name the name of the tool that calls it, for errors
+ */
 export function createTaskCheck(
   options: CheckAsyncTasksOptions,
+  name: string = NAME,
 ): (input: CheckAsyncTasksParams, context: ToolContext) => ToolResult {
   checkOptions(options, optionTypes)
   const { getAsyncTaskManager, owner } = options
   const shared = readToolOptions(options)
-  return (input, { hold }) => check({ manager: getAsyncTaskManager(), owner, hold, ...shared }, input)
+  return (input, { hold }) => check(name, { manager: getAsyncTaskManager(), owner, hold, ...shared }, input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {
@@ -122,12 +126,12 @@ function describeCall(input: CheckAsyncTasksParams): string {
   }
 }
 
-function check(view: TaskView, input: CheckAsyncTasksParams): ToolResult {
+function check(name: string, view: TaskView, input: CheckAsyncTasksParams): ToolResult {
   const action = actionOf(input)
   if (action === 'list') return listTasks(view, input.cursor)
   const { task_id = '', cursor, max_bytes = DEFAULT_READ_BYTES } = input
   if (task_id.trim() === '') {
-    return validationError(NAME, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)
+    return validationError(name, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)
   }
   const found = findTask(view, task_id)
   if ('refusal' in found) return found.refusal

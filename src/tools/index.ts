@@ -34,7 +34,7 @@ export type {
 export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
 export type { AsyncTaskToolOptions, FollowUps, ForegroundAbort, ForegroundOptions } from './task-tool-options.js'
-export type { AnswerCall } from '../async-tasks/question-texts.js'
+export type { FollowUpCall } from '../async-tasks/follow-ups.js'
 
 // Your own tools
 export { defineTool } from './tool.js'

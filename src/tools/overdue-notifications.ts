@@ -2,7 +2,7 @@
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
 import { StoreError } from '../store/store-errors.js'
-import type { Tool, ToolContext, ToolResult } from './tool.js'
+import { refuseContext, type Tool, type ToolContext, type ToolResult } from './tool.js'
 
 /** Whose notifications are added, and when. */
 export interface OverdueOptions {
@@ -15,8 +15,8 @@ export interface OverdueOptions {
 
 /** The tool; its results also carry what the owner has been owed for too long. */
 export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T {
-  const execute = (input: never, context: ToolContext = {}): Promise<ToolResult> =>
-    tool.execute(input, context).then((result) => addOverdue(result, context, options))
+  const execute = async (input: never, context: ToolContext = {}): Promise<ToolResult> =>
+    refuseContext(tool.name, context) ?? addOverdue(await tool.execute(input, context), context, options)
   // Its description and its schema are getters.
   return Object.defineProperties(
     {},

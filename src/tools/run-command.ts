@@ -155,6 +155,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         const runner = runnerOf(allowed, manager)
         if (!isAsync) return await runInPlace(call, { run: runner })
         const task = manager.launch(call.input, runner)
+        context.onLaunched?.(task.id)
         return launchedResult(task, timeout, `command ${previewText(line, 200)} (ID: ${task.id}).`)
       } catch (error) {
         if (error instanceof TaskLimitError) return limitRefusal(manager, shared.followUps)

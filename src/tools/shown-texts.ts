@@ -3,6 +3,7 @@ import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { FollowUpCall } from '../async-tasks/follow-ups.js'
 import { fittingNotifications } from '../async-tasks/notifications.js'
 import { StoreError } from '../store/store-errors.js'
 import type { TaskView } from './task-view.js'
@@ -83,6 +84,8 @@ export interface WordLimits {
   readonly maxChars: number
   /** The maximum of them all, in characters. */
   readonly room: number
+  /** The tool that reads the rest of what is cut. */
+  readonly readWith: FollowUpCall
 }
 
 /** The notifications that fit, and their tasks; both in the order of the given tasks. */
@@ -95,10 +98,10 @@ export interface WordedEnds {
 export function wordEnds(
   { registry }: AsyncTaskManager,
   tasks: readonly SettledTaskInfo[],
-  { maxChars, room }: WordLimits,
+  { maxChars, room, readWith }: WordLimits,
 ): WordedEnds {
   const byUrgency = [...tasks].sort((a, b) => Number(isDelivered(a)) - Number(isDelivered(b)) || a.seq - b.seq)
-  const fitting = fittingNotifications(byUrgency, maxChars, room)
+  const fitting = fittingNotifications(byUrgency, maxChars, room, { readWith })
   for (const { task, isCut } of fitting) {
     registry.send(isCut ? { type: 'text.cut', taskIds: [task.id] } : { type: 'text.read', taskId: task.id })
   }

@@ -1,7 +1,7 @@
 /** Answers the questions of tasks, and tells the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/bounded-text.js'
-import { answerHint, propertiesOf, questionWords } from '../async-tasks/question-texts.js'
+import { answerHint, expectedAnswer, questionWords, valueAnswer, writtenAnswer } from '../async-tasks/question-texts.js'
 import { toOneLine } from '../control-characters.js'
 import { InvalidInputError } from '../errors.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
@@ -11,7 +11,7 @@ import { validationError, type ToolResult } from './tool.js'
 /** The parameters that answer a question. */
 interface AnswerParams {
   readonly question_id?: string | undefined
-  readonly answer?: string | Record<string, unknown> | undefined
+  readonly answer?: string | number | boolean | Record<string, unknown> | undefined
   readonly decline?: boolean | undefined
 }
 
@@ -46,7 +46,7 @@ export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo
     return refusal('params.question_id', question_id, `one of ${ids.map((id) => JSON.stringify(id)).join(', ')}`)
   }
   if (params.decline !== true && params.answer === undefined) {
-    return refusal('params.answer', undefined, `text, or an object that fits ${JSON.stringify(question.schema)}`)
+    return refusal('params.answer', undefined, expectedAnswer(question))
   }
   try {
     const isAnswered = manager.answerTask(task.id, question.id, answerOf(question, params))
@@ -56,13 +56,11 @@ export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo
     return { llmContent: text, returnDisplay: text, metadata: { id: task.id, question_id: question.id, isAnswered } }
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error
-    return refusal('params.answer', params.answer, `an object that fits ${JSON.stringify(question.schema)}`)
+    return refusal('params.answer', params.answer, expectedAnswer(question))
   }
 }
 
 function answerOf(question: TaskQuestion, { answer, decline }: AnswerParams): TaskAnswer {
   if (decline === true) return { action: 'decline' }
-  const [only] = propertiesOf(question)
-  const content = typeof answer === 'string' ? { [only ?? 'answer']: answer } : answer
-  return { action: 'accept', ...(content !== undefined && { content }) }
+  return typeof answer === 'string' ? writtenAnswer(question, answer) : valueAnswer(question, answer)
 }

@@ -1,5 +1,5 @@
 /** The result of check_async_tasks for one task: its peek mode. */
-import type { AsyncTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
+import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
@@ -27,7 +27,7 @@ export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange)
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
   if (!view.manager.registry.pushSubscribers.has(task.owner)) markAsked(view, [task])
-  const reading = { task_id: task.id, action: 'peek' }
+  const reading = { tool: 'check_async_tasks', params: { task_id: task.id, action: 'peek' } }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
     const delivery = markShown(view, task, chunk.remainingBytes === 0)
@@ -76,9 +76,14 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...commandDetails(view, task),
     ...(task.output !== undefined && { output: task.output }),
     ...(task.error !== undefined && { error: task.error }),
+    ...(task.status === 'failed' && errorNames(task)),
     ...(task.cancelReason !== undefined && { cancelReason: task.cancelReason }),
     ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
   }
+}
+
+function errorNames({ errorName, errorCode }: FailedTaskInfo): Record<string, unknown> {
+  return { ...(errorName !== undefined && { errorName }), ...(errorCode !== undefined && { errorCode }) }
 }
 
 /** The tasks above and below it. */

@@ -20,7 +20,7 @@ export interface TaskCall {
   readonly manager: AsyncTaskManager
   readonly input: LaunchTaskInput
   readonly timeout: EffectiveTimeout
-  readonly followUps: FollowUps
+  readonly followUps: Required<FollowUps>
   /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
   readonly context: ToolContext
@@ -155,11 +155,15 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
  */
 export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
-  const { signal, detach, hold, onUpdate } = call.context
+  const { signal, detach, hold, onUpdate, asker } = call.context
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length
-  const limits = { maxChars: call.maxChars, room: maxWholeChars(call.maxChars) - noteChars }
+  const limits = {
+    maxChars: call.maxChars,
+    room: maxWholeChars(call.maxChars) - noteChars,
+    readWith: call.followUps.read,
+  }
   const waiting: WordedWaitOptions = {
     onSettled: (ended) => {
       const { shown, texts } = wordEnds(manager, ended, limits)
@@ -167,6 +171,7 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
       return shown
     },
     endsOnQuestion: true,
+    asker,
     hold,
     ...(leaving && { signal: leaving }),
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
@@ -239,13 +244,13 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
   const more: unknown = task.output?.final_message ?? task.error
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${cutText(more, call.maxChars)}` : ''}`
   const result = {
-    // Nobody has asked for this cancellation.
-    llmContent: withNote(
-      call.manager.registry.isDisposed ? `${text}\n${cancellation(call, task)}` : text,
-      call.timeout,
-    ),
+    llmContent: withNote(isWorded(call, task) ? `${text}\n${cancellation(call, task)}` : text, call.timeout),
     returnDisplay: cutText(display, call.maxChars),
-    metadata: { ...taskMetadata(task, call.timeout, false), ...shownDelivery([task], deliveryId) },
+    metadata: {
+      ...taskMetadata(task, call.timeout, false),
+      ...(task.exitCode !== undefined && { exitCode: task.exitCode }),
+      ...shownDelivery([task], deliveryId),
+    },
   }
   if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
   return task.status === 'cancelled'
@@ -253,12 +258,22 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
     : result
 }
 
+/** Whether the text needs words for a cancellation: nobody has asked for it, or it says why, or what it took along. */
+function isWorded({ manager, context }: TaskCall, { id, status, cancelReason }: SettledTaskInfo): boolean {
+  if (manager.registry.isDisposed) return true
+  if (status !== 'cancelled' || context.signal?.aborted !== true) return false
+  return cancelReason !== undefined || cancelledWith(manager, id) !== ''
+}
+
 function cancellation({ manager, context }: TaskCall, { id, cancelReason }: SettledTaskInfo): string {
   if (manager.registry.isDisposed) return `Task ${id} was cancelled, because the task manager was disposed.`
-  const isAborted = context.signal?.aborted === true && cancelReason === undefined
-  return isAborted
-    ? `Task ${id} was cancelled, because its call was aborted.${cancelledWith(manager, id)}`
-    : cancellationText(`Task ${id}`, { cancelReason })
+  const isAborted = context.signal?.aborted === true
+  if (isAborted && cancelReason === undefined) {
+    return `Task ${id} was cancelled, because its call was aborted.${cancelledWith(manager, id)}`
+  }
+  const sentence = cancellationText(`Task ${id}`, { cancelReason })
+  const family = isAborted ? cancelledWith(manager, id) : ''
+  return family === '' || /[.!?]$/.test(sentence) ? `${sentence}${family}` : `${sentence}.${family}`
 }
 
 function taskMetadata(

@@ -1,7 +1,9 @@
 /** Reads the texts of a task from a byte cursor: its output, and a result that was cut. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
+import { callText, resultCall, type FollowUpCall } from '../async-tasks/follow-ups.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
+import { fenced } from '../async-tasks/fenced.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
 import { markShown, type ShownDelivery } from './shown-texts.js'
 import type { TaskView } from './task-view.js'
@@ -17,12 +19,14 @@ export interface TextRange {
 /** The output of a task, as far as it is kept. */
 export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const { cursor, maxBytes } = range
+  const { read } = view.followUps
   const chunk = view.manager.readOutput(task.id, { maxBytes, ...(cursor !== undefined && { cursor }) }) ?? NOTHING
   return chunkResult({
     title: `Output of task ${task.id} (${task.status})`,
     chunk,
-    reading: { task_id: task.id, action: 'output' },
+    reading: { tool: read.tool, params: { task_id: task.id, ...read.params } },
     isGrowing: !isTerminal(task),
+    isFenced: true,
   })
 }
 
@@ -34,7 +38,7 @@ export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange
   return chunkResult({
     title: `Result of task ${task.id} (${task.status})`,
     chunk,
-    reading: { task_id: task.id, action: 'output', part: 'result' },
+    reading: resultCall(task.id, view.followUps.read),
     isGrowing: !isTerminal(task),
     delivery,
   })
@@ -45,20 +49,22 @@ const NOTHING: OutputChunk = { text: '', nextCursor: 0, skippedBytes: 0, remaini
 interface ChunkText {
   readonly title: string
   readonly chunk: OutputChunk
-  /** The parameters of check_async_tasks that read this text; the cursor is added. */
-  readonly reading: Readonly<Record<string, unknown>>
+  /** The call that reads this text; the cursor is added. */
+  readonly reading: FollowUpCall
   /** The task may still append to the text. */
   readonly isGrowing: boolean
+  /** Whether a program or a run wrote it as it is, so that it needs a fence. Default false. */
+  readonly isFenced?: boolean
   /** What its reading delivers. */
   readonly delivery?: ShownDelivery
 }
 
 /** A part of a text, with a note on what is missing before it and how to read what follows. */
-export function chunkResult({ title, chunk, reading, isGrowing, delivery }: ChunkText): ToolResult {
+export function chunkResult({ title, chunk, reading, isGrowing, isFenced = false, delivery }: ChunkText): ToolResult {
   const { text, nextCursor, skippedBytes, remainingBytes } = chunk
   const start = nextCursor - new TextEncoder().encode(text).length
   const heading = text === '' ? `${title}, nothing at byte ${start}:` : `${title}, bytes ${start} to ${nextCursor}:`
-  const next = `check_async_tasks ${JSON.stringify({ ...reading, cursor: nextCursor })}`
+  const next = callText(reading, { cursor: nextCursor })
   const ending =
     remainingBytes > 0
       ? `[${remainingBytes} bytes remain. Read on with ${next}]`
@@ -66,10 +72,11 @@ export function chunkResult({ title, chunk, reading, isGrowing, delivery }: Chun
         ? `[That is all so far. Read on later with ${next}]`
         : '[That is the end.]'
   const skipped = skippedBytes > 0 ? [`[${skippedBytes} bytes before this are no longer kept.]`] : []
-  const body = text === '' ? [] : [text]
+  const above = [heading, ...skipped].join('\n')
+  const body = text === '' ? above : isFenced ? fenced(above, text) : `${above}\n${text}`
   return {
-    llmContent: [heading, ...skipped, ...body, ending].join('\n'),
+    llmContent: `${body}\n${ending}`,
     returnDisplay: `${heading.slice(0, -1)}${remainingBytes > 0 ? `, ${remainingBytes} remain` : ''}`,
-    metadata: { ...reading, start, nextCursor, skippedBytes, remainingBytes, ...delivery },
+    metadata: { ...reading.params, start, nextCursor, skippedBytes, remainingBytes, ...delivery },
   }
 }

@@ -1,7 +1,7 @@
 /** The options that the tools for async tasks share. */
 import { checkMaxMessageChars, messageLength } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { CHECK_ANSWERS, type AnswerCall } from '../async-tasks/question-texts.js'
+import { CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/follow-ups.js'
 import { aFunction, anObject, required, type OptionTypes } from '../protocol/option-checks.js'
 
 /** Which tools a result tells the model to call next. Needed by hosts that offer them under other names. */
@@ -9,13 +9,16 @@ export interface FollowUps {
   /** How to cancel a task, in words. */
   readonly cancel: string
   /** The tool that takes answers, and the parameters that select its answer mode. */
-  readonly answer: AnswerCall
+  readonly answer: FollowUpCall
+  /** The tool that reads what a task has written, or its result, and the parameters that select its reading mode. Default: check_async_tasks. */
+  readonly read?: FollowUpCall
 }
 
-/** By default check_async_tasks does both. */
-export const CHECK_FOLLOW_UPS: FollowUps = {
+/** By default check_async_tasks does all of it. */
+export const CHECK_FOLLOW_UPS: Required<FollowUps> = {
   cancel: 'check_async_tasks with action "cancel"',
   answer: CHECK_ANSWERS,
+  read: CHECK_READS,
 }
 
 /** Options that every tool for async tasks takes. */
@@ -54,7 +57,7 @@ export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
 export function readToolOptions(options: AsyncTaskToolOptions) {
   return {
     maxChars: checkMaxMessageChars(options.maxMessageChars),
-    followUps: options.followUps ?? CHECK_FOLLOW_UPS,
+    followUps: { ...CHECK_FOLLOW_UPS, ...options.followUps },
   }
 }
 

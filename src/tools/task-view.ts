@@ -15,7 +15,7 @@ export interface TaskView {
   readonly owner: string | undefined
   /** The maximum length of a text about one task, and of a whole list, in characters. */
   readonly maxChars: number
-  readonly followUps: FollowUps
+  readonly followUps: Required<FollowUps>
   /** See `ToolContext.hold`. */
   readonly hold?: HoldLease | undefined
 }

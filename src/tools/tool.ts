@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod'
 import type { HoldLease } from '../async-tasks/leases.js'
+import type { QuestionAsker } from '../async-tasks/question-askers.js'
 import type { TaskOutputEvent } from '../async-tasks/output-stream.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
@@ -44,14 +45,24 @@ export interface ToolContext {
   /** Aborts when nobody can receive the result any more: a wait ends, and a task that runs in place goes on in the background. */
   readonly detach?: AbortSignal | undefined
   /**
-   * Takes over the lease of each result that the call returns, and ends it when it is known whether the result has arrived. Default:
-   * what a call returns is delivered.
+   * Takes over the lease of each result that the call returns, and ends it when it is known whether the result has arrived: by `acknowledge()`, or by
+   * `release()`, which owes it again. Called before the call returns. Default: what a call returns is delivered.
    */
   readonly hold?: HoldLease | undefined
   /** Called with what a task that runs in place writes, as it comes. What it throws is reported, and changes nothing. */
   readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
-  /** Called with the id of the task that the call runs in place, once it has been launched. Must not throw. */
+  /** Called with the id of the task that the call runs in place, or of the command that it runs in either way, once launched. Must not throw. */
   readonly onLaunched?: ((taskId: string) => void) | undefined
+  /** Asks a person what the tasks ask that the call waits for. Default: the call ends with the question, for the model to answer. */
+  readonly asker?: QuestionAsker | undefined
+}
+
+const FUNCTIONS = ['hold', 'onUpdate', 'onLaunched'] as const
+
+/** Why a context cannot be used; undefined when it can. The context of an SDK may have more than this one. */
+export function refuseContext(tool: string, context: ToolContext): ToolResult | undefined {
+  const wrong = FUNCTIONS.find((field) => context[field] !== undefined && typeof context[field] !== 'function')
+  return wrong && validationError(tool, `context.${wrong}`, context[wrong], 'a function')
 }
 
 /** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */
@@ -119,7 +130,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
         if (context.signal?.aborted === true) {
           return errorResult('aborted', `The call of ${name} was aborted before it began.`)
         }
-        return await run(parsed.data, context)
+        return refuseContext(name, context) ?? (await run(parsed.data, context))
       } catch (error) {
         return context.signal?.aborted === true
           ? errorResult('aborted', `The call of ${name} was aborted.`)

@@ -5,6 +5,7 @@ import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/
 import { owningRun } from '../../machines/families.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { QuestionAsker } from '../async-tasks/question-askers.js'
 import { lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
@@ -87,9 +88,9 @@ export function createWaitForAsyncTasksTool(
       const which = task_ids.length === 0 ? 'async tasks' : `async tasks ${task_ids.map((id) => `'${id}'`).join(', ')}`
       return `Wait for ${mode} of the ${which}`
     },
-    run: (input, { signal, detach, hold }) => {
+    run: (input, { signal, detach, hold, asker }) => {
       const view = { manager: getAsyncTaskManager(), owner, hold, ...shared }
-      return wait(view, input, { maxWaitSeconds, signal: eitherSignal(signal, detach) })
+      return wait(view, input, { maxWaitSeconds, signal: eitherSignal(signal, detach), asker })
     },
   })
 }
@@ -97,6 +98,7 @@ export function createWaitForAsyncTasksTool(
 interface WaitLimits {
   readonly maxWaitSeconds: number
   readonly signal: AbortSignal | undefined
+  readonly asker: QuestionAsker | undefined
 }
 
 async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: WaitLimits): Promise<ToolResult> {
@@ -118,6 +120,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     mode,
     timeoutMs: seconds * 1000,
     endsOnQuestion: true,
+    asker: limits.asker,
     hold: view.hold,
     onSettled: (settled, pending) => text.word(settled, pending, [...problems, ...cut]),
     ...(limits.signal && { signal: limits.signal }),

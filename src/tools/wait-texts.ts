@@ -39,11 +39,12 @@ export class WaitText {
     pending: readonly AsyncTaskInfo[],
     notes: readonly string[],
   ): readonly SettledTaskInfo[] {
-    const { maxChars, manager } = this.#view
+    const { maxChars, manager, followUps } = this.#view
     this.#rest = [...this.#askingParts(pending), ...this.#pendingParts(pending), ...boundParts(notes)]
     // The longest header, and the ids of what does not fit.
     const others = this.#rest.join('\n\n').length + IDS_CHARS + LINE_CHARS
-    this.#ends = wordEnds(manager, settled, { maxChars, room: maxWholeChars(maxChars) - others })
+    const room = maxWholeChars(maxChars) - others
+    this.#ends = wordEnds(manager, settled, { maxChars, room, readWith: followUps.read })
     const { shown } = this.#ends
     this.#leftOut = settled.filter((task) => !shown.includes(task))
     return shown

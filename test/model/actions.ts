@@ -5,6 +5,7 @@
  * It is longer than most files because every kind of action is here twice: as a type and as an arbitrary.
  */
 import fc from 'fast-check'
+import type { RetryReason } from '../../src/protocol/retry-policy.js'
 import { JUMPS } from '../support/jumping-clock.js'
 import { nth, record, type Nth } from './drawing.js'
 
@@ -21,6 +22,19 @@ export interface TaskFields {
   readonly parent?: Target
 }
 
+/** What only a launch has. */
+export interface LaunchFields extends TaskFields {
+  readonly whenFull?: 'queue'
+  readonly priority?: number
+  readonly retry?: {
+    readonly attempts: number
+    readonly on: readonly RetryReason[]
+    /** Each wait is as long as the first. */
+    readonly backoff: { readonly initialMs: number; readonly factor: 1 }
+  }
+  readonly budget?: { readonly steps: number; readonly wrapUpMs: number }
+}
+
 export type StreamName = 'transitions' | 'settled' | 'owed' | 'running' | 'progress' | 'actor'
 
 /** The actions of a callback. */
@@ -30,10 +44,11 @@ export type Action =
   | { readonly do: 'register'; readonly fields: TaskFields & { readonly id: string }; readonly reservation?: Nth }
   | {
       readonly do: 'launch'
-      readonly fields: TaskFields
+      readonly fields: LaunchFields
       readonly reservation?: Nth
       readonly isForeground?: boolean
       readonly isRefused?: boolean
+      readonly takesMessages?: boolean
     }
   | { readonly do: 'complete'; readonly task: Target; readonly value: number }
   | { readonly do: 'fail'; readonly task: Target; readonly reason: number }
@@ -65,6 +80,12 @@ export type Action =
   | { readonly do: 'return'; readonly run: Nth; readonly value: number }
   | { readonly do: 'reject'; readonly run: Nth; readonly reason: number }
   | { readonly do: 'abandon'; readonly run: Nth }
+  | { readonly do: 'spend'; readonly run: Nth }
+  | { readonly do: 'ask'; readonly run: Nth }
+  | { readonly do: 'withdraw'; readonly asked: Nth }
+  | { readonly do: 'answer'; readonly task: Target; readonly question: number }
+  | { readonly do: 'send'; readonly task: Target }
+  | { readonly do: 'take'; readonly run: Nth }
   | {
       readonly do: 'wait'
       readonly tasks: readonly Target[]
@@ -100,7 +121,12 @@ export const outputs: readonly { readonly given: unknown; readonly kept: object 
 export const LONG_OUTPUT = 9
 
 /** What a run may fail with, and the error text and name of the record. */
-export const reasons: readonly { readonly given: unknown; readonly text: string; readonly name?: string }[] = [
+export const reasons: readonly {
+  readonly given: unknown
+  readonly text: string
+  readonly name?: string
+  readonly code?: string
+}[] = [
   { given: new Error('broken'), text: 'broken' },
   { given: 'plain words', text: 'plain words' },
   { given: undefined, text: 'The run failed without saying why.' },
@@ -112,7 +138,11 @@ export const reasons: readonly { readonly given: unknown; readonly text: string;
     given: Object.defineProperty(new Error(), 'message', { get: throwing }),
     text: 'The run failed with an object that cannot be shown.',
   },
+  { given: Object.assign(new Error('too fast'), { code: 'RATE_LIMITED' }), text: 'too fast', code: 'RATE_LIMITED' },
 ]
+
+/** The index of the reason that may be the last of a run, and not of its task. */
+export const RATE_LIMITED = 8
 
 function throwing(): never {
   throw new Error('no')
@@ -195,19 +225,64 @@ const fields = (given: fc.Arbitrary<string | undefined>): fc.Arbitrary<TaskField
     graceMs: rarely(duration),
   })
 
+const retry = record<NonNullable<LaunchFields['retry']>>({
+  attempts: fc.integer({ min: 1, max: 3 }),
+  on: fc.constantFrom<RetryReason[]>(['rate-limited'], ['rate-limited', 'timeout', 'start-failed']),
+  backoff: record({ initialMs: duration, factor: fc.constant(1 as const) }),
+})
+const budget = record<NonNullable<LaunchFields['budget']>>({ steps: fc.constantFrom(0, 1), wrapUpMs: duration })
+
+const launchFields = (given: fc.Arbitrary<string | undefined>): fc.Arbitrary<LaunchFields> =>
+  record<LaunchFields>({
+    id: given,
+    owner: often(owner),
+    controller: rarely(controller),
+    timeoutMs: rarely(duration),
+    graceMs: rarely(duration),
+    whenFull: often(fc.constant('queue' as const)),
+    priority: often(fc.nat(1)),
+    retry: often(retry),
+    budget: often(budget),
+  })
+
+const launch = action('launch', {
+  fields: launchFields(often(id)),
+  reservation: rarely(nth),
+  isForeground: rarely(fc.constant(true)),
+  isRefused: rarely(fc.constant(true)),
+  takesMessages: often(fc.constant(true)),
+})
+
+const begin = action('begin', { run: nth })
+const talk: fc.Arbitrary<Action>[] = [
+  action('ask', { run: nth }),
+  action('answer', { task: runningTask, question: fc.integer({ min: 1, max: 3 }) }),
+  action('send', { task: anyTask }),
+  action('take', { run: nth }),
+]
+const runs = [begin, action('spend', { run: nth }), ...talk]
+
 const beginnings: fc.Arbitrary<Action>[] = [
+  launch,
   action('register', { fields: fields(id) as fc.Arbitrary<TaskFields & { id: string }>, reservation: often(nth) }),
   action('launch', {
     fields: fields(often(id)),
     reservation: often(nth),
     isForeground: rarely(fc.constant(true)),
     isRefused: rarely(fc.constant(true)),
+    takesMessages: fc.constant(undefined),
   }),
   action('launch', {
-    fields: record<TaskFields>({ id: often(id), timeoutMs: rarely(duration), parent: runningTask }),
+    fields: record<LaunchFields>({
+      id: often(id),
+      timeoutMs: rarely(duration),
+      parent: runningTask,
+      retry: rarely(retry),
+    }),
     reservation: fc.constant(undefined),
     isForeground: rarely(fc.constant(true)),
     isRefused: rarely(fc.constant(true)),
+    takesMessages: fc.constant(undefined),
   }),
 ]
 
@@ -257,11 +332,12 @@ const others: fc.Arbitrary<Action>[] = [
   action('abandon', { run: nth }),
   action('abortWait', { wait: nth }),
   action('abortWait', { wait: nth }),
+  action('withdraw', { asked: nth }),
   action('bad', { input: fc.constantFrom(...(Object.keys(badInputs) as BadInput[])) }),
 ]
 
 /** All actions but subscriptions. */
-const plain = [...times(6, beginnings), ...times(4, endings), ...times(3, deliveries), ...others]
+const plain = [...times(6, beginnings), ...times(4, endings), ...times(3, deliveries), ...times(2, runs), ...others]
 
 const subscribing = (script: fc.Arbitrary<Script>): fc.Arbitrary<Action>[] => [
   action('on', { status: fc.constantFrom('completed', 'failed', 'cancelled'), script }),
@@ -315,6 +391,7 @@ export const namesakeActions: fc.Arbitrary<TopAction>[] = [
       reservation: fc.constant(undefined),
       isForeground: fc.constant(true),
       isRefused: fc.constant(undefined),
+      takesMessages: fc.constant(undefined),
     }),
     action('cancel', { task: runningTask, reason: rarely(fc.constant('why')) }),
   ]),
@@ -355,15 +432,92 @@ export const ledgerActions: fc.Arbitrary<TopAction>[] = [
   ...subscribing(script),
 ]
 
+/** Tasks that wait, are repeated, exceed a budget, ask and are told something (F6 to F10). */
+export const waitingActions: fc.Arbitrary<TopAction>[] = [
+  ...times(6, [launch]),
+  ...times(3, [
+    ...runs,
+    action('return', { run: nth, value: fc.constantFrom(0, 1) }),
+    action('reject', { run: nth, reason: fc.constantFrom(0, RATE_LIMITED, RATE_LIMITED) }),
+  ]),
+  ...[advance, advance, advance],
+  ...times(2, [
+    action('cancel', { task: anyTask, reason: rarely(fc.constant('why')) }),
+    action('leaseReminder', { owner: often(owner), isExclusive: fc.constant(false) }),
+    action('withdraw', { asked: nth }),
+  ]),
+  action('register', { fields: fields(id) as fc.Arbitrary<TaskFields & { id: string }>, reservation: often(nth) }),
+  action('complete', { task: anyTask, value: fc.constantFrom(0, 1) }),
+  action('fail', { task: anyTask, reason: fc.constant(0) }),
+  action('cancelAll', { owner, reason: fc.constant(undefined) }),
+  action('abort', { controller }),
+  action('abandon', { run: nth }),
+  action('reserve', { ttlMs: often(duration) }),
+  action('cancelReservation', { reservation: nth }),
+  action('setMax', { max: fc.integer({ min: -1, max: 2 }) }),
+  action('releaseOwner', { owner, to: often(owner) }),
+  action('acknowledge', { lease: nth }),
+  action('release', { lease: nth }),
+  action('progress', { task: anyTask, value: fc.nat(3) }),
+  action('append', { task: anyTask, text: fc.constant('x') }),
+  action('wait', {
+    tasks: fc.array(anyTask, { maxLength: 2 }),
+    mode: fc.constantFrom('all', 'any'),
+    timeoutMs: rarely(duration),
+  }),
+  ...subscribing(script),
+]
+
+/** Runs that ask and are told something (F6, F7). */
+export const talkingActions: fc.Arbitrary<TopAction>[] = [
+  ...times(2, [
+    action('launch', {
+      fields: record<LaunchFields>({ id: often(id) }),
+      reservation: fc.constant(undefined),
+      isForeground: fc.constant(undefined),
+      isRefused: fc.constant(undefined),
+      takesMessages: often(fc.constant(true)),
+    }),
+    ...[begin, ...talk],
+    action('answer', { task: runningTask, question: fc.constantFrom(1, 1, 2) }),
+    action('leaseReminder', { owner: fc.constant(undefined), isExclusive: fc.constant(false) }),
+    action('acknowledge', { lease: nth }),
+    action('release', { lease: nth }),
+  ]),
+  action('withdraw', { asked: nth }),
+  action('cancel', { task: runningTask, reason: fc.constant(undefined) }),
+  action('return', { run: nth, value: fc.constant(0) }),
+  action('releaseOwner', { owner: fc.constant('main'), to: fc.constantFrom('main', 'sub', undefined) }),
+]
+
 /** The options of a manager. */
 export interface RegistrySettings {
   readonly maxAsyncTasks: number
   readonly notifyCancelled: boolean
   readonly graceMs: number
+  readonly queue?: { readonly max?: number; readonly maxWaitMs?: number }
 }
 
 export const registrySettings: fc.Arbitrary<RegistrySettings> = fc.record({
   maxAsyncTasks: fc.constantFrom(0, 1, 1, 2, 2, 3, 4, -1),
+  notifyCancelled: fc.boolean(),
+  graceMs: duration,
+})
+
+/** Few slots, and a queue of a few places. */
+export const crowdedSettings: fc.Arbitrary<RegistrySettings> = fc.record({
+  maxAsyncTasks: fc.constantFrom(0, 1, 1, 2),
+  notifyCancelled: fc.boolean(),
+  graceMs: duration,
+  queue: record<NonNullable<RegistrySettings['queue']>>({
+    max: fc.constantFrom(1, 3, 100),
+    maxWaitMs: rarely(fc.constantFrom(0, 5, 20)),
+  }),
+})
+
+/** No limit. */
+export const roomySettings: fc.Arbitrary<RegistrySettings> = fc.record({
+  maxAsyncTasks: fc.constant(-1),
   notifyCancelled: fc.boolean(),
   graceMs: duration,
 })

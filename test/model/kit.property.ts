@@ -41,6 +41,7 @@ export const kitLedgerProperty = (subject: Subject) =>
       })
       remind()
       const verdict = recorder.check()
+      recorder.stop()
       if (!verdict.isClean) throw new Error(`A5: ${JSON.stringify(verdict, undefined, 2)}`)
     },
   )

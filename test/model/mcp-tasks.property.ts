@@ -9,6 +9,7 @@ import { createBackend } from '../../src/mcp/backend.js'
 import { Confirmations } from '../../src/mcp/confirmations.js'
 import { assumedExchange } from '../../src/mcp/exchange.js'
 import { createTaskHandles, type TaskHandles } from '../../src/mcp/task-handles.js'
+import { Elicitations } from '../../src/mcp/elicitations.js'
 import { createTasks2025 } from '../../src/mcp/tasks-2025.js'
 import { createTasksExtension } from '../../src/mcp/tasks-extension.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
@@ -113,7 +114,7 @@ class Host {
       const handle = this.#handles.find(id, asker)
       const declared = { hasTasks: true, hasElicitation: false }
       status = is2025
-        ? createTasks2025(this.#handles, this.#manager).get(handle, false).status
+        ? createTasks2025(this.#handles, this.#manager, new Elicitations(this.#manager)).get(handle, false).status
         : createTasksExtension(this.#handles, this.#manager).get(handle, declared, assumedExchange())['status']
     } catch (error) {
       status = error instanceof ProtocolError ? error.code : error
@@ -123,7 +124,11 @@ class Host {
   }
 
   #checkList(asker: Owner): void {
-    const { tasks } = createTasks2025(this.#handles, this.#manager).list(asker, undefined, false) as {
+    const { tasks } = createTasks2025(this.#handles, this.#manager, new Elicitations(this.#manager)).list(
+      asker,
+      undefined,
+      false,
+    ) as {
       tasks: { taskId: string }[]
     }
     const own = this.#tasks.filter(({ owner }) => owner === asker).map(({ id }) => id)

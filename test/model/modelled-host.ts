@@ -12,21 +12,34 @@ import {
   LONG_OUTPUT,
   outputs,
   OWNERS,
+  RATE_LIMITED,
   reasons,
   type Action,
+  type LaunchFields,
   type RegistrySettings,
   type Script,
   type StreamName,
   type Target,
-  type TaskFields,
   type TopAction,
 } from './actions.js'
 import { baseSubscriptions, perform, SCRIPT_FUEL, SCRIPT_USES, type Host, type Performers } from './host.js'
 import { nthLast, type Answer } from './drawing.js'
-import { failureText, limitText, reminderText, timeoutText, type ModelOutcome } from './expected-texts.js'
+import {
+  ANSWER_SCHEMA,
+  budgetText,
+  failureText,
+  limitText,
+  messageRefusal,
+  QUESTION,
+  reminderText,
+  stopText,
+  waitedText,
+  type ModelOutcome,
+} from './expected-texts.js'
+import { accept, setReader, take, type ModelledInbox, type ModelTake } from './modelled-inbox.js'
 import { abortSignal, makeSignal, stopListening, type ModelledSignal } from './modelled-signal.js'
 import * as model from '../../src/testing/task-model.js'
-import type { ModelLease, ModelRecord, ModelTask, OutboxItem } from '../../src/testing/task-model.js'
+import type { ModelLease, ModelQuestion, ModelRecord, ModelTask, OutboxItem } from '../../src/testing/task-model.js'
 
 interface Subscription {
   readonly n: number
@@ -44,6 +57,8 @@ interface Subscription {
 interface Run {
   readonly n: number
   readonly task: ModelTask
+  /** Which run of its task it is. */
+  readonly attempt: number
   hasBegun: boolean
   isAborted: boolean
   outcome: ModelOutcome | undefined
@@ -64,13 +79,27 @@ interface Lease {
   /** What it carried when it was taken. */
   readonly tasks: readonly ModelTask[]
   readonly records: readonly ModelRecord[]
+  readonly questions: readonly ModelQuestion[]
 }
 
-/** A deadline, or the end of the grace period after it. One timer serves all of them. */
+/**
+ * What the time brings to a task: its time limit, the end of its time to wrap up, and of its grace period after either; while it waits,
+ * the time of its next run, or the end of the longest wait. One timer serves all of them.
+ */
 interface Deadline {
   readonly at: number
   readonly task: ModelTask
-  readonly run: () => void
+  readonly of: 'limit' | 'wrap-up' | 'grace' | 'back-off' | 'wait'
+}
+
+/** A question that a run has asked. */
+interface Asked {
+  readonly task: ModelTask
+  /** Undefined when it could not ask. */
+  readonly id: string | undefined
+  answer: object | undefined
+  /** Its run knows the answer, or that there will be none. */
+  isSettled: boolean
 }
 
 interface Timer {
@@ -81,8 +110,15 @@ interface Timer {
 
 /** What only the host knows of a task. */
 interface Attached {
-  readonly controller: ModelledSignal | undefined
+  controller: ModelledSignal | undefined
   run: Run | undefined
+  readonly retry: LaunchFields['retry']
+  readonly takesMessages: boolean
+  inbox: ModelledInbox | undefined
+  /** How many questions its runs have asked. */
+  asked: number
+  /** The budget that it has exceeded, in words. */
+  excess: string | undefined
   /** How long it may run on after an abort, in ms. */
   readonly graceMs: number
   isOverdue: boolean
@@ -92,10 +128,18 @@ interface Attached {
   text: string
 }
 
+/** What the run of a task that was stopped still reported. */
+interface StoppedRun {
+  readonly reported?: string
+  readonly more?: string
+  readonly lateOutput?: object
+}
+
 /** An error of the model: only its message is compared. */
 class Refusal extends Error {}
 
 export function createModelledHost(settings: RegistrySettings, start: number): Host {
+  const { max: maxQueued = 100 } = settings.queue ?? {}
   const ledger = model.emptyLedger(settings.maxAsyncTasks, settings.notifyCancelled, start)
   let log: unknown[] = []
   const subscriptions: Subscription[] = []
@@ -110,6 +154,15 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   const reservations: (string | null)[] = []
   const idCounters = new Map<string, number>()
   const aborts: { readonly task: ModelTask; readonly reason: string; readonly why: string | undefined }[] = []
+  /** Tasks that are asked to conclude, and tasks whose runs start. */
+  const wrapUps: ModelTask[] = []
+  const starts: ModelTask[] = []
+  const asked: Asked[] = []
+  const takes: ModelTake[] = []
+  const spent = new Map<string | undefined, number>()
+  let sent = 0
+  /** The engine refuses the next run. */
+  let refusesNext = false
   let timers: Timer[] = []
   let deadlines: Deadline[] = []
   const jobs: (() => void)[] = []
@@ -127,6 +180,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       return change()
     } finally {
       for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next)
+      for (let next = wrapUps.shift(); next; next = wrapUps.shift()) setDeadline(next, 'wrap-up')
+      for (let next = starts.shift(); next; next = starts.shift()) startWaited(next)
       depth -= 1
       if (depth === 0 && !isEmitting) emptyOutbox()
     }
@@ -148,10 +203,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     for (const subscriber of [...subscribed]) {
       if (!('found' in subscriber) && subscriber.isActive && !isDisposed) emitToStream(subscriber, item)
     }
+    if ('questionsOf' in item) lookAtWaits(item.questionsOf)
     if (!isEnd(item)) return
-    for (const wait of [...subscribed]) {
-      if ('found' in wait && wait.isActive && wait.found.includes(item.task) && wait.isOver()) endWait(wait)
-    }
+    lookAtWaits(item.task)
     const { transition, task } = item
     for (const handler of subscriptions.filter(({ to }) => to === transition.to)) {
       if (!handler.isActive || handler.since >= transition.seq) continue
@@ -161,8 +215,16 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       }))
     }
     unlink(task)
+    const { inbox } = of(task)
+    if (inbox) setReader(inbox, undefined)
     task.isHandled = true
     if (!isDisposed) model.prune(ledger)
+  }
+
+  function lookAtWaits(task: ModelTask): void {
+    for (const wait of [...subscribed]) {
+      if ('found' in wait && wait.isActive && wait.found.includes(task) && wait.isOver()) endWait(wait)
+    }
   }
 
   function emitToStream(subscription: Subscription, item: OutboxItem): void {
@@ -215,9 +277,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   // Tasks
 
   function admit(
-    fields: TaskFields,
+    fields: LaunchFields,
     id: string,
-    how: { isLaunched: boolean; isForeground: boolean; reservation?: number },
+    how: { isLaunched: boolean; isForeground: boolean; reservation?: number; takesMessages?: boolean },
   ) {
     if (disposal) throw new Refusal('DisposedError')
     if (model.find(ledger, id)) throw new Refusal('TaskIdInUseError')
@@ -227,11 +289,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     }
     const parent = parentOf(fields.parent)
     const isLimited = how.isLaunched && !how.isForeground && reservationId === undefined && !parent
-    if (isLimited && !model.hasRoom(ledger)) {
-      throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
-    }
+    const waits = isLimited && !model.hasRoom(ledger)
+    const waiting = model.queueOf(ledger, 'task').length
+    if (waits && fields.whenFull === undefined) throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
+    if (waits && waiting >= maxQueued) throw new Refusal(`TaskLimitError: ${limitText(ledger.max, waiting)}`)
     if (parent && !mayLaunch(parent)) throw new Refusal('FamilyError')
-    const { timeoutMs } = fields
+    const { timeoutMs, budget, retry, priority = 0 } = fields
     const controller = fields.controller === undefined ? undefined : controllerOf(fields.controller)
     const name = controller?.name ?? (how.isLaunched ? 'own' : undefined)
     const task = model.newTask(
@@ -242,16 +305,22 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         owner: parent ? model.ownerOfRun(parent.record.id) : (fields.owner ?? 'main'),
         launchedAt: ledger.now,
         ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(budget && { budget }),
         ...(parent && { parentId: parent.record.id, depth: (parent.record.depth ?? 0) + 1 }),
         ...(name !== undefined && { abortController: name }),
       },
-      how,
+      { ...how, priority },
     )
-    model.admit(ledger, task, how.isForeground, reservationId)
+    model.admit(ledger, task, how.isForeground, reservationId, waits ? 'queued' : 'running')
     const registered = task.record
     const graceMs = fields.graceMs ?? settings.graceMs
-    attached.set(task, { controller, run: undefined, graceMs, isOverdue: false, isLong: false, text: '' })
-    if (timeoutMs !== undefined) setDeadline(task, timeoutMs, () => expire(task))
+    attached.set(task, {
+      ...{ controller, run: undefined, graceMs, isOverdue: false, isLong: false, text: '' },
+      ...{ retry, takesMessages: how.takesMessages === true, inbox: undefined, asked: 0, excess: undefined },
+    })
+    setDeadline(task, waits ? 'wait' : 'limit')
+    // A foreground task leaves the slot of its reservation to what waits.
+    batch(startNext)
     if (controller) link(task, controller)
     return { task, registered }
   }
@@ -263,10 +332,30 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const { id, status, depth = 0 } = parent.record
     if (status !== 'running' || of(parent).isOverdue || depth >= 3) return false
     const owner = model.ownerOfRun(id)
-    return (
-      model.childrenOf(ledger, parent).length + model.owed(ledger, owner).length + model.leased(ledger, owner).length <
-      20
-    )
+    const ended = [...model.owed(ledger, owner), ...model.leased(ledger, owner)]
+    return model.childrenOf(ledger, parent).length + ended.length < 20
+  }
+
+  /** Every change ends with this: a free slot goes to the task that is next (F8). */
+  function startNext(): void {
+    if (isDisposed) return
+    for (const task of model.startNext(ledger)) {
+      dropDeadlines(task)
+      setDeadline(task, 'limit')
+      starts.push(task)
+    }
+  }
+
+  /** A task that has waited took a slot: its run starts, unless it has ended since. */
+  function startWaited(task: ModelTask): void {
+    if (model.isActive(task)) startRun(task)
+    else batch(() => freeSlot(task))
+  }
+
+  function freeSlot(task: ModelTask): void {
+    if (isDisposed) return
+    model.releaseSlot(ledger, task)
+    startNext()
   }
 
   function reservationOf(nth: number | undefined): string | undefined {
@@ -276,46 +365,163 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function launch(action: Action & { do: 'launch' }): ModelRecord {
     const { fields, isForeground = false, isRefused = false } = action
     if (fields.parent && !parentOf(fields.parent)) throw new Refusal('InvalidInputError')
-    return batch(() => {
-      const id = fields.id ?? freshId('agent', (taken) => model.find(ledger, taken) !== undefined)
-      const { task, registered } = admit(fields, id, { ...action, isLaunched: true, isForeground })
-      if (isRefused) settleRun(task, { type: 'threw', index: 0 })
-      else {
-        const run: Run = { n: runs.length, task, hasBegun: false, isAborted: false, outcome: undefined }
-        runs.push(run)
-        log.push({ run: run.n, started: id })
-        of(task).run = run
-        if (task.record.status !== 'running') abortRun(run, 'AbortError')
-      }
-      return registered
+    if (isRefused) refusesNext = true
+    try {
+      return batch(() => {
+        const id = fields.id ?? freshId('agent', (taken) => model.find(ledger, taken) !== undefined)
+        const { task, registered } = admit(fields, id, { ...action, isLaunched: true, isForeground })
+        if (registered.status === 'running') startRun(task)
+        return registered
+      })
+    } finally {
+      refusesNext = false
+    }
+  }
+
+  function startRun(task: ModelTask): void {
+    const { id, attempt = 1 } = task.record
+    const run: Run = { n: runs.length, task, attempt, hasBegun: false, isAborted: false, outcome: undefined }
+    const attachment = of(task)
+    if (attachment.takesMessages) {
+      attachment.inbox ??= { reader: undefined, waiting: [], takers: [] }
+      setReader(attachment.inbox, run)
+    }
+    if (refusesNext) {
+      refusesNext = false
+      settleRun(task, { type: 'threw', index: 0 }, true)
+      return
+    }
+    runs.push(run)
+    log.push({ run: run.n, started: id })
+    attachment.run = run
+    if (!model.isActive(task)) abortRun(run, 'AbortError')
+  }
+
+  /** Whether a run that has failed is repeated: not one that did not stop, or was over its budget (F9). */
+  function isRepeated(task: ModelTask, outcome: ModelOutcome, couldNotStart: boolean): boolean {
+    const { retry, isOverdue, excess } = of(task)
+    if (!retry || !model.isActive(task) || (task.record.attempt ?? 1) >= retry.attempts) return false
+    if (excess !== undefined || outcome.type === 'abandoned') return false
+    const isLimited = outcome.type === 'threw' && outcome.index === RATE_LIMITED
+    const reason = isOverdue ? 'timeout' : couldNotStart ? 'start-failed' : isLimited ? 'rate-limited' : undefined
+    return reason !== undefined && retry.on.includes(reason)
+  }
+
+  function repeat(task: ModelTask, outcome: ModelOutcome): void {
+    const attachment = of(task)
+    const { isOverdue, controller } = attachment
+    const reported = outcome.type === 'returned' ? undefined : failureText(outcome)
+    const error = isOverdue ? stopText(task, undefined, reported) : (reported ?? '')
+    if (controller?.isAborted === true) {
+      attachment.controller = undefined
+      task.record = { ...task.record, abortController: 'own' }
+    }
+    attachment.run = undefined
+    attachment.isOverdue = false
+    dropDeadlines(task)
+    model.requeue(ledger, task, error)
+    task.isDelayed = attachment.retry!.backoff.initialMs > 0
+    setDeadline(task, task.isDelayed ? 'back-off' : 'wait')
+    startNext()
+  }
+
+  /** A run has used a step. Over its budget, it is asked to conclude, and is stopped when its time to wrap up is over (F10). */
+  function spend({ task }: Run): void {
+    const attachment = of(task)
+    const { budget, owner } = task.record
+    const steps = (task.record.spent?.steps ?? 0) + 1
+    task.record = { ...task.record, spent: { steps } }
+    for (const of of [undefined, owner]) spent.set(of, (spent.get(of) ?? 0) + 1)
+    if (!budget || steps <= budget.steps || attachment.excess !== undefined || attachment.isOverdue) return
+    attachment.excess = budgetText(budget.steps, steps)
+    model.withdrawQuestions(ledger, task)
+    wrapUps.push(task)
+  }
+
+  const isCurrent = ({ task, attempt }: Run): boolean =>
+    task.record.status === 'running' && (task.record.attempt ?? 1) === attempt
+
+  // Questions and messages
+
+  function ask(run: Run): void {
+    const { task, attempt } = run
+    const attachment = of(task)
+    const mayAsk = isCurrent(run) && !attachment.isOverdue && attachment.excess === undefined
+    const id = mayAsk ? `question-${(attachment.asked += 1)}` : undefined
+    asked.push({ task, id, answer: undefined, isSettled: false })
+    if (attempt !== (task.record.attempt ?? 1)) return
+    batch(() => {
+      if (id !== undefined)
+        {model.ask(ledger, task, { id, message: QUESTION, schema: ANSWER_SCHEMA, askedAt: ledger.now })}
     })
   }
+
+  const isOpen = ({ task, id }: Pick<Asked, 'task' | 'id'>): boolean =>
+    task.record.questions?.some((question) => question.id === id) === true
+
+  /** The first answer to a question counts (F6). */
+  function answerQuestion(question: Asked | undefined): boolean {
+    if (question?.id === undefined || !isOpen(question)) return false
+    const { task, id } = question
+    question.answer = { action: 'accept', content: { answer: 'yes' } }
+    batch(() => model.closeQuestion(ledger, task, id))
+    return true
+  }
+
+  function withdraw(question: Asked | undefined): void {
+    if (question?.id === undefined || question.isSettled) return
+    const { task, id } = question
+    question.isSettled = true
+    batch(() => {
+      if (isOpen(question)) model.closeQuestion(ledger, task, id)
+    })
+  }
+
+  function send(id: string): object {
+    const task = model.find(ledger, id)
+    sent += 1
+    const reason = messageRefusal(task, id, task && of(task))
+    if (!task || reason !== undefined) return { sent: false, reason }
+    const { messagesSent = 0 } = task.record
+    accept(of(task).inbox!, `message ${sent}`)
+    task.record = { ...task.record, messagesSent: messagesSent + 1 }
+    return { sent: true }
+  }
+
+  // Ends
 
   function end(task: ModelTask, how: Parameters<typeof model.settle>[2]): void {
     const { text, isOverdue } = of(task)
     const tail = text.trimEnd()
     const isKept = (how.status === 'cancelled' || isOverdue) && tail !== '' && how.error?.endsWith(tail) !== true
     model.settle(ledger, task, { ...how, ...(isKept && { outputTail: tail }) })
-    deadlines = deadlines.filter((deadline) => deadline.task !== task)
+    dropDeadlines(task)
+    startNext()
+  }
+
+  /** Ends a task that was stopped, by its deadline or because of its budget. */
+  function endStopped(task: ModelTask, { reported, more = '', lateOutput }: StoppedRun = {}): void {
+    const { excess } = of(task)
+    const error = `${stopText(task, excess, reported)}${more}`
+    const errorCode = excess === undefined ? 'TASK_TIMEOUT' : 'BUDGET_EXCEEDED'
+    end(task, { status: 'failed', error, errorCode, ...(lateOutput && { lateOutput }) })
   }
 
   function complete(task: ModelTask, index: number): void {
     const { kept } = outputs[index]!
     if (!of(task).isOverdue) end(task, { status: 'completed', output: kept })
-    else if (Object.keys(kept).length === 0) end(task, { status: 'failed', error: timeoutText(task) })
-    else {
-      const error = `${timeoutText(task)} It then returned a result, too late.`
-      end(task, { status: 'failed', error, lateOutput: kept })
-    }
+    else if (Object.keys(kept).length === 0) endStopped(task)
+    else endStopped(task, { more: ' It then returned a result, too late.', lateOutput: kept })
     of(task).isLong = index === LONG_OUTPUT
   }
 
   function fail(task: ModelTask, error: string): void {
-    const name = reasons.find(({ text }) => text === error)?.name
-    const failure = of(task).isOverdue
-      ? { error: timeoutText(task, error) }
-      : { error, ...(name !== undefined && { errorName: name }) }
-    end(task, { status: 'failed', ...failure })
+    const { name, code } = reasons.find(({ text }) => text === error) ?? {}
+    if (of(task).isOverdue) endStopped(task, { reported: error })
+    else {
+      const named = { ...(name !== undefined && { errorName: name }), ...(code !== undefined && { errorCode: code }) }
+      end(task, { status: 'failed', error, ...named })
+    }
   }
 
   function cancel(task: ModelTask, reason?: string): boolean {
@@ -323,7 +529,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function cancelFamily(task: ModelTask, reason: string | undefined): ModelTask[] {
-    if (task.record.status !== 'running') return []
+    if (!model.isActive(task)) return []
     const children = model.childrenOf(ledger, task)
     end(task, { status: 'cancelled', ...(reason !== undefined && { cancelReason: reason }) })
     aborts.push({ task, reason: 'AbortError', why: reason })
@@ -332,15 +538,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function cancelAll(owner: string | undefined, reason: string | undefined): string[] {
-    const cancelled = batch(() => model.running(ledger, owner).flatMap((task) => cancelFamily(task, reason)))
+    const cancelled = batch(() => activeOf(owner).flatMap((task) => cancelFamily(task, reason)))
     return cancelled.map(({ record }) => record.id)
   }
 
-  function expire(task: ModelTask): void {
-    of(task).isOverdue = true
-    setDeadline(task, of(task).graceMs, () => end(task, { status: 'failed', error: timeoutText(task) }))
-    aborts.push({ task, reason: 'TimeoutError', why: timeoutText(task) })
-  }
+  /** What waits comes first: nothing of it starts while the rest is cancelled. */
+  const activeOf = (owner?: string): ModelTask[] => [...model.queued(ledger, owner), ...model.running(ledger, owner)]
 
   // Abort controllers (A8)
 
@@ -409,12 +612,16 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     jobs.push(() => settleRun(run.task, outcome))
   }
 
-  function settleRun(task: ModelTask, outcome: ModelOutcome): void {
+  function settleRun(task: ModelTask, outcome: ModelOutcome, couldNotStart = false): void {
     batch(() => {
-      if (task.record.status !== 'running') reportLate(task, outcome)
+      if (isRepeated(task, outcome, couldNotStart)) {
+        repeat(task, outcome)
+        return
+      }
+      if (!model.isActive(task)) reportLate(task, outcome)
       else if (outcome.type === 'returned') complete(task, outcome.index)
       else fail(task, failureText(outcome))
-      if (!isDisposed) model.releaseSlot(ledger, task)
+      freeSlot(task)
     })
   }
 
@@ -431,7 +638,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const unique = [...new Set(ids)]
     const found = unique.flatMap((one) => model.find(ledger, one) ?? [])
     const unknown = unique.filter((one) => !model.find(ledger, one))
-    const hasEnded = ({ record }: ModelTask): boolean => record.status !== 'running'
+    const hasEnded = (task: ModelTask): boolean => !model.isActive(task)
     const isOver = (): boolean => found.length === 0 || (mode === 'all' ? found.every(hasEnded) : found.some(hasEnded))
     const begun: Wait = { n: waits.length, id, found, unknown, isOver, isActive: true, isAborted: false }
     waits.push(begun)
@@ -462,8 +669,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       return
     }
     batch(() => {
-      const settled = found.filter(({ record }) => record.status !== 'running')
-      const pending = found.filter(({ record }) => record.status === 'running').map(({ record }) => record)
+      const settled = found.filter((task) => !model.isActive(task))
+      const pending = found.filter(model.isActive).map(({ record }) => record)
       change(() => {
         if (lease) model.acknowledge(ledger, lease)
         // The wait has delivered them, even those that another message leases.
@@ -487,35 +694,47 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       if (isDisposed) return
       run()
       model.prune(ledger)
+      startNext()
     })
   }
 
-  function lease(owner: string | undefined, isExclusive: boolean): Lease | undefined {
+  function lease(
+    owner: string | undefined,
+    isExclusive: boolean,
+    questions: readonly ModelQuestion[] = [],
+  ): Lease | undefined {
     const id = freshId('delivery', (taken) => ledger.leases.has(taken))
     const taken = batch(() => {
-      const made = isDisposed ? undefined : model.takeLease(ledger, id, owner, isExclusive)
-      return made && { lease: made, tasks: [...made.tasks], records: made.tasks.map(({ record }) => record) }
+      const made = isDisposed ? undefined : model.takeLease(ledger, id, owner, isExclusive, questions)
+      return made && { lease: made, tasks: [...made.tasks], records: made.tasks.map(({ record }) => record), questions }
     })
     if (taken) leases.push(taken)
     return taken
   }
 
-  function remind(tasks: readonly ModelTask[], owner: string | undefined, isLeased = false): string {
+  function remind(
+    tasks: readonly ModelTask[],
+    owner: string | undefined,
+    isLeased = false,
+    questions: readonly ModelQuestion[] = [],
+  ): string {
+    const counts = { running: model.running(ledger, owner).length, queued: model.queued(ledger, owner).length }
     const isCut = tasks.some((task) => of(task).isLong)
-    return isCut ? 'cut' : reminderText(tasks, model.running(ledger, owner).length, isLeased)
+    return isCut ? 'cut' : reminderText(tasks, counts, isLeased, questions)
   }
 
   function leaseReminder(owner: string, isExclusive: boolean): unknown {
-    const tasks = lease(owner, isExclusive)?.tasks
+    const questions = model.owedQuestions(ledger, owner)
+    const tasks = lease(owner, isExclusive, questions)?.tasks
     if (!tasks) return undefined
-    const text = remind(tasks, owner, true)
+    const text = remind(tasks, owner, true, questions)
     const cut = tasks.filter((task) => of(task).isLong)
     if (cut.length > 0) {
       change(() => {
         for (const task of cut) if (ledger.tasks.includes(task)) task.isUnread = true
       })
     }
-    return { taskIds: tasks.map(({ record }) => record.id), text }
+    return { taskIds: tasks.map(({ record }) => record.id), text, questions: questions.map(nameOf) }
   }
 
   // Subscriptions and disposal
@@ -552,7 +771,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (disposal) return
     disposal = { runs: runs.filter(({ outcome }) => !outcome) }
     batch(() => {
-      for (const task of model.running(ledger)) cancel(task)
+      for (const task of activeOf()) cancel(task)
     })
     isDisposed = true
     const streams = new Set<string>(['progress', 'actor'])
@@ -575,13 +794,37 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return isTaken(id) ? freshId(prefix, isTaken) : id
   }
 
-  function setDeadline(task: ModelTask, ms: number, run: () => void): void {
-    deadlines.push({ at: ledger.now + ms, task, run })
+  function setDeadline(task: ModelTask, of: Deadline['of']): void {
+    const ms = timeOf(task, of)
+    if (ms !== undefined) deadlines.push({ at: ledger.now + ms, task, of })
+  }
+
+  function timeOf(task: ModelTask, what: Deadline['of']): number | undefined {
+    switch (what) {
+      case 'limit':
+        return task.record.timeoutMs
+      case 'wrap-up':
+        return task.record.budget?.wrapUpMs
+      case 'grace':
+        return of(task).graceMs
+      case 'back-off':
+        return of(task).retry?.backoff.initialMs
+      case 'wait':
+        return task.pool === 'none' ? undefined : settings.queue?.maxWaitMs
+    }
+  }
+
+  function dropDeadlines(task: ModelTask): void {
+    deadlines = deadlines.filter((deadline) => deadline.task !== task)
   }
 
   /** A timer that is too early stays: it looks for the next deadline when it fires. */
   function setDeadlineTimer(): void {
-    const at = isDisposed || deadlines.length === 0 ? undefined : Math.min(...deadlines.map((deadline) => deadline.at))
+    // A reservation that expires is of interest only to what waits.
+    const isAwaited = model.queueOf(ledger, 'task').length > 0
+    const expiries = isAwaited ? [...ledger.reservations.values()].filter((expiry) => ledger.now < expiry) : []
+    const times = [...deadlines.map((deadline) => deadline.at), ...expiries]
+    const at = isDisposed || times.length === 0 ? undefined : Math.min(...times)
     const present = timers.find(({ of }) => of === 'deadlines')
     if (present !== undefined && at !== undefined && present.due <= at) return
     timers = timers.filter((timer) => timer !== present)
@@ -589,9 +832,40 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function takeDue(): void {
-    const due = deadlines.filter(({ at }) => at <= ledger.now).sort((a, b) => a.at - b.at)
+    startNext()
+    const isLast = (deadline: Deadline): number => Number(deadline.of === 'wrap-up')
+    const due = deadlines.filter(({ at }) => at <= ledger.now).sort((a, b) => isLast(a) - isLast(b) || a.at - b.at)
     deadlines = deadlines.filter((deadline) => !due.includes(deadline))
-    for (const { run } of due) run()
+    const stopped = due.filter(({ task, of }) => (of === 'limit' || of === 'wrap-up') && setOverdue(task))
+    for (const { task, of } of due) {
+      if (of !== 'back-off') continue
+      task.isDelayed = false
+      setDeadline(task, 'wait')
+    }
+    startNext()
+    for (const { task } of stopped) {
+      model.withdrawQuestions(ledger, task)
+      const { excess } = of(task)
+      const reason = excess === undefined ? 'TimeoutError' : 'BudgetExceededError'
+      aborts.push({ task, reason, why: stopText(task, excess) })
+    }
+    for (const deadline of due) {
+      if (deadline.of === 'grace') endStopped(deadline.task)
+      if (deadline.of === 'wait') failWaited(deadline.task)
+    }
+  }
+
+  /** The run is asked to stop. False when it was before. */
+  function setOverdue(task: ModelTask): boolean {
+    if (of(task).isOverdue) return false
+    of(task).isOverdue = true
+    dropDeadlines(task)
+    setDeadline(task, 'grace')
+    return true
+  }
+
+  function failWaited(task: ModelTask): void {
+    end(task, { status: 'failed', error: waitedText(settings.queue?.maxWaitMs ?? 0), errorCode: 'QUEUE_TIMEOUT' })
   }
 
   function setTimer(of: Wait, ms: number, run: () => void): void {
@@ -626,7 +900,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function withTask(target: Target, then: (task: ModelTask) => void): model.Status | undefined {
     const task = model.find(ledger, idOf(target))
-    if (task?.record.status !== 'running') return undefined
+    if (!task || !model.isActive(task)) return undefined
     batch(() => then(task))
     return task.record.status
   }
@@ -637,7 +911,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         () => admit(action.fields, action.fields.id, { ...action, isLaunched: false, isForeground: false }).registered,
       ),
     launch: (action) => launch(action),
-    complete: (action) => withTask(action.task, (task) => complete(task, action.value)) === 'completed',
+    // A task that waits has nothing to complete.
+    complete: (action) =>
+      withTask(action.task, (task) => task.record.status === 'running' && complete(task, action.value)) === 'completed',
     fail: (action) => withTask(action.task, (task) => fail(task, reasons[action.reason]!.text)) === 'failed',
     cancel: (action) => {
       const task = model.find(ledger, idOf(action.task))
@@ -648,7 +924,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     reserve: (action) => reserve(action.ttlMs ?? 5000),
     cancelReservation: (action) => {
       const id = nthLast(reservations, action.reservation) ?? 'none'
-      return model.liveReservations(ledger).includes(id) && !isDisposed && ledger.reservations.delete(id)
+      const isCancelled = model.liveReservations(ledger).includes(id) && !isDisposed && ledger.reservations.delete(id)
+      if (isCancelled) batch(startNext)
+      return isCancelled
     },
     setMax: (action) => change(() => (ledger.max = action.max)),
     notify: (action) => change(() => model.markNotified(ledger, idOf(action.task))),
@@ -662,7 +940,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       if (!taken) return undefined
       const isOut = ledger.leases.get(taken.lease.id) === taken.lease
       change(() =>
-        isOut ? model.acknowledge(ledger, taken.lease) : model.acceptLate(ledger, taken.tasks, taken.lease.id),
+        isOut
+          ? model.acknowledge(ledger, taken.lease)
+          : model.acceptLate(ledger, taken.tasks, taken.lease.id, taken.questions),
       )
     },
     release: (action) => {
@@ -676,7 +956,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       }),
     releaseOwner: (action) => {
       const { owner, to } = action
-      const kinds = [model.running(ledger, owner), model.owed(ledger, owner), model.leased(ledger, owner)]
+      const kinds = [activeOf(owner), model.owed(ledger, owner), model.leased(ledger, owner)]
       change(() => model.releaseOwner(ledger, owner, to))
       return kinds.flat().length
     },
@@ -704,9 +984,21 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     unsubscribe: (action) => unsubscribe(nthLast(subscriptions.slice(baseSubscriptions.length), action.subscription)),
     begin: (action) => withRun(action.run, begin),
     say: (action) =>
-      withRun(action.run, ({ hasBegun, task }) => {
-        if (hasBegun && task.record.status === 'running') of(task).text += action.text
+      withRun(action.run, (run) => {
+        if (run.hasBegun && isCurrent(run)) of(run.task).text += action.text
       }),
+    spend: (action) =>
+      withRun(action.run, (run) => {
+        if (run.hasBegun && isCurrent(run)) batch(() => spend(run))
+      }),
+    ask: (action) => withRun(action.run, (run) => run.hasBegun && ask(run)),
+    withdraw: (action) => withdraw(nthLast(asked, action.asked)),
+    answer: (action) => {
+      const task = model.find(ledger, idOf(action.task))
+      return answerQuestion(asked.find((one) => one.task === task && one.id === `question-${action.question}`))
+    },
+    send: (action) => send(idOf(action.task)),
+    take: (action) => withRun(action.run, (run) => run.hasBegun && takes.push(take(of(run.task).inbox, run))),
     return: (action) => withRun(action.run, (run) => finish(run, { type: 'returned', index: action.value })),
     reject: (action) => withRun(action.run, (run) => finish(run, { type: 'threw', index: action.reason })),
     abandon: (action) =>
@@ -790,7 +1082,17 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function observe(): object {
     const disposed = disposal && (disposal.runs.every(({ outcome }) => outcome) ? 'done' : 'begun')
-    return { ...observeNow(), waits: [...waitResults], disposed }
+    const answers = asked.map((one) => one.answer ?? (isOpen(one) ? 'open' : 'withdrawn'))
+    const begun = runs.filter(({ hasBegun }) => hasBegun)
+    const concluding = begun.map(({ task }) => of(task).excess !== undefined)
+    return {
+      ...observeNow(),
+      waits: [...waitResults],
+      disposed,
+      answers,
+      taken: takes.map(({ got }) => got),
+      concluding,
+    }
   }
 
   /** What can be seen from inside a callback. */
@@ -802,7 +1104,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return {
       tasks: ledger.tasks.map(({ record }) => record),
       running: owners.map((owner) => ids(model.running(ledger, owner))),
+      queued: owners.map((owner) => ids(model.queued(ledger, owner))),
+      places: model.queued(ledger).map(placeOf),
       pending: owners.map((owner) => ids(model.owed(ledger, owner))),
+      asking: owners.map((owner) => model.owedQuestions(ledger, owner).map(nameOf)),
+      spent: owners.map((owner) => spent.get(owner) ?? 0),
       canLaunch: canLaunch(),
       counts: {
         max: ledger.max,
@@ -820,6 +1126,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     }
   }
 
+  /** What needs no slot has no place among those that wait for one. */
+  function placeOf(task: ModelTask): number | undefined {
+    return task.pool === 'none' ? undefined : model.queueOf(ledger, task.pool).indexOf(task) + 1
+  }
+
   function canLaunch(): object {
     if (disposal) return { allowed: false, reason: 'The task manager was disposed' }
     return model.hasRoom(ledger) ? { allowed: true } : { allowed: false, reason: limitText(ledger.max) }
@@ -833,6 +1144,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     },
     async drain() {
       for (let job = jobs.shift(); job; job = jobs.shift()) job()
+      for (const question of asked) question.isSettled ||= !isOpen(question)
     },
     observe,
     takeLog() {
@@ -843,9 +1155,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 }
 
-function isEnd(item: OutboxItem): item is Exclude<OutboxItem, { leaseEndedOf: string }> {
-  return 'transition' in item && item.transition.kind === 'status' && item.transition.to !== 'running'
+function isEnd(item: OutboxItem): item is Extract<OutboxItem, { transition: unknown }> {
+  if (!('transition' in item) || item.transition.kind !== 'status') return false
+  return item.transition.to !== 'running' && item.transition.to !== 'queued'
 }
+
+const nameOf = ({ task, id }: ModelQuestion): object => ({ taskId: task.record.id, questionId: id })
 
 /** How many tasks each owner has, in a fixed order. */
 function countsOf(tasks: readonly ModelTask[]): Record<string, number> {

@@ -4,6 +4,7 @@
  * It is longer than most files because it has one entry for each kind of action.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { refOf } from '../../machines/owed-questions.js'
 import type { AsyncTaskInfo, OutputObject, TaskTransition } from '../../machines/records.js'
 import type { TaskLease } from '../../src/async-tasks/leases.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -35,6 +36,7 @@ import {
   type Performers,
 } from './host.js'
 import { nthLast, type Answer } from './drawing.js'
+import { QUESTION } from './expected-texts.js'
 
 interface Callback {
   readonly n: number
@@ -73,6 +75,12 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
   const leases: (TaskLease | LeasedReminder)[] = []
   const subscriptions: (() => void)[] = []
   const contexts = new Map<number, RunContext>()
+  const messages = new Map<number, AsyncIterator<string>>()
+  const wrapUps = new Map<number, AbortSignal>()
+  const withdrawals: AbortController[] = []
+  const answers: unknown[] = []
+  const taken: string[] = []
+  let sent = 0
   const waits: AbortController[] = []
   const waitResults: unknown[] = []
   let disposed: 'begun' | 'done' | undefined
@@ -216,13 +224,16 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     nth === undefined || reservations.length === 0 ? [] : [nthLast(reservations, nth) ?? 'none']
 
   function launch(action: Action & { do: 'launch' }): object {
-    const n = engine.runs.length
     if (action.isRefused === true) engine.refuseNext(reasons[0]!.given)
-    const runner: Runner = (_input, context) => {
-      log.push({ run: n, began: context.taskId, owner: context.owner })
-      contexts.set(n, context)
+    const run: Runner = (_input, context) => {
+      const at = engine.runs.findIndex(({ signal }) => signal === context.signal)
+      log.push({ run: at, began: context.taskId, owner: context.owner })
+      contexts.set(at, context)
+      messages.set(at, context.messages[Symbol.asyncIterator]())
+      wrapUps.set(at, context.wrapUp)
       return {}
     }
+    const runner = action.takesMessages === true ? Object.assign(run, { takesMessages: true }) : run
     const fields = { ...input(action.fields), ...(action.isForeground === true && { isForeground: true }) }
     try {
       return manager.launch(
@@ -254,6 +265,33 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     )
   }
 
+  function ask(context: RunContext): void {
+    const n = answers.length
+    const withdrawal = new AbortController()
+    withdrawals.push(withdrawal)
+    answers.push('open')
+    const settle = (answer: unknown): void => {
+      answers[n] = answer
+      activity += 1
+    }
+    context.ask(QUESTION, { signal: withdrawal.signal }).then(settle, () => settle('withdrawn'))
+  }
+
+  function take(iterator: AsyncIterator<string>): void {
+    const n = taken.length
+    taken.push('nothing yet')
+    void iterator.next().then(({ done, value }) => {
+      taken[n] = done === true ? 'over' : value
+      activity += 1
+    })
+  }
+
+  /** The last run, or one before it, if it has begun. */
+  function withRun<T>(of: ReadonlyMap<number, T>, nth: number, then: (it: T) => void): void {
+    const it = of.get(nthLast([...engine.runs.keys()], nth) ?? -1)
+    if (it !== undefined) then(it)
+  }
+
   function dispose(): void {
     disposed ??= 'begun'
     void manager.dispose().then(() => {
@@ -266,7 +304,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     const lease = reminders.leaseReminder(leaseRequest(action))
     if (lease === undefined) return undefined
     leases.push(lease)
-    return { taskIds: lease.taskIds, text: shortened(lease.text) }
+    return { taskIds: lease.taskIds, text: shortened(lease.text), questions: lease.questions ?? [] }
   }
 
   function lease(action: Action & { do: 'lease' }): object | undefined {
@@ -322,9 +360,20 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
       nthLast(subscriptions.slice(baseSubscriptions.length), action.subscription)?.()
     },
     begin: (action) => nthLast(engine.runs, action.run)?.begin(),
-    say: (action) => {
-      contexts.get(nthLast([...engine.runs.keys()], action.run) ?? -1)?.append(action.text)
+    say: (action) => withRun(contexts, action.run, (context) => context.append(action.text)),
+    spend: (action) => withRun(contexts, action.run, (context) => context.spend({ steps: 1 })),
+    ask: (action) => withRun(contexts, action.run, ask),
+    withdraw: (action) => nthLast(withdrawals, action.asked)?.abort(),
+    answer: (action) =>
+      manager.answerTask(idOf(action.task), `question-${action.question}`, {
+        action: 'accept',
+        content: { answer: 'yes' },
+      }),
+    send: (action) => {
+      sent += 1
+      return manager.sendToTask(idOf(action.task), `message ${sent}`)
     },
+    take: (action) => withRun(messages, action.run, take),
     return: (action) =>
       nthLast(engine.runs, action.run)?.finish({ type: 'returned', value: outputs[action.value]!.given }),
     reject: (action) =>
@@ -351,7 +400,11 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
   }
 
   function observe(): object {
-    return { ...observeNow(), waits: [...waitResults], disposed }
+    const concluding = [...wrapUps].sort(([a], [b]) => a - b).map(([, { aborted }]) => aborted)
+    return {
+      ...observeNow(),
+      ...{ waits: [...waitResults], disposed, answers: [...answers], taken: [...taken], concluding },
+    }
   }
 
   function observeNow(): object {
@@ -369,7 +422,11 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     return {
       tasks: pictures(manager.getAllTasks()),
       running: owners.map((owner) => ids(manager.getRunningTasks(owner))),
+      queued: owners.map((owner) => ids(manager.getQueuedTasks(owner))),
+      places: manager.getQueuedTasks().map(({ id }) => manager.queuePosition(id)),
       pending,
+      asking: owners.map((owner) => manager.registry.ledger.questions.owed(owner).map(refOf)),
+      spent: owners.map((owner) => manager.spent(owner).steps ?? 0),
       canLaunch: manager.canLaunchAsync(),
       counts: ledgerCounts(manager),
       owed: first(manager.owed$),

@@ -8,12 +8,16 @@ import fc from 'fast-check'
 import { commandList } from '../support/command-list.js'
 import type { Subject } from '../support/subject.js'
 import {
+  crowdedSettings,
   forgetfulSettings,
   ledgerActions,
   namesakeActions,
   obliviousSettings,
   registrySettings,
+  roomySettings,
+  talkingActions,
   topActions,
+  waitingActions,
   type RegistrySettings,
   type TopAction,
 } from './actions.js'
@@ -64,6 +68,12 @@ export const namesakeProperty = (subject: Subject) => modelled(subject, obliviou
 
 /** The ledger only: all kinds of leases, released owners, cut messages (A5, A7). */
 export const ledgerProperty = (subject: Subject) => modelled(subject, forgetfulSettings, ledgerActions)
+
+/** Tasks that wait, are repeated, exceed a budget, ask and are told something (F6 to F10). */
+export const waitingProperty = (subject: Subject) => modelled(subject, crowdedSettings, waitingActions)
+
+/** Runs that ask and are told something (F6, F7). */
+export const talkingProperty = (subject: Subject) => modelled(subject, roomySettings, talkingActions)
 
 function modelled(subject: Subject, of: fc.Arbitrary<RegistrySettings>, actions: fc.Arbitrary<TopAction>[]) {
   const commands = commandList(

@@ -5,8 +5,15 @@ import { createManualClock } from '../../src/testing/manual-clock.js'
 import { runMicrotasks } from '../../src/testing/microtasks.js'
 import { checkProperty } from '../support/property.js'
 import { createSubject } from '../support/subject.js'
-import { LONG_OUTPUT, type RegistrySettings, type TopAction } from './actions.js'
-import { compare, ledgerProperty, namesakeProperty, registryProperty } from './registry.property.js'
+import { LONG_OUTPUT, RATE_LIMITED, type LaunchFields, type RegistrySettings, type TopAction } from './actions.js'
+import {
+  compare,
+  ledgerProperty,
+  namesakeProperty,
+  registryProperty,
+  talkingProperty,
+  waitingProperty,
+} from './registry.property.js'
 
 describe('the registry, against its model', () => {
   it('answers, emits and shows what the model does after every action (A1, A2, A3, A4, A7, A8, A9)', async () => {
@@ -20,6 +27,14 @@ describe('the registry, against its model', () => {
   it('owes each result to one owner until a message that carried it was accepted (A5, A6, A7)', async () => {
     await checkProperty('ledger', ledgerProperty(createSubject()))
   })
+
+  it('F6, F7, F8, F9, F10: queues, repeats, stops, asks and tells as the model does after every action', async () => {
+    await checkProperty('waiting', waitingProperty(createSubject()))
+  })
+
+  it('F6, F7: tells and answers each question once, and each message, whatever else is asked', async () => {
+    await checkProperty('talking', talkingProperty(createSubject()))
+  })
 })
 
 const register = (id: string, owner?: string, controller?: string): TopAction => ({
@@ -27,6 +42,9 @@ const register = (id: string, owner?: string, controller?: string): TopAction =>
   fields: { id, ...(owner !== undefined && { owner }), ...(controller !== undefined && { controller }) },
 })
 const complete = (id: string, value = 0): TopAction => ({ do: 'complete', task: { id }, value })
+
+const launch = (fields: LaunchFields): TopAction => ({ do: 'launch', fields })
+const queue = (id: string): TopAction => launch({ id, whenFull: 'queue' })
 
 /** Compares the real manager with the model over these actions. */
 const behaves = (actions: readonly TopAction[], settings: Partial<RegistrySettings> = {}): Promise<void> =>
@@ -133,6 +151,39 @@ describe('sequences that once failed, or that missed a planted fault', () => {
       { do: 'lease', owner: 'main', isExclusive: true },
       { do: 'subscribe', stream: 'transitions', script: [{ do: 'lease' }] },
       { do: 'release', lease: 0 },
+    ]))
+
+  it('F8: what waits does not start when everything is cancelled', () =>
+    behaves([register('a'), queue('b'), { do: 'cancelAll', owner: 'main' }]))
+
+  it('F8, A9: what waits does not start when the manager is disposed', () =>
+    behaves([register('a'), queue('b'), { do: 'dispose' }]))
+
+  it('F8: a task that waits reports no progress, and writes nothing', () =>
+    behaves([
+      register('a'),
+      queue('b'),
+      { do: 'subscribe', stream: 'progress', script: [] },
+      { do: 'progress', task: { id: 'b' }, value: 1 },
+      { do: 'append', task: { id: 'b' }, text: 'x' },
+      { do: 'readOutput', task: { id: 'b' } },
+    ]))
+
+  it('F8: a slot that becomes free at the end of the longest wait is taken', () =>
+    behaves([{ do: 'reserve', ttlMs: 5 }, queue('a'), { do: 'advance', ms: 5 }, { do: 'advance', ms: 5 }], {
+      queue: { maxWaitMs: 5 },
+    }))
+
+  it('F8: a foreground task leaves the slot of its reservation to what waits', () =>
+    behaves([{ do: 'reserve' }, queue('a'), { do: 'launch', fields: {}, reservation: 0, isForeground: true }]))
+
+  it('F6, F9: the questions of a run that is repeated are owed to nobody', () =>
+    behaves([
+      launch({ id: 'a', retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 5, factor: 1 } } }),
+      { do: 'begin', run: 0 },
+      { do: 'ask', run: 0 },
+      { do: 'reject', run: 0, reason: RATE_LIMITED },
+      { do: 'leaseReminder' },
     ]))
 
   it('A1: a call whose output ends the task while it is read ends nothing itself', () => {

@@ -53,6 +53,9 @@ const life: fc.Arbitrary<CrashStep[]> = fc
   )
   .map((steps) => [...steps])
 
+/** A run that is cancelled. */
+const cancelled: fc.Arbitrary<CrashStep[]> = fc.constant([{ do: 'launch' }, { do: 'cancel', nth: 0 }])
+
 /** A parent, a child, and the end of one of them. */
 const family: fc.Arbitrary<CrashStep[]> = fc
   .tuple(
@@ -77,6 +80,7 @@ export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
   worker: fc.oneof(
     { weight: 3, arbitrary: life },
     { weight: 1, arbitrary: family },
+    { weight: 1, arbitrary: cancelled },
     { weight: 3, arbitrary: fc.array(step, { minLength: 1, maxLength: 4 }) },
   ),
   user: fc.array(step, { maxLength: 3 }),

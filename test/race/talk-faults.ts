@@ -64,6 +64,21 @@ export const talkFaults: readonly TalkFault[] = [
     },
   },
   {
+    name: 'second-answer-counts',
+    invariant: 'F6',
+    description: 'whoever answers a question once more is told that the answer counts',
+    breakManager: (manager) => {
+      const answer = manager.answerTask.bind(manager)
+      const answered = new Set<string>()
+      manager.answerTask = (taskId, questionId, given) => {
+        const name = `${taskId} ${questionId}`
+        const counts = answer(taskId, questionId, given) || answered.has(name)
+        if (counts) answered.add(name)
+        return counts
+      }
+    },
+  },
+  {
     name: 'message-taken-twice',
     invariant: 'F7',
     description: 'a message is handed to the run twice',

@@ -6,6 +6,8 @@ export interface WaitingFault {
   readonly invariant: 'F8' | 'F9' | 'F10'
   readonly description: string
   readonly alter: AlterManager
+  /** Nothing is different without a store. */
+  readonly needsStore?: boolean
 }
 
 /** Starts some work twice. */
@@ -63,6 +65,23 @@ export const waitingFaults: readonly WaitingFault[] = [
     alter: startingTwice(({ attempt = 1 }) => attempt > 1),
   },
   {
+    name: 'one-run-too-many',
+    invariant: 'F9',
+    description: 'a task has one run more than its policy says',
+    alter: ({ registry }) => {
+      const peek = registry.peekAttachment.bind(registry)
+      const changed = new WeakSet<object>()
+      registry.peekAttachment = (entry) => {
+        const attachment = peek(entry)
+        if (attachment?.plan?.retry === undefined || changed.has(attachment)) return attachment
+        changed.add(attachment)
+        const { retry } = attachment.plan
+        attachment.plan = { ...attachment.plan, retry: { ...retry, attempts: retry.attempts + 1 } }
+        return attachment
+      }
+    },
+  },
+  {
     name: 'old-attempt-counts',
     invariant: 'F9',
     description: 'a repeated run has the number of the first, whose reports are taken for its own',
@@ -78,6 +97,7 @@ export const waitingFaults: readonly WaitingFault[] = [
     name: 'start-not-stored',
     invariant: 'F9',
     description: 'a run starts before that is stored',
+    needsStore: true,
     alter: ({ registry: { persistence } }) => {
       if (persistence !== undefined) persistence.flush = () => true
     },
@@ -107,6 +127,7 @@ export const waitingFaults: readonly WaitingFault[] = [
     name: 'spent-forgotten',
     invariant: 'F10',
     description: 'what a run has spent is not stored',
+    needsStore: true,
     alter: ({ registry: { persistence } }) => {
       if (persistence !== undefined) persistence.noteChange = () => undefined
     },

@@ -19,11 +19,12 @@ import { familyFaults } from '../race/family-faults.js'
 import { laneFaults } from '../race/lane-faults.js'
 import { lanesProperty } from '../race/lanes.property.js'
 import { talkFaults } from '../race/talk-faults.js'
+import { talkingProperty, waitingProperty } from '../model/registry.property.js'
 import { talkProperty } from '../race/talk.property.js'
 import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
 import { waitingFaults } from '../race/waiting-faults.js'
-import { waitingTasksProperty } from '../race/waiting-tasks.property.js'
+import { waitingTasksProperty, type AlterManager } from '../race/waiting-tasks.property.js'
 import { sessionFaults } from '../model/session-faults.js'
 import { sessionsProperty } from '../model/sessions.property.js'
 import { mcpTaskFaults, traceFaults } from '../model/mcp-faults.js'
@@ -31,6 +32,7 @@ import { mcpTasksProperty } from '../model/mcp-tasks.property.js'
 import { pageFaults } from '../model/page-faults.js'
 import { pageProperty } from '../model/page.property.js'
 import { tracesProperty } from '../model/traces.property.js'
+import type { ControllableEngine } from './controllable-engine.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
 import { givenSeed } from './property.js'
 import { createSubject } from './subject.js'
@@ -109,13 +111,39 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => sessionsProperty(alter),
 }))
 
-const talk = talkFaults.map((fault): Planting => ({ ...fault, property: 'talk', broken: () => talkProperty(fault) }))
+/** The registry's model knows what waits, asks and is told something, too. */
+const byModel = (create: typeof waitingProperty, alter: AlterManager) => (): fc.IRawProperty<unknown> => {
+  let engine: ControllableEngine
+  return create(
+    createSubject({
+      managerOptions: (options) => {
+        engine = options.engine as ControllableEngine
+        return options
+      },
+      wrapManager: (manager) => {
+        alter(manager, engine)
+        return manager
+      },
+    }),
+  )
+}
+sound.set('waiting', () => waitingProperty(createSubject()))
+sound.set('talking', () => talkingProperty(createSubject()))
 
-const waiting = waitingFaults.map(({ alter, ...fault }): Planting => ({
-  ...fault,
-  property: 'waiting tasks',
-  broken: () => waitingTasksProperty(alter),
-}))
+const talk = talkFaults.flatMap((fault): Planting[] => {
+  const { breakManager } = fault
+  const byRace = { ...fault, property: 'talk', broken: () => talkProperty(fault) }
+  if (breakManager === undefined || fault.invariant === 'F11') return [byRace]
+  return [
+    byRace,
+    { ...fault, property: 'talking', broken: byModel(talkingProperty, (manager) => breakManager(manager)) },
+  ]
+})
+
+const waiting = waitingFaults.flatMap(({ alter, needsStore = false, ...fault }): Planting[] => {
+  const byRace = { ...fault, property: 'waiting tasks', broken: () => waitingTasksProperty(alter) }
+  return needsStore ? [byRace] : [byRace, { ...fault, property: 'waiting', broken: byModel(waitingProperty, alter) }]
+})
 
 const page = pageFaults.map(({ state, access, ...fault }): Planting => ({
   ...fault,

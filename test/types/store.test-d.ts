@@ -26,7 +26,7 @@ export async function aHostKeepsItsTasks(): Promise<void> {
   expectTypeOf<RetryPolicy['attempts']>().toEqualTypeOf<number>()
   expectTypeOf(manager.getTask('a')?.attempt).toEqualTypeOf<number | undefined>()
   createAgentTasks({
-    subagents: { a: { run: (_request, { attempt }) => ({ attempt }), retry: { attempts: 2, on: [] } } },
+    subagents: { a: { run: (_request, { attempt }) => ({ attempt }), retry: { attempts: 2, on: ['timeout'] } } },
   })
   // @ts-expect-error the answer is a boolean, or undefined
   new AsyncTaskManager({ store: memoryStore(), wasDelivered: () => 'no' })

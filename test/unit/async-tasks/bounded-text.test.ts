@@ -7,7 +7,7 @@ import { InvalidSettingError } from '../../../src/errors.js'
 import { cutText } from '../../../src/preview.js'
 import { checkProperty } from '../../support/property.js'
 
-const reading = { task_id: 'a', action: 'output' }
+const reading = { tool: 'check_async_tasks', params: { task_id: 'a', action: 'output' } }
 
 describe('a bounded text', () => {
   it('is unchanged when it fits', () => {

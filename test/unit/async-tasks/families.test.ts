@@ -135,6 +135,31 @@ describe('a run that launches a task', () => {
     await expect(waiting).rejects.toMatchObject({ name: 'AbortError', message: 'enough' })
   })
 
+  it('F5: ends its wait when its task has ended: what it waited for is owed to the heir', async () => {
+    const { launch, manager } = setUp()
+    const parent = await launch('p')
+    const child = await launch('c', 'p')
+    const waiting = parent.context.children.waitFor()
+    manager.completeTask('p', {})
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
+    child.end('found')
+    await settle()
+    expect(manager.getTask('c')).toMatchObject({ owner: 'main', delivery: 'owed' })
+    parent.end()
+  })
+
+  it('F5, F9: ends its wait when its task is run again', async () => {
+    const { launch, manager } = setUp()
+    const parent = await launch('p', undefined, { retry: { attempts: 2, on: ['rate-limited'] } })
+    const child = await launch('c', 'p')
+    const waiting = parent.context.children.waitFor()
+    parent.fail(Object.assign(new Error('too fast'), { code: 'RATE_LIMITED' }))
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
+    child.end('found')
+    await settle()
+    expect(manager.getTask('c')).toMatchObject({ owner: 'main', delivery: 'owed' })
+  })
+
   it('F5: never waits for its own slot', async () => {
     const { launch, statuses } = setUp({ maxAsyncTasks: 1 })
     const parent = await launch('p')
@@ -283,6 +308,29 @@ describe('the end of a parent', () => {
     expect(manager.getPendingNotifications('main').map(({ id }) => id)).toEqual(['c'])
   })
 
+  it('F5: passes what it was handed to its owner, too', async () => {
+    const { manager, register, launch, task } = setUp()
+    const parent = await launch('p', undefined, { owner: 'boss' })
+    await launch('launched', undefined, { owner: ownerOfRun('p') })
+    register('handed', { owner: 'session' })
+    expect(manager.releaseOwner('session', { to: ownerOfRun('p') })).toBe(1)
+    manager.completeTask('handed', {})
+    parent.end()
+    await settle()
+    expect([task('launched').owner, task('handed').owner]).toEqual(['boss', 'boss'])
+    expect(manager.getPendingNotifications('boss').map(({ id }) => id)).toEqual(['handed', 'p'])
+  })
+
+  it('F5: passes what it was handed alone to its owner', async () => {
+    const { manager, register, launch, task } = setUp()
+    const parent = await launch('p', undefined, { owner: 'boss' })
+    register('handed', { owner: 'session' })
+    manager.releaseOwner('session', { to: ownerOfRun('p') })
+    parent.end()
+    await settle()
+    expect(task('handed').owner).toBe('boss')
+  })
+
   it('F5: owes nobody what they end with when its own owner is gone', async () => {
     const { launch, task, manager } = setUp()
     const parent = await launch('p', undefined, { owner: 'session' })
@@ -300,6 +348,37 @@ describe('the end of a parent', () => {
     ;(await launch('p')).end()
     await settle()
     expect(task('p')).not.toHaveProperty('runningChildren')
+  })
+})
+
+describe('an owner that is a run', () => {
+  it.each(['p', 'unknown'])('F5: is refused when its task has ended or is not known (%s)', async (id) => {
+    const { manager, run, register, launch } = setUp()
+    const parent = await launch('p')
+    parent.end()
+    await settle()
+    const owner = ownerOfRun(id)
+    const expected = `got "run:${id}", expected an owner, or run: and the id of a task that has not ended.`
+    const input = { subagentName: 'agent', goalPrompt: 'g', owner }
+    expect(() => manager.launch(input, run)).toThrow(`input.owner: ${expected}`)
+    expect(() => register('a', { owner })).toThrow(`input.owner: ${expected}`)
+    expect(() => manager.releaseOwner('main', { to: owner })).toThrow(`input.to: ${expected}`)
+    expect(manager.getPendingNotifications('main').map((task) => task.id)).toEqual(['p'])
+    expect(manager.getAllTasks()).toHaveLength(1)
+  })
+
+  it.each(['p', 'c', 'g'])('F5: does not get what it belongs to itself (%s)', async (id) => {
+    const { manager, launch, task } = setUp()
+    await launch('p')
+    await launch('c', 'p')
+    await launch('g', 'c')
+    const to = ownerOfRun(id)
+    expect(() => manager.releaseOwner('main', { to })).toThrow(
+      `input.to: got "run:${id}", expected an owner that does not belong to "main" itself, as that run does.`,
+    )
+    if (id === 'g') expect(() => manager.releaseOwner('run:p', { to })).toThrow(InvalidInputError)
+    expect(['p', 'c', 'g'].map((each) => task(each).owner)).toEqual(['main', 'run:p', 'run:c'])
+    expect(manager.releaseOwner(to, { to })).toBe(id === 'g' ? 0 : 1)
   })
 })
 
@@ -505,6 +584,20 @@ describe('a family after a crash', () => {
     await settle()
   })
 
+  it('F5, K4: so is what was handed to a dead run', async () => {
+    const store = memoryStore()
+    const { launch, manager: first } = onStore(store)
+    await launch('p', undefined, { owner: 'boss' })
+    await launch('a', undefined, { owner: ownerOfRun('p') })
+    first.registerTask({ id: 'b', subagentName: 'agent', goalPrompt: 'g', owner: 'other' })
+    first.releaseOwner('other', { to: ownerOfRun('p') })
+    await settle()
+    const { manager, task } = onStore(store.copy(), { findRunner: () => undefined })
+    await manager.recovered
+    expect(['p', 'a', 'b'].map((id) => task(id).owner)).toEqual(['boss', 'boss', 'boss'])
+    await settle()
+  })
+
   it('F5, K4: nor is what a dead run had from one that ended before it', async () => {
     const store = memoryStore()
     const { launch, run, open } = onStore(store)
@@ -663,6 +756,35 @@ describe('a family is shown', () => {
 })
 
 describe('an aborted call of the task tool', () => {
+  it.each([
+    ['the user changed the plan', 'the user changed the plan.'],
+    ['Enough!', 'Enough!'],
+  ])('F4, F5: says why, and what it took along, in the error and in the text (%s)', async (reason, said) => {
+    const { getAsyncTaskManager, open, run } = setUp()
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run })
+    const controller = new AbortController()
+    const result = tool.execute({ subagent_name: 'agent', goal_prompt: 'g' }, { signal: controller.signal })
+    await settle()
+    for (const id of ['c', 'd']) open('agent-1').context.launch({ id, subagentName: 'agent', goalPrompt: 'g' })
+    controller.abort(reason)
+    const sentence = `Task agent-1 was cancelled, because: ${said} 2 task(s) that it had launched were cancelled, too.`
+    const { error, llmContent } = await result
+    expect(error).toEqual({ type: 'cancelled', message: sentence })
+    expect(llmContent).toBe(
+      `${JSON.stringify({ agent_id: 'agent-1', status: 'cancelled', reason }, null, 2)}\n${sentence}`,
+    )
+  })
+
+  it('F4: says why without children, too', async () => {
+    const { getAsyncTaskManager, run } = setUp()
+    const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run })
+    const controller = new AbortController()
+    const result = tool.execute({ subagent_name: 'agent', goal_prompt: 'g' }, { signal: controller.signal })
+    await settle()
+    controller.abort('enough')
+    expect((await result).llmContent.split('\n').at(-1)).toBe('Task agent-1 was cancelled, because: enough')
+  })
+
   it.each([
     [
       'cancel',

@@ -36,6 +36,11 @@ describe('the error names the field', () => {
   it.each<[(manager: AsyncTaskManager) => unknown, string]>([
     [(manager) => manager.tryReserveAsyncSlot({ ttlMs: -1 }), 'options.ttlMs: got -1'],
     [(manager) => manager.registerTask({ ...input, id: 7 } as never), 'input.id: got 7'],
+    [
+      (manager) => manager.registerTask({ ...input, id: 'a\n[OK] [b] forged' }),
+      'input.id: got "a\\n[OK] [b] forged", expected text without line breaks and other control characters.',
+    ],
+    [(manager) => manager.launch({ ...input, id: 'a\u001b[2J' }, () => ({})), 'input.id: got "a\\u001b[2J"'],
     [(manager) => manager.launch({ ...input, subagentName: 7 } as never, () => ({})), 'input.subagentName: got 7'],
     [(manager) => manager.launch(input, 'run' as never), 'runner: got "run", expected a function'],
     [(manager) => manager.lease({ exclusive: 'yes' } as never), 'request.exclusive: got "yes"'],
@@ -232,4 +237,9 @@ it('reports what an abort listener of a run throws, with its task', () => {
       taskId: 'a',
     })
   })
+})
+
+it('an id that is made from a name is one line', () => {
+  const { manager } = setUp()
+  expect(manager.createTaskId('a\n[OK] [b]\u0000 forged')).toMatch(/^a \[OK\] \[b\] {2}forged-/)
 })

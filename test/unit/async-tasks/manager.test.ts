@@ -620,6 +620,7 @@ describe('deadlines', () => {
       agent_id: 'a',
       status: 'failed',
       error: 'Task timed out: it did not end within its limit of 10 ms. It then returned a result, too late.',
+      error_code: 'TASK_TIMEOUT',
       late_output: { emitted_vars: {}, final_message: 'half of a' },
     })
     const restored = AsyncTaskManager.restore(JSON.parse(JSON.stringify(manager.getAllTasks())) as never)

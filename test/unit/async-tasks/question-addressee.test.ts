@@ -4,6 +4,6 @@ import { AsyncTaskManager } from '../../../src/index.js'
 
 it('F6: a question of a task whose owner is a run that is gone stays with that owner', () => {
   const manager = new AsyncTaskManager()
-  const task = manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', owner: 'run:gone' })
-  expect(addresseeOf(manager.registry, task)).toBe('run:gone')
+  const task = manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g' })
+  expect(addresseeOf(manager.registry, { ...task, owner: 'run:gone' })).toBe('run:gone')
 })

@@ -169,6 +169,9 @@ describe('a launch for which no slot is free', () => {
     const small = limitedTasks({ ...waiting, queue: { maxBytes: 1_000 } })
     await small.launch('a', { params: { text: 'x'.repeat(5_000) } })
     await expect(small.launch('b', { params: { text: 'x'.repeat(1_000) } })).rejects.toThrow(TaskLimitError)
+    await expect(small.launch('b', { params: { text: 'x'.repeat(2_000) } })).rejects.toThrow(
+      /^Max async tasks \(1\) reached, and the queue has no room for 20\d\d bytes \(0 of 1000 bytes are in use\)$/,
+    )
     await small.launch('c', { params: { text: 'x'.repeat(500) } })
     await expect(small.launch('d', { params: { text: 'x'.repeat(500) } })).rejects.toThrow(TaskLimitError)
     small.manager.cancelTask('c')

@@ -253,9 +253,14 @@ describe('a run that has failed', () => {
   it('F9: a malformed policy is refused with its field', () => {
     const { manager, runner } = limitedTasks()
     const input = { subagentName: 'agent', goalPrompt: 'goal' }
-    expect(() => manager.launch(input, { run: runner, retry: { attempts: 0, on: [] } })).toThrow(InvalidSettingError)
+    expect(() => manager.launch(input, { run: runner, retry: { attempts: 0, on: ['timeout'] } })).toThrow(
+      InvalidSettingError,
+    )
     expect(() => manager.launch({ ...input, retry: { attempts: 1, on: ['no' as 'timeout'] } }, runner)).toThrow(
       /^input\.retry\.on\[0\]: got "no"/,
+    )
+    expect(() => manager.launch({ ...input, retry: { attempts: 2, on: [] } }, runner)).toThrow(
+      'input.retry.on: got an empty array, expected an array of at least one value.',
     )
     expect(() => manager.launch({ ...input, retry: 'always' as never }, runner)).toThrow(InvalidInputError)
     expect(() => manager.launch(input, 5 as never)).toThrow(/^runner: got 5/)

@@ -268,7 +268,9 @@ describe('a task is not run again', () => {
   it('K7: when its subagent has no policy, or is unknown', async () => {
     expect(await fateOf({ findRunner: () => openRun().run })).toMatchObject({ interrupted: ['a'], errors: [] })
     expect(await fateOf({ findRunner: () => undefined })).toMatchObject({ interrupted: ['a'], errors: [] })
-    expect(await fateOf({ findRunner: () => ({ run: openRun().run, retry: { attempts: 9, on: [] } }) })).toMatchObject({
+    expect(
+      await fateOf({ findRunner: () => ({ run: openRun().run, retry: { attempts: 9, on: ['timeout'] } }) }),
+    ).toMatchObject({
       interrupted: ['a'],
       errors: [],
     })
@@ -384,7 +386,7 @@ describe('a subagent of createAgentTasks', () => {
     ['attempts', { on: ['interrupted'] }, 'subagents.research.retry.attempts'],
     ['on', { attempts: 2 }, 'options.subagents.research.retry.on'],
     ['on', { attempts: 2, on: ['never'] }, 'options.subagents.research.retry.on[0]'],
-    ['a name', { attempts: 2, on: [], backoff: 5 }, 'options.subagents.research.retry.backoff'],
+    ['a name', { attempts: 2, on: ['timeout'], backoff: 5 }, 'options.subagents.research.retry.backoff'],
     ['an object', 3, 'options.subagents.research.retry'],
   ])('K7: is refused with a wrong policy: %s of %j', (_what, retry, field) => {
     const research = { run: () => ({}), retry } as never

@@ -71,6 +71,14 @@ describe('an agent that is never idle', () => {
     expect(deliveryOf('a')).toBe('owed')
   })
 
+  it('F11: a context whose hold is no function is refused, and nothing is leased', async () => {
+    const { clock, end, call, deliveryOf } = setUp()
+    end('a')
+    clock.advance(60_000)
+    expect(await call({ hold: true })).toContain('context.hold: got true, expected a function.')
+    expect(deliveryOf('a')).toBe('owed')
+  })
+
   it('F11: can be left alone, and hears nothing of other owners', async () => {
     const off = setUp({ maxDelayMs: Infinity })
     off.end('a')

@@ -69,11 +69,13 @@ describe('a task', () => {
       {
         status: 'failed',
         error: 'Task timed out: it did not end within its limit of 500 ms. It then returned a result, too late.',
+        errorCode: 'TASK_TIMEOUT',
         lateOutput: { final_message: 'done' },
       },
       {
         status: 'failed',
         error: 'Task timed out: it did not end within its limit of 500 ms. It then reported: broken',
+        errorCode: 'TASK_TIMEOUT',
       },
       { status: 'cancelled' },
     ])
@@ -88,6 +90,7 @@ describe('a task', () => {
     expect(actor.getSnapshot().output).toEqual({
       status: 'failed',
       error: 'Task timed out: it did not end within its limit of 3 s.',
+      errorCode: 'TASK_TIMEOUT',
     })
   })
 

@@ -4,7 +4,7 @@ import { localInstance } from '../../../src/instances/local-instance.js'
 import { listenWith } from '../../../src/mcp/http.js'
 import { acceptedConnections } from '../../support/accepted-connections.js'
 import { until } from '../../support/lifelines.js'
-import { controlled, overHttp, overStdio, type Called } from './clients.js'
+import { controlled, overHttp, overStdio, textOf, type Called } from './clients.js'
 import { ALICE, BOB, setUpApp, TASKS } from './wire.js'
 
 function setUp(config = {}) {
@@ -102,6 +102,28 @@ async function openSession(url: string, token?: string): Promise<readonly [numbe
   })
   return [response.status, await response.text()]
 }
+
+describe('tasks/result', () => {
+  it('waits for 1,000 results of a client at most', async () => {
+    const { say, ask, initialize, answers, end } = overStdio()
+    await initialize()
+    const call = { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' }, task: {} }
+    const { task } = (await ask(1, 'tools/call', call)) as unknown as { task: { taskId: string } }
+    const params = { taskId: task.taskId }
+    for (let id = 1000; id < 2000; id += 1) say({ id, method: 'tasks/result', params })
+    expect(await ask(2, 'tasks/result', params)).toMatchObject({
+      code: -32600,
+      message: 'A client can wait for 1000 results at once with tasks/result. Wait until one has ended, or cancel one.',
+    })
+    say({ method: 'notifications/cancelled', params: { requestId: 1000 } })
+    say({ id: 3, method: 'tasks/result', params })
+    await ask(4, 'ping', {})
+    expect(answers.has(3)).toBe(false)
+    end(task.taskId, 'done')
+    await until(() => answers.has(3) && answers.has(1999))
+    expect(textOf(answers.get(3)!)).toContain('done')
+  })
+})
 
 describe('a subscription', () => {
   it('is to a task of the client, and there are 1,000 of them at most', async () => {

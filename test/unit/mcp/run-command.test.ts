@@ -18,7 +18,7 @@ interface Listed {
 }
 
 describe('run_command', () => {
-  it('F1: is listed where the configuration has commands, in at most 900 bytes of JSON besides its programs', async () => {
+  it('F1: is listed where the configuration has commands, in at most 950 bytes of JSON besides its programs', async () => {
     const without = overStdio()
     await without.initialize()
     const names = ((await without.ask(1, 'tools/list', {})) as unknown as Listed).tools.map(({ name }) => name)
@@ -28,7 +28,7 @@ describe('run_command', () => {
     const { tools } = (await ask(1, 'tools/list', {})) as unknown as Listed
     const tool = tools.find(({ name }) => name === 'run_command')
     expect(tool?.description).toContain('Programs: "sh".')
-    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(900)
+    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(950)
   })
 
   it('F1: returns the output of a program, and says how one failed', async () => {
@@ -36,9 +36,12 @@ describe('run_command', () => {
     await initialize()
     const answer = await ask(1, 'tools/call', sh('pwd -P; echo $NAME', { env: { NAME: 'set' } }))
     expect(textOf(answer)).toContain(JSON.stringify(`${realpathSync(tmpdir())}\nset`))
-    expect(answer.structuredContent).toMatchObject({ status: 'completed', task_id: expect.any(String) as string })
+    expect(answer.structuredContent).toMatchObject({
+      ...{ status: 'completed', async: false, exit_code: 0 },
+      task_id: expect.any(String) as string,
+    })
     const failed = await ask(2, 'tools/call', sh('echo why >&2; exit 4'))
-    expect(failed).toMatchObject({ isError: true })
+    expect(failed).toMatchObject({ isError: true, structuredContent: { status: 'failed', exit_code: 4 } })
     expect(textOf(failed)).toContain('"exit_code": 4')
     expect(textOf(failed)).toContain('why')
     expect(textOf(await ask(3, 'tools/call', { name: 'run_command', arguments: { command: 'env' } }))).toContain(
@@ -47,23 +50,37 @@ describe('run_command', () => {
   })
 
   it('F1: has a limit of its own for each client, which calls in place take up too', async () => {
-    const { ask, initialize, say, answers } = overStdio({ commands, maxAsyncTasks: 0 })
+    const { ask, initialize, say } = overStdio({ commands, maxAsyncTasks: 0 })
     await initialize()
-    const launched = await ask(1, 'tools/call', sh('echo up; exec sleep 60', { async: true }))
-    const refused = await ask(2, 'tools/call', sh('echo'))
+    say({ id: 1, method: 'tools/call', params: sh('exec sleep 60') })
+    await ask(2, 'ping', {})
+    const refused = await ask(3, 'tools/call', sh('echo', { async: true }))
     expect(textOf(refused)).toBe(
-      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task).',
+      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). One that was ' +
+        'cancelled counts until its program has ended.',
     )
-    await ask(3, 'tools/call', {
-      name: 'cancel_async_task',
-      arguments: { task_id: launched.structuredContent!['task_id'] },
-    })
-    say({ id: 4, method: 'tools/call', params: sh('exec sleep 60') })
-    await ask(5, 'ping', {})
-    expect(textOf(await ask(6, 'tools/call', sh('echo')))).toContain('Max commands (1) reached')
-    say({ method: 'notifications/cancelled', params: { requestId: 4 } })
-    await until(() => !answers.has(4))
+    say({ method: 'notifications/cancelled', params: { requestId: 1 } })
   })
+
+  it.each([true, false])(
+    'F1: counts a command of a client until its program has ended, also when it was cancelled (async: %s)',
+    async (isAsync) => {
+      const { ask, initialize, say, clock } = overStdio({ commands })
+      await initialize()
+      const deaf = sh('trap "" TERM; echo up; while :; do sleep 1; done', { async: isAsync })
+      say({ id: 1, method: 'tools/call', params: deaf })
+      const list = () => ask((id += 1), 'tools/call', { name: 'check_async_tasks', arguments: {} })
+      let id = 1
+      while (!textOf(await list()).includes('output: "up"'));
+      await ask((id += 1), 'tools/call', { name: 'cancel_async_task', arguments: { task_id: 'sh' } })
+      expect(textOf(await list())).toContain('cancelled')
+      const call = () => ask((id += 1), 'tools/call', sh('echo'))
+      expect(textOf(await call())).toContain('Max commands (1) reached')
+      // It gets SIGKILL.
+      clock.advance(4000)
+      while (textOf(await call()).includes('Max commands (1) reached'));
+    },
+  )
 
   it('F1: one client does not take the slots of another', async () => {
     const [one, other] = await Promise.all([

@@ -10,10 +10,6 @@ import { ANONYMOUS } from '../../../src/mcp/callers.js'
 import { overStdio } from './clients.js'
 import { ALICE, BOB, send, setUpApp } from './wire.js'
 
-/** Tools that this configuration may lack, and what each may take. */
-const OF_OTHER_HOSTS = ['run_command', 'send_to_task']
-const TOOL_BYTES = 950
-
 const apps: { close(): Promise<void> }[] = []
 
 afterEach(async () => {
@@ -95,8 +91,6 @@ describe('the list of tools', () => {
       ['read_task_output', true, undefined],
       ['answer_async_task', false, false],
       ['send_to_task', false, false],
-      ['submit_commands', false, true],
-      ['list_instances', true, undefined],
     ])
     for (const { inputSchema, outputSchema } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
@@ -108,14 +102,37 @@ describe('the list of tools', () => {
     const store = mkdtempSync(join(tmpdir(), 'agent-tasks-mcp-'))
     onTestFinished(() => rmSync(store, { recursive: true, force: true }))
     const subagents = [{ name: 'tests', description: 'Runs the tests.', command: 'x', cwdPerCall: true }]
-    const { ask, initialize } = overStdio({ subagents, store })
+    const { ask, initialize } = overStdio({
+      subagents,
+      store,
+      instances: [{ id: 'browser', url: 'http://127.0.0.1:9/' }],
+      commands: { allow: ['x'] },
+    })
     await initialize()
-    const { tools } = (await ask(1, 'tools/list', {})) as unknown as { tools: { name: string }[] }
+    const { tools } = (await ask(1, 'tools/list', {})) as unknown as { tools: object[] }
     const json = JSON.stringify(tools)
-    expect(json).toMatch(/"cwd":.*earlier_session.*"taskSupport"/)
-    const missing = OF_OTHER_HOSTS.filter((name) => !tools.some((tool) => tool.name === name))
-    expect(json.length).toBeLessThanOrEqual(10_000 - missing.length * TOOL_BYTES)
+    expect(json).toMatch(/"cwd":.*earlier_session.*"taskSupport".*submit_commands.*run_command.*list_instances/)
+    expect(json.length).toBeLessThanOrEqual(10_000)
     expect(json).not.toContain('propertyNames')
+  })
+
+  it('F12: has what is configured: so have the instructions', async () => {
+    const namesOf = async (config: object) => {
+      const { ask, initialize } = overStdio(config)
+      const { instructions } = (await initialize()) as unknown as { instructions: string }
+      const { tools } = (await ask(1, 'tools/list', {})) as unknown as { tools: { name: string }[] }
+      const names = ['run_command', 'submit_commands', 'list_instances']
+      const listed = names.filter((name) => tools.some((tool) => tool.name === name))
+      return { listed, starts: names.filter((name) => instructions.includes(name)) }
+    }
+    expect(await namesOf({})).toEqual({ listed: [], starts: [] })
+    const commands = { allow: ['x'] }
+    expect(await namesOf({ commands })).toEqual({ listed: ['run_command'], starts: ['run_command'] })
+    const instances = [{ id: 'browser', url: 'http://127.0.0.1:9/' }]
+    expect(await namesOf({ instances })).toEqual({
+      listed: ['submit_commands', 'list_instances'],
+      starts: ['submit_commands'],
+    })
   })
 
   it('names the subagents in the description of task', async () => {
@@ -173,7 +190,7 @@ describe('the tools', () => {
     const id = await launch('hangs')
     const { isError, text } = await use('check_async_tasks', { task_id: id, action: 'cancel' })
     expect(isError).toBe(true)
-    expect(text).toContain('expected one of "list", "peek", "output"')
+    expect(text).toContain('expected one of "list", "peek"')
     expect(manager.getTask(id)?.status).toBe('running')
   })
 

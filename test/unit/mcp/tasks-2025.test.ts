@@ -66,7 +66,7 @@ describe('a client of 2025-11-25', () => {
     })
     const { tools } = await client.listTools()
     const supporting = tools.filter(({ execution }) => execution?.taskSupport === 'optional').map(({ name }) => name)
-    expect(supporting).toEqual(['task', 'submit_commands'])
+    expect(supporting).toEqual(['task'])
   })
 
   it('F12: follows a call as a task to its result', async () => {
@@ -130,6 +130,35 @@ describe('a client of 2025-11-25', () => {
     expect(textOf(listed as never)).not.toContain('the only time')
     expect(textOf(await tasks.getTaskResult(id, CallToolResultSchema))).toContain('the only time')
     await until(() => manager.getTask(id)?.delivery === 'delivered')
+  })
+
+  it('F12: a result that is reserved is named by a wait that finds nothing, and returned by its id', async () => {
+    const { client, create, tasks, end, manager } = await setUp()
+    const ids = [await create(), await create()]
+    for (const id of ids) end(id, `all of ${id}`)
+    await until(() => manager.getActiveTasks().length === 0)
+    const wait = async (args: object) =>
+      textOf((await client.callTool({ name: 'wait_for_async_tasks', arguments: args as never })) as never)
+    expect(await wait({})).toBe(
+      'Nothing to wait for: no async task is running. 2 result(s) are reserved for the host, which follows their tasks ' +
+        `(tasks/result, tasks/get). Here they are returned by wait_for_async_tasks ${JSON.stringify({ task_ids: ids })}`,
+    )
+    expect(await wait({ task_ids: ids.slice(0, 1) })).toContain(`all of ${ids[0]}`)
+    for (const id of ids) expect(textOf(await tasks.getTaskResult(id, CallToolResultSchema))).toContain(`all of ${id}`)
+    await until(() => manager.getTask(ids[1]!)?.delivery === 'delivered')
+    expect(await wait({})).toBe('Nothing to wait for: no async task is running.')
+  })
+
+  it('F12: a result that the host never asks for is carried by the next answer after retentionMs', async () => {
+    const { client, create, end, manager, clock } = await setUp({ config: { tasks: { retentionMs: 1000 } } })
+    const id = await create()
+    end(id, 'unread')
+    await until(() => manager.getTask(id)?.status === 'completed')
+    const check = async () => textOf((await client.callTool({ name: 'list_instances', arguments: {} })) as never)
+    clock.advance(999)
+    expect(await check()).not.toContain('unread')
+    clock.advance(1)
+    expect(await check()).toContain('unread')
   })
 
   it('sees a failed tool as failed, and gets its result', async () => {
@@ -313,6 +342,47 @@ describe('a question', () => {
     await client.callTool({ name: 'answer_async_task', arguments: { task_id: id, answer: 'develop' } })
     for (const result of results) expect(textOf(await result)).toContain('accept develop')
     expect(count).toBe(1)
+  })
+
+  it('F12: is asked by another request that waits, when the one that asked it is cancelled', async () => {
+    let count = 0
+    const { create, tasks } = await setUp({
+      run: asking,
+      elicit: () => {
+        count += 1
+        return count === 1
+          ? new Promise(() => undefined)
+          : Promise.resolve({ action: 'accept', content: { answer: 'main' } })
+      },
+    })
+    const id = await create()
+    const givenUp = new AbortController()
+    const first = tasks.getTaskResult(id, CallToolResultSchema, { signal: givenUp.signal })
+    first.catch(() => undefined)
+    await until(() => count === 1)
+    const second = tasks.getTaskResult(id, CallToolResultSchema)
+    givenUp.abort()
+    expect(textOf(await second)).toContain('accept main')
+    expect(count).toBe(2)
+  })
+
+  it('is not asked where a form cannot show its schema', async () => {
+    const address = { type: 'object', properties: { street: { type: 'string' } } }
+    let count = 0
+    const { client, create, tasks } = await setUp({
+      run: async (_request, context) => {
+        const question = { message: 'Where?', schema: { type: 'object', properties: { address } } }
+        return { final_message: JSON.stringify(await context.ask(question)) }
+      },
+      elicit: () => Promise.reject(new Error(`asked ${(count += 1)}`)),
+    })
+    const id = await create()
+    const result = tasks.getTaskResult(id, CallToolResultSchema)
+    expect(await tasks.getTask(id)).toMatchObject({ status: 'working' })
+    const answer = { task_id: id, answer: { address: { street: 'Elm' } } }
+    await client.callTool({ name: 'answer_async_task', arguments: answer })
+    expect(textOf(await result)).toContain('Elm')
+    expect(count).toBe(0)
   })
 
   it('stays open when the client fails to answer it as it should', async () => {

@@ -87,6 +87,14 @@ describe('the socket of a run', () => {
     connection.destroy()
     await until(() => asked[0]?.signal?.aborted === true)
   })
+
+  it('F6: withdraws it when the program has closed its side alone, too', async () => {
+    const { asked, token, open } = await setUp()
+    const { connection } = open({ token, message: 'Which?' })
+    await until(() => asked.length === 1)
+    connection.end()
+    await until(() => asked[0]?.signal?.aborted === true)
+  })
 })
 
 describe('agent-tasks ask', () => {
@@ -120,7 +128,11 @@ describe('agent-tasks ask', () => {
     expect(await codeOf(({ answer }) => answer({ action: 'decline' }))).toBe(7)
     expect(await codeOf(({ fail }) => fail(Object.assign(new Error('no'), { code: 'X' })))).toBe(2)
     expect(await codeOf(() => socket.close())).toBe(3)
-    expect((await run(['ask', 'Which?'], { env: socket.env })).exitCode).toBe(3)
+    const gone = await run(['ask', 'Which?'], { env: socket.env })
+    expect([gone.exitCode, gone.stderr]).toEqual([
+      3,
+      'agent-tasks: The host of the task is gone: nobody will answer.\n',
+    ])
     expect(token).not.toBe('')
     const alone = await run(['ask', 'Which?'])
     expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringContaining('AGENT_TASK_SOCKET')])

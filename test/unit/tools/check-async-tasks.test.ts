@@ -276,6 +276,21 @@ describe('a peek that shows everything', () => {
   })
 })
 
+it('T4: a peek has the code of a task whose deadline has passed, and the name of an error', async () => {
+  const { call, clock, manager } = setUp()
+  manager.registerTask({ id: 'slow', subagentName: 's', goalPrompt: 'g', timeoutMs: 10, graceMs: 0 })
+  clock.advance(10)
+  clock.advance(0)
+  expect((await call({ task_id: 'slow' })).metadata).toMatchObject({ status: 'failed', errorCode: 'TASK_TIMEOUT' })
+  manager.launch({ id: 'bad', subagentName: 's', goalPrompt: 'g' }, () => {
+    throw Object.assign(new TypeError('bad'), { code: 'E_BAD' })
+  })
+  await manager.waitFor(['bad'])
+  expect(JSON.parse((await call({ task_id: 'bad' })).llmContent)).toMatchObject({
+    ...{ error: 'bad', errorName: 'TypeError', errorCode: 'E_BAD' },
+  })
+})
+
 describe('a peek that is too long', () => {
   const long = { final_message: `${'x'.repeat(300)}end` }
 
@@ -331,7 +346,7 @@ describe('a peek that is too long', () => {
       register(id)
       manager.cancelTask(id)
     }
-    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['old', 'd'])
+    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['old', 'c', 'd'])
     await call({ task_id: 'old', action: 'peek', cursor: 500 })
     register('e')
     manager.cancelTask('e')

@@ -85,9 +85,7 @@ describe('a task that asks', () => {
   it('names the schema when an answer does not match it, and stays open', async () => {
     const { call, launch, manager } = setUp((context) => context.ask(form))
     const { id } = await launch()
-    expect((await call({ task_id: id })).llmContent).toContain(
-      String.raw`\"answer\":{\"city\":\"...\",\"days\":\"...\"}`,
-    )
+    expect((await call({ task_id: id })).llmContent).toContain(String.raw`\"answer\":{\"city\":\"...\",\"days\":1}`)
     for (const answer of ['Rome', { city: 'Rome' }, { city: 'Rome', days: 'two' }, undefined]) {
       const { llmContent, error } = await call({
         task_id: id,
@@ -100,6 +98,94 @@ describe('a task that asks', () => {
     expect(manager.getTask(id)?.questions).toHaveLength(1)
     await call({ task_id: id, action: 'answer', answer: { city: 'Rome', days: 2 } })
     expect(manager.getTask(id)?.questions).toBeUndefined()
+  })
+
+  it.each([
+    ['a boolean', { type: 'boolean' }, 'true', true, '"maybe", expected true or false.'],
+    ['a number', { type: 'integer', minimum: 3 }, '3', 4, '"maybe", expected a value, or an object that fits {"type"'],
+    ['a choice', { type: 'string', enum: ['dev', 'main'] }, '"dev"', 'main', '"maybe", expected one of "dev", "main".'],
+    ['a number of a choice', { enum: [1, 2] }, '1', 2, '"maybe", expected one of 1, 2.'],
+    [
+      'named choices',
+      {
+        oneOf: [
+          { const: 'a', title: 'A' },
+          { const: 'b', title: 'B' },
+        ],
+      },
+      '"a"',
+      'b',
+      '"maybe", expected one of "a", "b".',
+    ],
+    ['a constant', { const: 'go' }, '"go"', 'go', '"maybe", expected one of "go".'],
+    [
+      'several',
+      { type: 'array', items: { enum: ['x', 'y'] } },
+      '{"it":["x"]}',
+      { it: ['y'] },
+      '"maybe", expected a value',
+    ],
+    ['something odd', { type: ['number', 'null'] }, '1', 2, '"maybe", expected a value'],
+  ])(
+    'F6: shows an answer to %s, takes it, and says what it expected',
+    async (_what, field, shown, answer, expected) => {
+      const { call, launch, manager } = setUp((context) =>
+        context.ask({ message: 'Sure?', schema: { type: 'object', properties: { it: field }, required: ['it'] } }),
+      )
+      const { id } = await launch()
+      expect((await call({})).llmContent).toContain(`"question_id":"question-1","answer":${shown}}, or`)
+      const wrong = await call({ task_id: id, action: 'answer', answer: 'maybe' })
+      expect(wrong.error?.message).toContain(`params.answer: got ${expected}`)
+      expect((await call({ task_id: id, action: 'answer', answer })).error).toBeUndefined()
+      await settle()
+      expect(manager.getTask(id)?.output?.final_message).toContain(
+        JSON.stringify(typeof answer === 'object' ? answer : { it: answer }),
+      )
+    },
+  )
+
+  it('F6: takes a value in words, too, and shows the required fields of an object alone', async () => {
+    const properties = { sure: { type: 'boolean' }, why: { type: 'string' }, how: { enum: ['fast', 'slow'] } }
+    const { call, launch, manager } = setUp(async (context) => [
+      await context.ask({ message: 'A?', schema: { type: 'object', properties: { sure: { type: 'boolean' } } } }),
+      await context.ask({ message: 'B?', schema: { type: 'object', properties, required: ['sure', 'how'] } }),
+    ])
+    const { id } = await launch()
+    expect((await call({ task_id: id, action: 'answer', answer: 'true' })).error).toBeUndefined()
+    await settle()
+    expect((await call({})).llmContent).toContain('"answer":{"sure":true,"how":"fast"}}')
+    await call({ task_id: id, action: 'answer', answer: { sure: false, how: 'slow' } })
+    await settle()
+    expect(manager.getTask(id)?.output?.final_message).toContain('"content":{"sure":true}')
+  })
+
+  it('F6: bounds what it says of the expected answer', async () => {
+    const values = Array.from({ length: 1_000 }, (_, index) => `choice ${index}`)
+    const { call, launch, manager } = setUp((context) =>
+      context.ask({
+        message: 'Which?',
+        schema: { type: 'object', properties: { it: { type: 'string', enum: values } } },
+      }),
+    )
+    const { id } = await launch()
+    const { error } = await call({ task_id: id, action: 'answer', answer: 'none' })
+    expect(error?.message).toContain('expected one of "choice 0", "choice 1"')
+    expect(error?.message.length).toBeLessThan(1_100)
+    const answerDirectly = () => manager.answerTask(id, 'question-1', { action: 'accept', content: { it: 'none' } })
+    expect(answerDirectly).toThrow(
+      /^answer\.content\.it: got "none", expected one of "choice 0", .{900,1100}\(1000 values\)\.$/,
+    )
+  })
+
+  it('F6: says which values a question expects of code, too', async () => {
+    const it = { oneOf: [{ const: 'a' }, { const: 'b' }] }
+    const { launch, manager } = setUp((context) =>
+      context.ask({ message: 'Which?', schema: { type: 'object', properties: { it } } }),
+    )
+    const { id } = await launch()
+    expect(() => manager.answerTask(id, 'question-1', { action: 'accept', content: { it: 'c' } })).toThrow(
+      'answer.content.it: got "c", expected one of "a", "b".',
+    )
   })
 
   it('requires the id of the question when it has several', async () => {

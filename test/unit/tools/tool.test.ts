@@ -107,6 +107,16 @@ describe('a tool', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
+  it.each(['hold', 'onUpdate', 'onLaunched'])('does not run with a context whose %s is no function', async (field) => {
+    const run = vi.fn(() => done)
+    const tool = defineTool({ name: 'bare', description: '', inputSchema, run })
+    const message = `context.${field}: got true, expected a function.`
+    expect(await tool.execute({ count: 1 }, { [field]: true })).toMatchObject({
+      error: { type: 'parameter_validation', message },
+    })
+    expect(run).not.toHaveBeenCalled()
+  })
+
   it('that throws because its call was aborted returns the error `aborted`', async () => {
     const controller = new AbortController()
     const tool = counter(() => {

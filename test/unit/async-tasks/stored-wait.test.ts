@@ -1,0 +1,80 @@
+/** The wait before the next run of a task is stored: F9. */
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { AsyncTaskManager, type Runner } from '../../../src/index.js'
+import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
+import { createManualClock } from '../../../src/testing/index.js'
+import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+
+const retry = { attempts: 3, on: ['rate-limited'], backoff: { initialMs: 1_000 } } as const
+
+/** The store of a process that died at 1000, right after the first run of a task. */
+async function storeWithWait(more: object = {}): Promise<MemoryStore> {
+  const store = memoryStore()
+  const { launch, runs } = limitedTasks({ store })
+  await launch('a', { retry })
+  await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED', ...more }))
+  await tick()
+  return store.copy()
+}
+
+/** The next process, whose clock says this. */
+async function processAt(store: MemoryStore, now: number, queue = {}) {
+  const run = vi.fn<Runner>(untilAborted)
+  const clock = createManualClock(now)
+  const manager = new AsyncTaskManager({ store, clock, queue, graceMs: 0, findRunner: () => run })
+  onTestFinished(() => manager.dispose())
+  expect((await manager.recovered).queued).toEqual(['a'])
+  /** How often it has run when so much time has passed. */
+  const runsAfter = async (ms: number): Promise<number> => {
+    clock.advance(ms)
+    await tick()
+    return run.mock.calls.length
+  }
+  return { manager, runsAfter }
+}
+
+it('F9: what is left of a back-off is waited for after a crash', async () => {
+  const store = await storeWithWait()
+  const { runsAfter } = await processAt(store, 1_400)
+  expect(await runsAfter(599)).toBe(0)
+  const again = await processAt(store.copy(), 1_999)
+  expect(await again.runsAfter(0)).toBe(0)
+  expect(await again.runsAfter(1)).toBe(1)
+  expect(await runsAfter(1)).toBe(1)
+})
+
+it('F9: so is what a rate limit has asked for', async () => {
+  const { runsAfter } = await processAt(await storeWithWait({ retryAfterMs: 60_000 }), 11_000)
+  expect(await runsAfter(49_999)).toBe(0)
+  expect(await runsAfter(1)).toBe(1)
+})
+
+it('F9: a wait that is over by then delays nothing', async () => {
+  const { runsAfter } = await processAt(await storeWithWait(), 2_000)
+  expect(await runsAfter(0)).toBe(1)
+})
+
+it('F9: a clock that was set back makes no wait longer', async () => {
+  const { runsAfter } = await processAt(await storeWithWait(), -1_000_000)
+  expect(await runsAfter(999)).toBe(0)
+  expect(await runsAfter(1)).toBe(1)
+})
+
+it('F9: the longest wait for a slot counts from its end', async () => {
+  const { manager, runsAfter } = await processAt(await storeWithWait(), 1_000, { maxWaitMs: 100 })
+  manager.setMaxAsyncTasks(0)
+  expect(await runsAfter(1_099)).toBe(0)
+  expect(manager.getTask('a')?.status).toBe('queued')
+  await runsAfter(1)
+  expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
+})
+
+it('F9: a run that has started has no wait', async () => {
+  const store = await storeWithWait()
+  const runOf = (): object | undefined => store.copy().contents().tasks[0]?.run
+  expect(runOf()).toMatchObject({ notBefore: 2_000, delayMs: 1_000 })
+  const { runsAfter } = await processAt(store, 2_000)
+  expect(await runsAfter(0)).toBe(1)
+  expect(runOf()).not.toHaveProperty('notBefore')
+  expect(runOf()).not.toHaveProperty('delayMs')
+})
