@@ -1,5 +1,5 @@
 /** How the deliveries to each owner stand, and the messages that carried results. */
-import { owningRun } from '../../machines/families.js'
+import { runOfOwner } from '../../machines/families.js'
 import type { TaskTransition } from '../../machines/records.js'
 import type { DeliveryStanding } from '../async-tasks/delivery-standings.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -151,7 +151,7 @@ export class Deliveries {
         ...{ name, owed, leased, state, standing },
         isPushed: pushSubscribers.has(name),
         isDelivering: ledger.isDelivering(name),
-        runId: owningRun({ owner: name, parentId: '' }),
+        runId: runOfOwner(name),
       }),
       messages: Array.from(messages.values(), shownMessage).reverse(),
       waiting: [...waiting].slice(0, MAX_WAITING),
