@@ -9,6 +9,7 @@ const layers = [
   ['command-tasks'],
   ['tools', 'commands'],
   ['host', 'server', 'mcp', 'adapters'],
+  ['page'],
   ['cli'],
 ]
 // What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.
@@ -28,7 +29,7 @@ const everyoneMayUse = ['errors', 'preview', 'control-characters', 'clock', 'nod
 )
 // The command line speaks to a server as any program elsewhere does.
 // The version is read from the manifest, which only Node can do: the core does without it.
-const mayUseVersion = ['instances', 'server', 'mcp', 'cli']
+const mayUseVersion = ['instances', 'server', 'mcp', 'page', 'cli']
 const version = '^src/version[.]ts$'
 const besides = { cli: ['client', 'inspect'] }
 const ours = '^(src|machines|test|docs)/'
@@ -66,6 +67,7 @@ const homes = {
   '@statelyai/inspect': ['inspect'],
   '@opentelemetry/[^/]+': ['telemetry'],
   'fast-check': ['testing'],
+  '(preact|@preact/[^/]+)': ['page/app'],
   '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }
 
@@ -186,9 +188,32 @@ export default {
       to: { path: '^(test|docs)/' },
     },
     {
+      name: 'page-in-the-browser-needs-only-its-messages',
+      comment:
+        'src/page/app runs in a browser: of ours it may import what it exchanges with its server, and what shows control characters.',
+      severity: 'error',
+      from: { path: '^src/page/app/' },
+      to: {
+        pathNot: [
+          '^src/page/app/',
+          '^src/(page/wire|control-characters)[.]ts$',
+          '^node_modules/(preact|@preact/[^/]+)/',
+          '^virtual:',
+        ],
+      },
+    },
+    {
+      name: 'nobody-imports-the-page-in-the-browser',
+      comment: 'Vite builds it; its server reads the files.',
+      severity: 'error',
+      from: { path: '^(src|machines)/', pathNot: '^src/page/app/' },
+      to: { path: '^src/page/app/' },
+    },
+    {
       name: 'library-does-not-import-dev-dependencies',
       severity: 'error',
-      from: { path: '^(src|machines)/' },
+      // Vite bundles what the page imports.
+      from: { path: '^(src|machines)/', pathNot: '^src/page/app/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm-peer', 'npm-optional'] },
     },
     {
@@ -203,7 +228,7 @@ export default {
       severity: 'error',
       // Tests may name the package itself, which resolves only after a build; tsc sees to theirs.
       from: { path: '^(src|machines)/' },
-      to: { couldNotResolve: true },
+      to: { couldNotResolve: true, pathNot: '^virtual:' },
     },
   ],
   options: {

@@ -12,6 +12,16 @@ const noDateNow = {
   message: 'Time comes in through the clock option (src/clock.ts).',
 }
 const noNewDate = { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: noDateNow.message }
+const markup = 'What tasks contain is text, never markup.'
+const noMarkup = [
+  { selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]', message: markup },
+  { selector: 'Property[key.name="dangerouslySetInnerHTML"]', message: markup },
+  {
+    selector:
+      'MemberExpression[property.name=/^(innerHTML|outerHTML|insertAdjacentHTML|srcdoc|createContextualFragment)$/]',
+    message: markup,
+  },
+]
 const timers = ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate']
 const noTimers = timers.map((name) => ({ name, message: 'Timers come in through the clock option (src/clock.ts).' }))
 
@@ -45,12 +55,17 @@ export default defineConfig(
   {
     name: 'library: tests own the time, and a library does not print',
     files: ['src/**/*.ts', 'machines/**/*.ts'],
-    ignores: ['src/clock.ts', 'src/cli/**'],
+    ignores: ['src/clock.ts', 'src/cli/**', 'src/page/app/**'],
     rules: {
       'no-console': ['error', { allow: ['error'] }],
       'no-restricted-globals': ['error', ...noTimers],
       'no-restricted-syntax': ['error', noEnum, noDefaultExport, noDateNow, noNewDate],
     },
+  },
+  {
+    name: 'the page in the browser: text stays text',
+    files: ['src/page/app/**/*.{ts,tsx}'],
+    rules: { 'no-restricted-syntax': ['error', noEnum, noDefaultExport, ...noMarkup] },
   },
   {
     name: 'XState: what it does not document may change in any version',

@@ -14,7 +14,8 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
-      exclude: ['test/**'],
+      // What needs a browser is tested in one: test/e2e/page-*.
+      exclude: ['test/**', 'src/page/app/**'],
       reporter: ['text', 'html', 'json-summary'],
       skipFull: true,
       // Below what is reached: paths that only some timings take differ from run to run by some tenths.

@@ -9,6 +9,8 @@ export type RegistryNotification =
   | { readonly type: 'lease.ended'; readonly owner: string }
   /** The open questions of a task have changed. */
   | { readonly type: 'questions'; readonly entry: TaskEntry }
+  /** A task has exceeded a budget, or its time: its run is asked to conclude, or to stop. */
+  | { readonly type: 'limit'; readonly entry: TaskEntry; readonly state: 'wrapping' | 'stopping' }
   /** A question is owed to this owner (again). */
   | { readonly type: 'questions.owed'; readonly owner: string }
 

@@ -60,6 +60,12 @@ export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): vo
   if (timer?.current !== undefined) clock.clearTimeout(timer.current)
 }
 
+/** Lets the process end although this timer is set. */
+export function unrefTimer(timer: unknown): void {
+  const { unref } = (timer ?? {}) as { unref?: () => void }
+  unref?.call(timer)
+}
+
 /** Milliseconds for measuring durations: see `Clock.monotonic`. */
 export function elapsedMs(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now()

@@ -51,6 +51,7 @@ export type {
 export { AsyncTaskReminderService } from './async-tasks/reminder-service.js'
 export type { QuestionRef } from '../machines/owed-questions.js'
 export type { FollowUpCall } from './async-tasks/follow-ups.js'
+export type { Asking, QuestionAsker } from './async-tasks/question-askers.js'
 export type { SendResult } from './async-tasks/messages.js'
 export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/reminder-service.js'
 export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'

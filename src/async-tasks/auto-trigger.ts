@@ -213,9 +213,12 @@ export class AsyncTaskAutoTrigger {
     this.#delivery = delivery
     // A delivery in flight outlives its subscription, but not the registry.
     const disposal = this.#registry.notifications$.subscribe({ complete: () => this.#close() })
+    const standing = this.#registry.standings.open(this.#owner, this.#registry.clock)
     delivery.subscribe({
+      next: (snapshot) => standing.set(snapshot),
       complete: () => {
         disposal.unsubscribe()
+        standing.close()
         // Unsubscribed and subscribed in one callback: the second joined the delivery that the first ended.
         if (this.#isSubscribed && this.#delivery === delivery) this.#start()
       },

@@ -454,6 +454,8 @@ export class AsyncTaskManager {
         ? { priority: priority ?? 0, bytes: jsonBytes({ goal: fields.goalPrompt, params }, Infinity) }
         : undefined
     const allowed = smallerBudget(definition.budget, budget)
+    const { id: _id, abortController: _controller, owner: _owner, isForeground: _isForeground, ...same } = fields
+    const launched = { input: { ...same, params, whenFull, priority, retry, budget }, runner }
     return this.registry.batch(() => {
       const id = fields.id ?? this.createTaskId(fields.subagentName)
       const admission = {
@@ -471,6 +473,7 @@ export class AsyncTaskManager {
       if (this.#telemetry !== undefined) this.registry.attachment(entry).trace = this.#telemetry.current()
       const start = { runner: definition.run, graceMs: admission.graceMs, params }
       if (ticket !== undefined) this.registry.attachment(entry).plan = { start, ticket, retry: policy }
+      if (definition.run.isUnique !== true) this.registry.attachment(entry).launched = launched
       if (registered.status === 'running') startRun(this.#runHost, entry, start)
       return registered
     })

@@ -234,6 +234,11 @@ function goOn(
   const resumed = { record, graceMs, remainingMs, delayMs, pool: poolOf(run), ticket, place: placeOf(run) }
   const entry = registry.resume(resumed, (prepared) => {
     persistence.restore(prepared, task, hasNewOwner)
+    const { subagentName, goalPrompt, timeoutMs } = record
+    registry.attachment(prepared).launched = {
+      input: { subagentName, goalPrompt, params, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
+      runner: fate.definition,
+    }
     if (fate.type === 'queued' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
   })
   if (fate.type === 'queued') host.link(entry)

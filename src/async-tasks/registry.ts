@@ -44,6 +44,7 @@ import type { Store } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { reasonOfAbort, toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './deadline-timer.js'
+import { DeliveryStandings } from './delivery-standings.js'
 import type { Inbox } from './inbox.js'
 import { ListedIds } from './listed-ids.js'
 import type { OpenQuestions } from './open-questions.js'
@@ -52,7 +53,7 @@ import type { OutputLog } from './output-log.js'
 import { keptTail } from './output-tail.js'
 import { Persistence } from './persistence.js'
 import type { SpentAmount } from '../protocol/budget.js'
-import type { RunPlan, RunStart } from './run-plan.js'
+import type { LaunchedTask, RunPlan, RunStart } from './run-plan.js'
 import { addSpent, budgetMessage, overspent, SpentByOwner } from './spending.js'
 import { excessError, WrapUp } from './wrap-up.js'
 import { PushSubscribers } from './push-subscribers.js'
@@ -72,6 +73,8 @@ export interface Attachment {
   /** What runs when a slot is free, or again; only for tasks that may wait or be repeated. */
   plan?: RunPlan
   wrapUp?: WrapUp
+  /** What it was launched with, for another task of the same; absent for a task that the host runs, and for a run that is unique. */
+  launched?: LaunchedTask
   /** Removes the listener from the registered `AbortController`. */
   unlink?: () => void
   /** Removes the files of the run, once its end has been stored. */
@@ -161,6 +164,8 @@ export class TaskRegistry {
   readonly spent = new SpentByOwner()
   /** The owners whose messages the host delivers. */
   readonly pushSubscribers = new PushSubscribers()
+  /** How the deliveries of the auto-triggers stand. */
+  readonly standings = new DeliveryStandings()
   readonly #deadlineTimer: DeadlineTimer
   #isProcessing = false
   #isDisposed = false
@@ -422,6 +427,7 @@ export class TaskRegistry {
       this.#options.onDispose()
       this.notifications$.complete()
       this.drained$.complete()
+      this.standings.close()
       this.watchers.close()
       this.#isDisposed = true
       this.#push({ type: 'disposal' })
@@ -512,6 +518,7 @@ export class TaskRegistry {
     const entry = this.history.get(taskId)
     if (entry === undefined) return
     this.persistence?.setOverdue(entry)
+    this.#push({ type: 'limit', entry, state: 'stopping' })
     const message = timeoutMessage(entry.record.timeoutMs ?? 0)
     const reason =
       excess === undefined ? Object.assign(new Error(message), { name: 'TimeoutError' }) : excessError(excess)
@@ -520,7 +527,9 @@ export class TaskRegistry {
 
   #requestWrapUp(taskId: string, excess: string): void {
     const entry = this.history.get(taskId)
-    if (entry !== undefined) this.#wrapUps.push({ entry, excess })
+    if (entry === undefined) return
+    this.#push({ type: 'limit', entry, state: 'wrapping' })
+    this.#wrapUps.push({ entry, excess })
   }
 
   #addSpent(entry: TaskEntry, amount: SpentAmount & { readonly seconds?: number }): void {
@@ -624,6 +633,7 @@ export class TaskRegistry {
       case 'transition':
       case 'questions':
       case 'questions.owed':
+      case 'limit':
       case 'lease.ended':
         if (this.notifications$.observed) this.notifications$.next(notification)
     }

@@ -1,6 +1,7 @@
 /** How the runs of a task start. */
 import type { QueueTicket } from '../../machines/records.js'
-import type { RunInput, Runner } from '../engine/runner.js'
+import type { RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
 
 /** A run that is to be started. */
@@ -19,4 +20,11 @@ export interface RunPlan {
   readonly start: RunStart
   readonly ticket: QueueTicket
   readonly retry: RetryPolicy | undefined
+}
+
+/** What a task was launched with: another one can be launched with the same. */
+export interface LaunchedTask {
+  /** Without what belongs to that task alone: its id, its controller, its parent. */
+  readonly input: Omit<LaunchTaskInput, 'id' | 'abortController' | 'parentId' | 'owner' | 'isForeground'>
+  readonly runner: Runner | RunnerDefinition
 }

@@ -20,6 +20,7 @@ export interface ErrorSource {
     | 'progress'
     | 'output'
     | 'store'
+    | 'page'
   /** The task that it concerns, if any. */
   readonly taskId?: string
   /** The owner that it concerns, if any. */

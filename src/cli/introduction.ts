@@ -2,16 +2,26 @@
 import { resolve } from 'node:path'
 import type { TaskServer } from '../server/start-task-server.js'
 
-/** @param instances the ids of the connected instances */
-export function introduce({ httpUrl, wsUrl, config }: TaskServer, instances: readonly string[]): string {
+/**
+ * @param instances the ids of the connected instances
+ * @param pageUrl the page, with its token
+ */
+export function introduce(
+  { httpUrl, wsUrl, config }: TaskServer,
+  instances: readonly string[],
+  pageUrl?: string,
+): string {
+  const page = pageUrl === undefined ? '' : `\nThe page, to see what runs: ${pageUrl}`
   const where = `REST at ${httpUrl} (try it at ${httpUrl}/docs), sockets at ${wsUrl}.`
   if (instances.includes('calc')) {
-    return [`${where} The instance "calc" has the tools add, echo and slow.`, '', ...examples(httpUrl, config)].join(
-      '\n',
-    )
+    return [
+      `${where} The instance "calc" has the tools add, echo and slow.${page}`,
+      '',
+      ...examples(httpUrl, config),
+    ].join('\n')
   }
   const known = instances.length === 0 ? 'No instance is connected yet.' : `Instances: ${instances.join(', ')}.`
-  return `${where} ${known}`
+  return `${where} ${known}${page}`
 }
 
 function examples(httpUrl: string, config: TaskServer['config']): string[] {

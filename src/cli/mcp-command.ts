@@ -5,6 +5,7 @@ import { writeStarterConfig } from '../mcp/starter-config.js'
 import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readInteger } from './numbers.js'
 import { serveMcp } from './serve-mcp.js'
+import { readPagePort } from './served-page.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
 interface McpOptions {
@@ -15,6 +16,7 @@ interface McpOptions {
   readonly port?: string
   readonly store?: string
   readonly session?: string
+  readonly page?: string | boolean
 }
 
 export function addMcpCommand(program: Command, io: ProgramIO): void {
@@ -31,6 +33,8 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
       'keep tasks and results in this folder: the next server of the session has what this one leaves',
     )
     .option('--session <key>', 'with --store: whose tasks they are (default: the working directory)')
+    .option('--page [port]', 'serve a page that shows the tasks (default port: 3320, or a free one if that is taken)')
+    .option('--no-page', 'without the page: the default')
     .addHelpText(
       'after',
       `
@@ -42,7 +46,7 @@ Examples:
   $ agent-tasks mcp --store .agent/tasks
   $ agent-tasks mcp --http --port 3500`,
     )
-    .action(async ({ config, init = false, http, host, port, store, session }: McpOptions) => {
+    .action(async ({ config, init = false, http, host, port, store, session, page }: McpOptions) => {
       if (init) {
         const file = resolve(config ?? CONFIG_FILE_NAME)
         writeStarterConfig(file)
@@ -51,6 +55,7 @@ Examples:
       }
       await serveMcp({
         ...{ config, http, host, store, session },
+        ...(page !== undefined && page !== false && { page: readPagePort('--page', page === true ? undefined : page) }),
         ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),
       })
     })

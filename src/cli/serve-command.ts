@@ -7,11 +7,14 @@ import type { Instance } from '../instances/instance.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
 import type { Inspector } from '../inspect/inspector-types.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../server/start-task-server.js'
+import type { TaskPage } from '../page/create-task-page.js'
+import { createDemoAgent, type DemoAgent } from './demo-agent.js'
 import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'
 import { introduce } from './introduction.js'
 import { readInteger } from './numbers.js'
 import { reviveInstances } from './revived-instances.js'
+import { readPagePort, servePage } from './served-page.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
 interface ServeOptions {
@@ -23,6 +26,8 @@ interface ServeOptions {
   readonly instance: readonly string[]
   readonly demo?: boolean
   readonly inspect?: string | true
+  readonly page: boolean
+  readonly pagePort?: string
   readonly json?: boolean
 }
 
@@ -36,7 +41,7 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
       (value: string, before: readonly string[]) => [...before, value],
       [] as readonly string[],
     )
-    .option('--demo', 'an instance "calc" with the tools add, echo and slow')
+    .option('--demo', 'an instance "calc" with the tools add, echo and slow; and an agent with tasks, for the page')
     .option('--host <address>', 'the address to listen on (default: HOST, or 127.0.0.1)')
     .option('--port <port>', 'the port of REST and /ws, 0 for a free one (default: PORT, or 3300)')
     .option('--ws-port <port>', 'the port of the client socket (default: TASKS_WS_PORT, or 3400)')
@@ -45,6 +50,11 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option(
       '--inspect [url]',
       'show live actors in Stately’s viewer, through the relay at this ws:// URL (see docs/inspect.md)',
+    )
+    .option('--no-page', 'without the page that shows the tasks (see docs/page.md)')
+    .option(
+      '--page-port <port>',
+      'the port of the page, 0 for a free one (default: 3320, or a free one if that is taken)',
     )
     .option('--json', 'print the URLs as JSON')
     .addHelpText(
@@ -67,6 +77,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const wanted = parseInstanceOptions(options.instance)
   const port = options.port === undefined ? undefined : readInteger('--port', options.port, 0, 65_535)
   const wsPort = options.wsPort === undefined ? undefined : readInteger('--ws-port', options.wsPort, 0, 65_535)
+  const pageSettings = readPagePort('--page-port', options.pagePort)
   const settings: TaskServerOptions = {
     env: io.env,
     ...(options.host !== undefined && { host: options.host }),
@@ -78,9 +89,14 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const instances: Instance[] = options.demo === true ? [createDemoInstance()] : []
   let server: TaskServer | undefined
   let stopReviving = (): void => undefined
+  let agent: DemoAgent | undefined
+  let page: TaskPage | undefined
   const close = async (): Promise<void> => {
     stopReviving()
+    await agent?.dispose()
     await (server?.close() ?? Promise.all(instances.map((instance) => instance.close())))
+    // Until now it shows how the tasks end.
+    await page?.close()
     await inspector?.close()
   }
   // Before the first instance starts. The server has a time limit of its own: drainMs.
@@ -94,11 +110,17 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
       clock: systemClock,
       log: createLog(server.config.logLevel),
     })
+    if (options.page) {
+      const { taskManager, httpUrl: restUrl } = server
+      if (options.demo === true) agent = createDemoAgent(taskManager)
+      page = await servePage(pageSettings, { taskManager, restUrl, ...(agent && { tasks: agent.tasks }) })
+    }
     const terminal = createTerminal(io, 'stdout')
     const { httpUrl, wsUrl } = server
     const ids = instances.map(({ id }) => id)
-    if (options.json === true) terminal.printJson({ httpUrl, wsUrl, instances: ids })
-    else terminal.printLines(introduce(server, ids))
+    if (options.json === true) {
+      terminal.printJson({ httpUrl, wsUrl, instances: ids, ...(page && { pageUrl: page.url }) })
+    } else terminal.printLines(introduce(server, ids, page?.url))
   } catch (error) {
     stopListening()
     await close()

@@ -4,7 +4,8 @@ import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
 import { sessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
-import { startMcpStdioServer } from '../mcp/stdio.js'
+import { startMcpStdioServer, type McpStdioServer } from '../mcp/stdio.js'
+import { servePage, type PageSettings } from './served-page.js'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions {
@@ -18,6 +19,8 @@ export interface ServeMcpOptions {
   readonly store?: string | undefined
   /** The session key. Default: `session` of the configuration, or the working directory. */
   readonly session?: string | undefined
+  /** Serve a page that shows the tasks. */
+  readonly page?: PageSettings
 }
 
 /** After the time limit all programs are killed with this process. */
@@ -28,7 +31,7 @@ const ending = { exitCode: 0, limitMs: 10_000 } as const
  * @throws ConfigFileError, InvalidSettingError, StoreError before anything is started
  */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
-  const { config: path, http = false, host, port, store, session } = options
+  const { config: path, http = false, host, port, store, session, page } = options
   const { config, folder, file, path: configFile } = loadAgentConfig(path)
   const say = (line: string): void => console.error(`agent-tasks info: ${line}`)
   say(
@@ -54,10 +57,30 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
     })
     const stopListening = disposeOnSignals(async () => (await starting).close(), ending)
     starting.catch(stopListening)
-    say(`MCP at ${(await starting).url}`)
+    const started = await starting
+    say(`MCP at ${started.url}`)
+    await showPage(page, started, say, stopListening)
     return
   }
   const server = startMcpStdioServer(shared)
-  disposeOnSignals(server, { ...ending, input: process.stdin })
+  const stopListening = disposeOnSignals(server, { ...ending, input: process.stdin })
+  await showPage(page, server, say, stopListening)
   void server.closed.then(() => process.exit(0))
+}
+
+/** The page ends with the process. Its link goes to standard error, as everything that is no MCP does. */
+async function showPage(
+  page: PageSettings | undefined,
+  { shown: { manager, taskManager }, close }: Pick<McpStdioServer, 'shown' | 'close'>,
+  say: (line: string) => void,
+  stopListening: () => void,
+): Promise<void> {
+  if (page === undefined) return
+  try {
+    say(`the page: ${(await servePage(page, { tasks: manager, taskManager })).url}`)
+  } catch (error) {
+    stopListening()
+    await close()
+    throw error
+  }
 }

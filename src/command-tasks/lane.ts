@@ -77,6 +77,17 @@ export class Lane implements LaneHost, CommandRunListener {
     return task?.hasStarted === true
   }
 
+  /** The state of its machine. */
+  get state(): string {
+    return this.#ref.getSnapshot().value
+  }
+
+  /** The task that has started and has not ended. */
+  get runningId(): string | undefined {
+    const [task] = this.#tasks
+    return task?.hasStarted === true ? task.id : undefined
+  }
+
   /** Resolves when the command in flight has settled; undefined when none is. */
   get settled(): Promise<unknown> | undefined {
     return this.#run?.settled

@@ -18,6 +18,7 @@ import {
   elapsedMs,
   setLongTimeout,
   systemClock,
+  unrefTimer,
   type Clock,
   type LongTimer,
 } from '../clock.js'
@@ -183,6 +184,8 @@ export class TaskManager {
   readonly recovered: CommandRecovery
   /** @internal */
   readonly persistence: CommandPersistence | undefined
+  /** @internal The ids of the tasks that were submitted, each before its first event. */
+  readonly submitted$ = new Subject<string>()
   readonly #instances: InstanceManager
   readonly #settings: CommandSettings
   readonly #machines: CommandTaskMachines
@@ -388,6 +391,9 @@ export class TaskManager {
       this.#keep(task)
       this.#noteTrace(task)
       lane.add(task)
+      if (this.submitted$.observed) {
+        outbox.push({ type: 'callback', run: () => this.submitted$.next(task.id), source: 'stream' })
+      }
       return { taskId: task.id, queuePosition: lane.size }
     })
   }
@@ -434,6 +440,21 @@ export class TaskManager {
   holdQueue(): boolean {
     this.#isHeld = this.persistence !== undefined
     return this.#isHeld
+  }
+
+  /** @internal What runs the commands. */
+  get instances(): InstanceManager {
+    return this.#instances
+  }
+
+  /** @internal The lanes that there are, each with the state of its machine. */
+  get lanes(): readonly LaneStanding[] {
+    return Array.from(this.#lanes, ([instanceId, { state, size, runningId }]) => ({
+      instanceId,
+      state,
+      size,
+      runningId,
+    }))
   }
 
   /** @internal Whether a task has started and has not ended. */
@@ -517,6 +538,7 @@ export class TaskManager {
 
   async #finish(): Promise<void> {
     this.#messages$.complete()
+    this.submitted$.complete()
     this.#handlers.progress.clear()
     this.#handlers.complete.clear()
     const { clock, outbox } = this.#settings
@@ -636,7 +658,7 @@ export class TaskManager {
       }
     }
     this.#instanceGrace = setLongTimeout(this.#settings.clock, giveUp, graceMs)
-    unref(this.#instanceGrace.current)
+    unrefTimer(this.#instanceGrace.current)
   }
 
   #adopt(instanceId: string): void {
@@ -703,7 +725,7 @@ export class TaskManager {
       },
       Math.max(1000, Math.min(HOUR_MS, this.#retentionMs)),
     )
-    unref(this.#sweep)
+    unrefTimer(this.#sweep)
   }
 
   /** Returns false when no task has ended. */
@@ -734,6 +756,17 @@ export class TaskManager {
   }
 }
 
+/** @internal How a lane stands. */
+export interface LaneStanding {
+  readonly instanceId: string
+  /** The state of its machine. */
+  readonly state: string
+  /** How many tasks have not ended. */
+  readonly size: number
+  /** The task that runs. */
+  readonly runningId: string | undefined
+}
+
 const refusal = (code: SubmitErrorCode, error: string): SubmitResult => ({ code, error })
 
 type OwnTaskOptions = Pick<CommandTaskOptions, 'instanceId' | 'place' | 'instance' | 'bytes' | 'request' | 'restored'>
@@ -755,12 +788,6 @@ function withStore(outbox: Outbox<OutboxItem>, call: (run: () => void) => void):
     whenStored: (run) => outbox.push({ type: 'callback', run, source: 'runner' }),
     abort: aborts.push,
   }
-}
-
-/** Such a timer keeps no process alive. */
-function unref(timer: unknown): void {
-  const { unref } = (timer ?? {}) as { unref?: () => void }
-  unref?.call(timer)
 }
 
 /** Parts of it would be lost. */

@@ -94,6 +94,8 @@ export interface Runner<Input = RunInput> {
   readonly canResume?: (folder: string | undefined) => boolean
   /** Whether it knows more than its input: no later process can run the task again, or go on with it. Default false. */
   readonly isBound?: boolean
+  /** Whether it is the run of one task alone, as of one that follows work which was started elsewhere: nobody can run it again. Default false. */
+  readonly isUnique?: boolean
   /** Whether its runs read `context.messages`. Default false: messages to its tasks are refused. */
   readonly takesMessages?: boolean
 }

@@ -12,7 +12,7 @@ import { createServer, listen, stopListening, urlOf } from '../http/listening.js
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { aName, checkOptions, integerFrom } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
-import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
+import { createBackend, serverOptionTypes, type Backend, type McpServerOptions } from './backend.js'
 import { callerOf } from './callers.js'
 import { httpExchange } from './exchange.js'
 import { authInfoOf, httpExchangeOf, requestOf } from './http-request.js'
@@ -33,6 +33,8 @@ export interface McpHttpServerOptions extends McpServerOptions {
 export interface McpHttpServer {
   /** The MCP endpoint, such as `http://127.0.0.1:3500/mcp`. */
   readonly url: string
+  /** @internal What a page shows. */
+  readonly shown: Pick<Backend, 'manager' | 'taskManager'>
   /** Ends every session, cancels every task and stops every program; resolves when they have ended. */
   close(): Promise<void>
   /** The same as `close()`. */
@@ -90,7 +92,8 @@ export async function listenWith(
         await stopped
         await app.close()
       })())
-    return { url: urlOf('http', http.host, bound) + http.path, close, [Symbol.asyncDispose]: close }
+    const url = urlOf('http', http.host, bound) + http.path
+    return { url, shown: app.backend, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await app.close()
     throw error

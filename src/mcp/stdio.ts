@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { checkOptions, objectWith } from '../protocol/option-checks.js'
-import { createBackend, serverOptionTypes, type McpServerOptions } from './backend.js'
+import { createBackend, serverOptionTypes, type Backend, type McpServerOptions } from './backend.js'
 import { STDIO_OWNER } from './callers.js'
 import { AnsweringStdioTransport } from './exchange.js'
 import { createMcpApp } from './mcp-app.js'
@@ -20,6 +20,8 @@ export interface McpStdioServerOptions extends McpServerOptions {
 export interface McpStdioServer {
   /** Resolves when the client has disconnected or `close` was called, and every task and program has ended. */
   readonly closed: Promise<void>
+  /** @internal What a page shows. */
+  readonly shown: Pick<Backend, 'manager' | 'taskManager'>
   /** Cancels every task, stops every program and disconnects; resolves when that is done. */
   close(): Promise<void>
   /** The same as `close()`. */
@@ -63,5 +65,5 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
   const onGone = (): void => void close()
   // When the client is killed, the end of its pipes is the only sign.
   for (const stream of [input, output]) for (const event of ['end', 'close']) stream.on(event, onGone)
-  return { closed, close, [Symbol.asyncDispose]: close }
+  return { closed, shown: app.backend, close, [Symbol.asyncDispose]: close }
 }

@@ -57,7 +57,13 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
     throw new Error(endText(task, complete))
   }
   // A model chose its name, which a subagent may have too.
-  return { task, queuePosition, abortController, runner: Object.assign(runner, { isBound: true }), abandon: cancel }
+  return {
+    task,
+    queuePosition,
+    abortController,
+    runner: Object.assign(runner, { isBound: true, isUnique: true }),
+    abandon: cancel,
+  }
 }
 
 interface FollowedTask {

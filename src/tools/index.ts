@@ -35,6 +35,7 @@ export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
 export type { AsyncTaskToolOptions, FollowUps, ForegroundAbort, ForegroundOptions } from './task-tool-options.js'
 export type { FollowUpCall } from '../async-tasks/follow-ups.js'
+export type { Asking, QuestionAsker } from '../async-tasks/question-askers.js'
 
 // Your own tools
 export { defineTool } from './tool.js'

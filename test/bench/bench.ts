@@ -84,9 +84,15 @@ async function judge(): Promise<void> {
   const rows: Row[] = []
   for (const figure of figures) {
     if (wanted !== undefined && !wanted.includes(figure.id)) continue
-    for (const row of await measure(figure, scale)) {
-      rows.push(row)
-      print(formatRow(row))
+    try {
+      for (const row of await measure(figure, scale)) {
+        rows.push(row)
+        print(formatRow(row))
+      }
+    } catch (error) {
+      // What one figure lacks, such as a browser, is nothing to the others.
+      console.error(`${figure.id} FAILED: ${error instanceof Error ? error.message : String(error)}`)
+      process.exitCode = 1
     }
   }
   const seconds = (performance.now() - started) / 1000

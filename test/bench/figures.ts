@@ -1,5 +1,6 @@
 /** What is measured, what it is compared with, and what it has to reach. */
 import type { Figure, Line, Quantity } from './figure.js'
+import { PAGE_LIMIT } from '../support/page-files.js'
 import { findRedis } from './redis.js'
 import { quantile } from './statistics.js'
 import type { SubjectSpec } from './subject.js'
@@ -304,6 +305,38 @@ const durableCommandTasks: Figure = {
     }),
 }
 
+const page: Figure = {
+  id: 'P16',
+  // A round takes as long as it looks at the screen.
+  effort: (effort) => ({ ...effort, starts: 1, warmMs: 1 }),
+  lines: ({ isQuick }) => {
+    const tasks = isQuick ? 1000 : 10_000
+    const load = { tasks, eventsPerSecond: 200, measureMs: isQuick ? 1000 : 4000 }
+    const what = `with ${format(tasks)} tasks and ${load.eventsPerSecond} events a second`
+    const shown = (create: string): SubjectSpec => ({ module: 'page', create, params: load })
+    return [
+      {
+        name: 'what the page sends, gzipped',
+        subject: { module: 'page', create: 'sentBytes' },
+        quantity: own('bytes'),
+        goal: { atMost: PAGE_LIMIT },
+      },
+      {
+        name: `p95 of the frame time ${what}, above an empty page`,
+        subject: shown('frameTime'),
+        quantity: own('ms'),
+        goal: { atMost: 16.7 },
+      },
+      {
+        name: `p95 from an event to the screen ${what}`,
+        subject: shown('eventToScreen'),
+        quantity: own('ms'),
+        goal: { atMost: 100 },
+      },
+    ]
+  },
+}
+
 export const figures: readonly Figure[] = [
   lifeAmongOthers,
   lifeAndBareActor,
@@ -318,4 +351,5 @@ export const figures: readonly Figure[] = [
   durableLife,
   recovery,
   durableCommandTasks,
+  page,
 ]

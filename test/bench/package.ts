@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 interface EntryPoints {
   '.': typeof import('agent-tasks')
   './machines': typeof import('agent-tasks/machines')
+  './page': typeof import('agent-tasks/page')
   './server': typeof import('agent-tasks/server')
   './store': typeof import('agent-tasks/store')
   './testing': typeof import('agent-tasks/testing')

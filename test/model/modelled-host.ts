@@ -451,8 +451,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     asked.push({ task, id, answer: undefined, isSettled: false })
     if (attempt !== (task.record.attempt ?? 1)) return
     batch(() => {
-      if (id !== undefined)
-        {model.ask(ledger, task, { id, message: QUESTION, schema: ANSWER_SCHEMA, askedAt: ledger.now })}
+      if (id !== undefined) {
+        model.ask(ledger, task, { id, message: QUESTION, schema: ANSWER_SCHEMA, askedAt: ledger.now })
+      }
     })
   }
 

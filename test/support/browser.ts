@@ -13,6 +13,7 @@ import {
   type TaskSubmission,
 } from '../../src/client/index.js'
 import { mcpInstance, startTaskServer, type Instance } from '../../src/server/index.js'
+import { chromiumPath } from './chromium.js'
 import { createProcessFamily, type ProcessFamily } from './process-family.js'
 
 export interface Browser {
@@ -43,13 +44,7 @@ export const GONE_MS = 5000
  * @throws Error when a program is missing, with the command that installs it
  */
 export async function openBrowser(id: string, { snapshotMode = 'none' }: BrowserOptions = {}): Promise<Browser> {
-  const executable = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
-  if (!existsSync(executable)) {
-    throw new Error(
-      `There is no browser at ${executable}. Install it with: apt-get update && apt-get install -y chromium ` +
-        '(or name another Chromium in CHROMIUM_PATH).',
-    )
-  }
+  const executable = chromiumPath()
   if (!existsSync(server)) throw new Error('@playwright/mcp is not installed. Install it with: npm ci')
   const output = await mkdtemp(join(tmpdir(), 'agent-tasks-browser-'))
   onTestFinished(() => rm(output, { recursive: true, force: true }))

@@ -88,7 +88,7 @@ export function pathOf(node: AnyStateNode): string {
   return node.path.join('.')
 }
 
-function isMachine(value: unknown): value is AnyStateMachine {
+export function isMachine(value: unknown): value is AnyStateMachine {
   return typeof value === 'object' && value !== null && 'getStateNodeById' in value
 }
 

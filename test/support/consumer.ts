@@ -91,11 +91,18 @@ function pack(): string {
   ) as Packed[]
   if (!packed) return fail('npm pack made no tarball')
   const paths = packed.files.map(({ path }) => path)
-  for (const wanted of ['README.md', 'LICENSE', 'package.json', 'dist/src/index.js', 'dist/src/index.d.ts']) {
+  for (const wanted of [
+    'README.md',
+    'LICENSE',
+    'package.json',
+    'dist/src/index.js',
+    'dist/src/index.d.ts',
+    'dist/page/index.html',
+  ]) {
     if (!paths.includes(wanted)) fail(`the tarball lacks ${wanted}`)
   }
   const belongs =
-    /^(dist\/(src|machines|chunks)\/.*|docs\/.*|machines\/.*\.ts|(README|CHANGELOG)\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
+    /^(dist\/(src|machines|chunks|page)\/.*|docs\/.*|machines\/.*\.ts|(README|CHANGELOG)\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
   const strays = paths.filter((path) => !belongs.test(path) || /\.test\./.test(path))
   if (strays.length > 0) fail(`the tarball holds ${strays.join(', ')}`)
   pass(`the tarball holds ${paths.length} files, no tests`)

@@ -29,6 +29,8 @@ import { sessionFaults } from '../model/session-faults.js'
 import { sessionsProperty } from '../model/sessions.property.js'
 import { mcpTaskFaults, traceFaults } from '../model/mcp-faults.js'
 import { mcpTasksProperty } from '../model/mcp-tasks.property.js'
+import { pageFaults } from '../model/page-faults.js'
+import { pageProperty } from '../model/page.property.js'
 import { tracesProperty } from '../model/traces.property.js'
 import type { ControllableEngine } from './controllable-engine.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
@@ -63,6 +65,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['mcp tasks', mcpTasksProperty],
   ['traces', tracesProperty],
   ['waiting tasks', waitingTasksProperty],
+  ['page', pageProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -142,6 +145,12 @@ const waiting = waitingFaults.flatMap(({ alter, needsStore = false, ...fault }):
   return needsStore ? [byRace] : [byRace, { ...fault, property: 'waiting', broken: byModel(waitingProperty, alter) }]
 })
 
+const page = pageFaults.map(({ state, access, ...fault }): Planting => ({
+  ...fault,
+  property: 'page',
+  broken: () => pageProperty({ ...(state && { state }), ...(access && { access }) }),
+}))
+
 const mcp = [
   ...mcpTaskFaults.map(({ alter, ...fault }): Planting => ({
     ...fault,
@@ -165,6 +174,7 @@ const all = [
   ...sessions,
   ...waiting,
   ...jobFaults,
+  ...page,
   ...talk,
   ...mcp,
 ]

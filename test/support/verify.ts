@@ -14,6 +14,7 @@ const steps = [
   'faults',
   'coverage:charts',
   'build',
+  'page-size',
   'docs:run',
   'package',
 ]

@@ -145,6 +145,7 @@ describe('serve', () => {
   it.each([
     [['--port', 'many'], '--port: got "many", expected an integer from 0'],
     [['--ws-port', '70000'], '--ws-port: got "70000"'],
+    [['--page-port', 'x'], '--page-port: got "x"'],
     [['--instance', 'x'], '--instance: got "x"'],
     [['--config', '/no/such/file'], 'Setting CONFIG_FILE: got "/no/such/file"'],
     [['--inspect', 'nonsense'], 'Setting url: got "nonsense"'],

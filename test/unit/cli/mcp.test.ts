@@ -18,6 +18,7 @@ describe('agent-tasks mcp', () => {
     [['--http', '--port', '0', '--store', '/dev/null/x'], 'agent-tasks: /dev/null/x: it failed (ENOTDIR'],
     [['--session', 'x'], 'Setting session: got "x", expected nothing unless there is a store'],
     [['--store', '/dev/null', '--session', ''], 'options.session: got "", expected a string of 1 to 1000 characters'],
+    [['--page=x'], '--page: got "x", expected an integer from 0'],
     [['--https'], "unknown option '--https'"],
   ])('%j starts nothing, with exit code 2', async (args, problem) => {
     const said = vi.spyOn(console, 'error').mockReturnValue()

@@ -1,0 +1,166 @@
+/** The agent of `serve --demo`: an agent host in this process, so that every part of the page has something to show. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { AsyncTaskAutoTrigger } from '../async-tasks/auto-trigger.js'
+import { DEFAULT_OWNER } from '../async-tasks/manager.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { RunContext } from '../engine/runner.js'
+import { createAgentTasks, type AgentTasks } from '../host/agent-tasks.js'
+import { definitionOf, type Subagent } from '../tools/subagents.js'
+
+/** How often the agent launches a task, and for how long it is busy and idle, in ms. */
+const LAUNCH_MS = 6000
+const BUSY_MS = 40_000
+const IDLE_MS = 5000
+
+/** A landscape, as a PNG. */
+const PICTURE =
+  'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAA9ElEQVR4Ae3BsVEEMRREwXdTGwy2giAILEVACDJ+ENiKSAYREcFOIa4wdDXdj4+vb+KeCEuEJcISYYmwRFgiLBGWCEuEdfESZhvc6Kt4gjjfbIN7sw2ecHGy2Qa/MNsA+ir2ibDEsWYb7JhtsE+cabbBvtkGm0RYIiwRlghLhCXCEmGJsMSZ+ir29VVsEsfqq9jRV7FPhHVxsr4KmG1g9VX8lThfX8W9voonXLyEvor/IcISYYmwRFgiLBGWCEuEJcISYYmwRFgirMfb5ztxT4QlwhJhibBEWCIsEZYIS4QlwhJhibBEWCIsEZYIS4QlwhJh/QCkqSLVELJYTgAAAABJRU5ErkJggg=='
+
+/** Reports progress and writes output, step by step. */
+async function work(steps: readonly string[], stepMs: number, context: RunContext): Promise<void> {
+  for (const [index, message] of steps.entries()) {
+    context.report({ progress: index, total: steps.length, message })
+    context.append(`${message} …\n`)
+    await wait(stepMs, undefined, { signal: context.signal })
+  }
+  context.report({ progress: steps.length, total: steps.length })
+}
+
+const subagents: Readonly<Record<string, Subagent>> = {
+  researcher: {
+    description: 'Searches, reads and sums up.',
+    run: async ({ goal_prompt }, context) => {
+      await work(['searching', 'reading three pages', 'comparing them', 'summing up'], 2500, context)
+      context.spend({ tokens: 5200, steps: 4 })
+      return {
+        final_message: `Three sources agree on “${goal_prompt}”.`,
+        emitted_vars: { sources: 3, confidence: 0.9 },
+      }
+    },
+  },
+  tester: {
+    description: 'Runs the tests.',
+    run: async (_request, context) => {
+      await work(['installing', 'running 128 tests'], 1500, context)
+      context.append('not ok 57 - a parcel arrives once\n')
+      throw new Error('1 of 128 tests failed: a parcel arrives once', {
+        cause: new TypeError("Cannot read properties of undefined (reading 'id')"),
+      })
+    },
+  },
+  deployer: {
+    description: 'Deploys, after it has asked.',
+    run: async (_request, context) => {
+      await work(['building'], 1000, context)
+      const { action, content } = await context.ask({
+        message: 'Where should this be deployed, and with how many machines?',
+        schema: {
+          type: 'object',
+          properties: {
+            environment: { type: 'string', title: 'Environment', enum: ['staging', 'production'] },
+            machines: { type: 'integer', title: 'Machines', minimum: 1, maximum: 10, default: 2 },
+            dryRun: { type: 'boolean', title: 'Dry run', default: true },
+          },
+          required: ['environment'],
+        },
+      })
+      if (action !== 'accept') return { final_message: 'Nothing was deployed: nobody said where.' }
+      await work(['uploading', 'starting'], 1500, context)
+      return { final_message: `Deployed to ${String(content?.['environment'])}.`, emitted_vars: { ...content } }
+    },
+  },
+  painter: {
+    description: 'Paints a picture.',
+    run: async (_request, context) => {
+      await work(['mixing colours', 'painting'], 1500, context)
+      return {
+        final_message: 'A landscape with a sun.',
+        content: [{ type: 'image', mimeType: 'image/png', data: PICTURE }],
+      }
+    },
+  },
+  planner: {
+    description: 'Splits its goal, and has others do the parts.',
+    run: async (_request, context) => {
+      for (const goal of ['collect the requirements', 'estimate the effort']) {
+        context.launch({ subagentName: 'researcher', goalPrompt: goal })
+      }
+      await work(['waiting for two researchers'], 11_000, context)
+      return { final_message: 'The plan has two parts.' }
+    },
+  },
+}
+
+const goals = [
+  ['researcher', 'Which database fits a queue of parcels?'],
+  ['painter', 'A picture for the title page'],
+  ['planner', 'Plan the next release'],
+  ['tester', 'Run the tests of the parcel service'],
+  ['researcher', 'Why are cold starts slow?'],
+] as const
+
+/** An agent host that runs until it is disposed. */
+export interface DemoAgent {
+  readonly tasks: AgentTasks
+  /** Stops the agent; its tasks are cancelled. */
+  dispose(): Promise<void>
+}
+
+export function createDemoAgent(taskManager: TaskManager): DemoAgent {
+  const stopped = new AbortController()
+  let isBusy = false
+  const tasks = createAgentTasks({
+    ...{ subagents, taskManager },
+    maxAsyncTasks: 3,
+    whenFull: 'queue',
+    isAgentBusy: () => isBusy,
+    triggerAgentTurn: () => wait(1000, undefined, { signal: stopped.signal }),
+  })
+  const manager = tasks.getAsyncTaskManager()
+  // Another agent, whose model is down.
+  const reviewer = new AsyncTaskAutoTrigger(
+    manager,
+    tasks.getAsyncTaskReminderService(),
+    () => false,
+    () => Promise.reject(new Error('the model of the reviewer is overloaded')),
+    { owner: 'reviewer', retry: { initialMs: 20_000 }, onError: () => undefined },
+  )
+  const unsubscribe = reviewer.subscribe()
+  const launch = (name: string, goalPrompt: string, owner = DEFAULT_OWNER): void => {
+    const subagent = subagents[name]
+    if (subagent !== undefined && manager.canQueue()) {
+      manager.launch({ subagentName: name, goalPrompt, owner }, definitionOf(subagent))
+    }
+  }
+
+  const launching = async (): Promise<void> => {
+    launch('researcher', 'Review the last change', 'reviewer')
+    for (let index = 0; ; index += 1) {
+      const isDeploying = manager.getActiveTasks().some(({ subagentName }) => subagentName === 'deployer')
+      if (!isDeploying) launch('deployer', 'Deploy the parcel service')
+      const [name, goal] = goals[index % goals.length] ?? goals[0]
+      launch(name, goal)
+      await wait(LAUNCH_MS, undefined, { signal: stopped.signal })
+    }
+  }
+  const alternating = async (): Promise<void> => {
+    for (;;) {
+      await wait(IDLE_MS, undefined, { signal: stopped.signal })
+      isBusy = true
+      await wait(BUSY_MS, undefined, { signal: stopped.signal })
+      isBusy = false
+      tasks.notifyIdle()
+    }
+  }
+  // They end when the agent is stopped.
+  for (const run of [launching, alternating]) run().catch(() => undefined)
+
+  return {
+    tasks,
+    dispose: () => {
+      stopped.abort()
+      unsubscribe()
+      return tasks.dispose()
+    },
+  }
+}

@@ -1,0 +1,104 @@
+/** What people do on the page. Each action is the manager's own: its checks, its errors. */
+import { z } from 'zod'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
+import { lazily } from '../protocol/lazily.js'
+import { parseInput } from '../protocol/parse.js'
+import { commandKey } from './command-entry.js'
+import type { Sources } from './sources.js'
+import type { PageEntry } from './page-entry.js'
+import { runAgain } from './run-again.js'
+import type { ActionDone, ActionError, CancelRequest, MessageRequest } from './wire.js'
+
+/** The status and the body of an answer. */
+export interface Answer {
+  readonly status: 200 | 400 | 404 | 409
+  readonly body: ActionDone | ActionError
+}
+
+/** The longest reason of a cancellation, in characters. */
+const MAX_REASON = 1000
+
+const cancelSchema = lazily(() => z.strictObject({ reason: z.string().max(MAX_REASON).optional() }))
+const nothingSchema = lazily(() => z.strictObject({}))
+// The manager checks the answer itself.
+const answerSchema = lazily(() => z.strictObject({ questionId: z.string(), answer: z.unknown() }))
+const messageSchema = lazily(() => z.strictObject({ message: z.string().min(1) }))
+const submitSchema = lazily(() =>
+  z.strictObject({
+    commands: z.array(z.strictObject({ tool: z.string(), args: z.record(z.string(), z.unknown()) })).min(1),
+  }),
+)
+
+const done = (more: ActionDone = {}): Answer => ({ status: 200, body: more })
+const conflict = (code: string, error: string): Answer => ({ status: 409, body: { error, code } })
+
+type Action = (sources: Sources, entry: PageEntry, body: unknown) => Answer
+
+/** The actions on a task, by the last part of their path. */
+export const taskActions: Readonly<Record<string, Action>> = {
+  cancel: (sources, entry, body) => {
+    const { reason }: CancelRequest = parseInput(cancelSchema(), body, 'body')
+    const why = reason === undefined || reason === '' ? 'cancelled on the page' : reason
+    const isCancelled =
+      entry.kind === 'async'
+        ? sources.manager?.cancelTask(entry.record.id, { reason: why })
+        : sources.taskManager?.cancelTask(entry.id, why)
+    return isCancelled === true ? done() : conflict('TASK_ENDED', 'The task has ended: there is nothing to cancel.')
+  },
+  'run-again': (sources, entry, body) => {
+    parseInput(nothingSchema(), body, 'body')
+    const again = runAgain(sources, entry)
+    return 'key' in again ? done({ key: again.key }) : conflict(again.code, again.error)
+  },
+  answer: (sources, entry, body) => {
+    const { questionId, answer } = parseInput(answerSchema(), body, 'body')
+    if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
+    const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer as never)
+    return isAnswered === true
+      ? done()
+      : conflict('QUESTION_CLOSED', 'This question is not open: it was answered, or its task has gone on without it.')
+  },
+  message: (sources, entry, body) => {
+    const { message }: MessageRequest = parseInput(messageSchema(), body, 'body')
+    if (entry.kind !== 'async') return conflict('NOT_SENT', 'A command task takes no messages.')
+    const result = sources.manager?.sendToTask(entry.record.id, message)
+    if (result?.sent !== true) return conflict('NOT_SENT', result?.reason ?? 'There is no such task.')
+    sources.state.noteMessage(entry, message)
+    return done()
+  },
+}
+
+/** Submits commands to an instance. */
+export function submit({ taskManager }: Sources, instanceId: string, body: unknown): Answer {
+  const { commands } = parseInput(submitSchema(), body, 'body')
+  if (taskManager?.instances.get(instanceId) === undefined) {
+    return { status: 404, body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' } }
+  }
+  const submitted = taskManager.submitTask({
+    type: 'task_submit',
+    task_name: commands
+      .map(({ tool }) => tool)
+      .join(', ')
+      .slice(0, MAX_NAME),
+    instanceId,
+    commands: commands.map(({ tool, args }) => ({ tool_name: tool, args })),
+  })
+  if ('taskId' in submitted) return done({ key: commandKey(submitted.taskId) })
+  const { error, code } = submitted
+  return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
+}
+
+/** The longest name of a task. */
+const MAX_NAME = 200
+
+/** The answer for what an action has thrown; undefined for what is not the client's affair. */
+export function refusalOf(error: unknown): Answer | undefined {
+  if (error instanceof InvalidInputError) {
+    return { status: 400, body: { error: error.message, code: error.code, field: fieldOf(error) } }
+  }
+  if (error instanceof AgentTasksError) return conflict(error.code, error.message)
+  return undefined
+}
+
+/** The path of the wrong field in its request: `answer.content.color` is `content.color`, and `body.commands[0]` is `commands.0`. */
+const fieldOf = ({ field }: InvalidInputError): string => field.replace(/^[^.[]+\.?/, '').replace(/\[(\d+)\]/g, '.$1')

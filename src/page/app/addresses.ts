@@ -1,0 +1,63 @@
+/** The addresses of the parts: `#/timeline`, `#/tasks?state=failed`, `#/task/async:abc`. */
+
+export const PARTS = ['timeline', 'tasks', 'task', 'delivery', 'machines', 'instances', 'health'] as const
+export type Part = (typeof PARTS)[number]
+
+/** The heading of each part, and its name in the navigation. */
+export const PART_NAMES: Readonly<Record<Part, string>> = {
+  timeline: 'Timeline',
+  tasks: 'Tasks',
+  task: 'Task',
+  delivery: 'Delivery',
+  machines: 'Machines',
+  instances: 'Instances',
+  health: 'Health',
+}
+
+export interface Address {
+  readonly part: Part
+  /** What the part shows, such as the key of a task. */
+  readonly subject?: string
+  readonly query: URLSearchParams
+}
+
+/** Reads the fragment of the page's address. What is unknown is the timeline. */
+export function readAddress(fragment: string): Address {
+  const [path, query] = splitOnce(fragment.replace(/^#\/?/, ''), '?')
+  const [name, subject] = splitOnce(path, '/')
+  const part = PARTS.find((one) => one === name) ?? 'timeline'
+  return { part, query: new URLSearchParams(query), ...(subject !== '' && { subject: decoded(subject) }) }
+}
+
+/** The fragment of an address. */
+export function addressOf(part: Part, subject?: string, query?: URLSearchParams): string {
+  const path = subject === undefined ? part : `${part}/${encodeURIComponent(subject)}`
+  const text = query?.toString() ?? ''
+  return `#/${path}${text === '' ? '' : `?${text}`}`
+}
+
+/** The same address with a parameter set, or taken out when the value is empty. */
+export function withParameter({ part, subject, query }: Address, name: string, value: string | undefined): string {
+  const changed = new URLSearchParams(query)
+  if (value === undefined || value === '') changed.delete(name)
+  else changed.set(name, value)
+  return addressOf(part, subject, changed)
+}
+
+/** The token of a printed link, `#token=…`. */
+export function tokenOf(fragment: string): string | undefined {
+  return new URLSearchParams(fragment.replace(/^#/, '')).get('token') ?? undefined
+}
+
+function splitOnce(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,28 @@
+/** How many actors are in each state of a machine. */
+import type { MachineCounts } from '../wire.js'
+import type { ChartNode, MachineChart } from './chart.js'
+
+/** The states themselves, without the marks. */
+export function statesOf({ states }: MachineChart): readonly ChartNode[] {
+  return states.filter(({ kind }) => kind !== 'start' && kind !== 'any')
+}
+
+/** By path of a state; those in a state count in the states around it, too. */
+export function countStates(chart: MachineChart, counts: MachineCounts): ReadonlyMap<string, number> {
+  const counted = Object.entries(counts[chart.id] ?? {})
+  return new Map(
+    statesOf(chart).map(({ path }) => [
+      path,
+      counted.reduce((sum, [state, count]) => (state === path || state.startsWith(`${path}.`) ? sum + count : sum), 0),
+    ]),
+  )
+}
+
+/** In words, for who does not see the drawing. */
+export function summaryOf(chart: MachineChart, counts: ReadonlyMap<string, number>): string {
+  const live = statesOf(chart).flatMap(({ kind, path }) => {
+    const count = counts.get(path) ?? 0
+    return kind === 'compound' || count === 0 ? [] : [`${count} ${path}`]
+  })
+  return live.length === 0 ? 'none' : live.join(', ')
+}

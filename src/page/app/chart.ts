@@ -1,0 +1,44 @@
+/** A machine with its layout, in px. The build makes it from machines/. */
+export interface MachineChart {
+  readonly id: string
+  readonly description: string
+  readonly width: number
+  readonly height: number
+  /** Parents before children. */
+  readonly states: readonly ChartNode[]
+  readonly edges: readonly ChartEdge[]
+}
+
+export interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+export interface Box extends Point {
+  readonly width: number
+  readonly height: number
+}
+
+/** A state, or a mark: `start` points at the initial state, `any` stands for all states. */
+export interface ChartNode extends Box {
+  /** Its path below the machine, dotted. A mark has that of the state around it, and is no state itself. */
+  readonly path: string
+  readonly name: string
+  readonly kind: 'atomic' | 'compound' | 'final' | 'start' | 'any'
+  readonly description: string
+}
+
+/** The transitions from one state to another: one line with a label for each. */
+export interface ChartEdge {
+  /** The path of a state; absent for one that begins at a mark. */
+  readonly from?: string
+  readonly to: string
+  readonly points: readonly Point[]
+  readonly labels: readonly ChartLabel[]
+}
+
+/** The event and the guard of a transition. */
+export interface ChartLabel extends Box {
+  readonly text: string
+  readonly description: string
+}

@@ -1,0 +1,109 @@
+/** The machines, drawn, with how many actors are in each state. */
+import { machineCharts } from 'virtual:machine-charts'
+import type { VNode } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { MachineCounts } from '../wire.js'
+import { countStates, statesOf, summaryOf } from './chart-counts.js'
+import { ChartDrawing } from './chart-drawing.js'
+import type { MachineChart } from './chart.js'
+import { pathText, type TaskPath } from './task-path.js'
+import './charts.css'
+
+export interface ChartsProps {
+  /** How many actors are in each state; absent where that is not of interest. */
+  readonly counts?: MachineCounts
+  /** A task's way: only its machine is drawn, with the state that it is in and those that it has been in. */
+  readonly path?: TaskPath | undefined
+  /** The level of a machine's heading. Default: 3. */
+  readonly level?: 2 | 3 | 4
+}
+
+export function Charts({ counts, path, level = 3 }: ChartsProps): VNode {
+  const shown = path === undefined ? machineCharts : machineCharts.filter(({ id }) => id === path.machine)
+  return (
+    <div class="charts">
+      {shown.map((chart) => (
+        <Machine key={chart.id} {...{ chart, counts, path, level }} />
+      ))}
+    </div>
+  )
+}
+
+interface MachineProps {
+  readonly chart: MachineChart
+  readonly counts: MachineCounts | undefined
+  readonly path: TaskPath | undefined
+  readonly level: 2 | 3 | 4
+}
+
+function Machine({ chart, counts, path, level }: MachineProps): VNode {
+  const counted = counts && countStates(chart, counts)
+  const Heading = `h${level}` as const
+  const headingId = `machine-${chart.id}`
+  const box = useRef<HTMLDivElement | null>(null)
+  const state = path?.state
+  useLayoutEffect(() => showState(box.current, chart, state), [chart, state])
+  return (
+    <section class="chart-machine" aria-labelledby={headingId}>
+      <Heading id={headingId}>{chart.id}</Heading>
+      <p>{chart.description}</p>
+      {/* It scrolls in its box, by keyboard as well. */}
+      <div ref={box} class="chart-box" tabIndex={0} role="group" aria-label={`Drawing of ${chart.id}`}>
+        <ChartDrawing chart={chart} label={labelOf(chart, counted, path)} counts={counted} path={path} />
+      </div>
+      <details>
+        <summary>As a table</summary>
+        <StateTable {...{ chart, counted, path }} />
+      </details>
+    </section>
+  )
+}
+
+function labelOf(
+  chart: MachineChart,
+  counted: ReadonlyMap<string, number> | undefined,
+  path: TaskPath | undefined,
+): string {
+  const counts = counted === undefined ? [] : [summaryOf(chart, counted)]
+  const way = path === undefined ? [] : [`this task: ${pathText(path)}`]
+  return `${chart.id}: ${[...counts, ...way].join('; ')}`
+}
+
+/** Scrolls a box that is narrower than its drawing to the state of the task, or to the initial state. */
+function showState(box: HTMLElement | null, chart: MachineChart, state: string | undefined): void {
+  const shown = chart.states.find(({ kind, path }) => (state === undefined ? kind === 'start' : path === state))
+  if (box !== null && shown !== undefined) box.scrollLeft = shown.x + shown.width / 2 - box.clientWidth / 2
+}
+
+interface StateTableProps {
+  readonly chart: MachineChart
+  readonly counted: ReadonlyMap<string, number> | undefined
+  readonly path: TaskPath | undefined
+}
+
+function StateTable({ chart, counted, path }: StateTableProps): VNode {
+  return (
+    <table class="chart-table">
+      <thead>
+        <tr>
+          <th scope="col">State</th>
+          {counted && <th scope="col">Now</th>}
+          {path === undefined ? null : <th scope="col">This task</th>}
+          <th scope="col">Meaning</th>
+        </tr>
+      </thead>
+      <tbody>
+        {statesOf(chart).map((node) => (
+          <tr key={node.path}>
+            <th scope="row">{node.path}</th>
+            {counted && <td>{counted.get(node.path) ?? 0}</td>}
+            {path === undefined ? null : (
+              <td>{node.path === path.state ? 'is here' : path.visited.includes(node.path) ? 'was here' : ''}</td>
+            )}
+            <td>{node.description}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

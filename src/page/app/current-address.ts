@@ -1,0 +1,21 @@
+/** The address that the page is at. */
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { readAddress, type Address } from './addresses.js'
+
+const address = signal(readAddress(location.hash))
+window.addEventListener('hashchange', () => {
+  address.value = readAddress(location.hash)
+})
+
+export const currentAddress: ReadonlySignal<Address> = address
+
+/** Goes to an address, as a link would. */
+export function goTo(to: string): void {
+  location.hash = to
+}
+
+/** Changes the address in place, as typing in a filter does: going back leaves the part. */
+export function replaceAddress(to: string): void {
+  history.replaceState(null, '', to)
+  address.value = readAddress(to)
+}

@@ -1,0 +1,10 @@
+import type { FormField } from './form-fields.js'
+
+/** What a field gets. */
+export interface FieldProps {
+  readonly id: string
+  readonly field: FormField
+  readonly entry: string
+  readonly error: string | undefined
+  readonly onEntry: (entry: string) => void
+}

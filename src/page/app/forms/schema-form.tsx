@@ -1,0 +1,66 @@
+/** A form made from a JSON Schema. What is wrong is said at the field that it is about. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useId, useRef } from 'preact/hooks'
+import { onFrame } from '../browser-clock.js'
+import { usePage } from '../page-state.js'
+import { visible } from '../text/visible.js'
+import type { Action } from '../use-action.js'
+import { contentOf, fieldOfPath, type Entries, type FieldErrors } from './form-content.js'
+import type { FormField } from './form-fields.js'
+import { SchemaField } from './schema-field.js'
+
+interface Props {
+  readonly fields: readonly FormField[]
+  readonly action: Action
+  /** What comes before the name of a field in the paths of the server's errors. */
+  readonly errorPrefix: string
+  readonly submitLabel: string
+  readonly onSubmit: (content: Readonly<Record<string, unknown>>) => void
+  /** Other buttons. */
+  readonly children?: ComponentChildren
+}
+
+export function SchemaForm({ fields, action, errorPrefix, submitLabel, onSubmit, children }: Props) {
+  const { connection } = usePage()
+  const form = useRef<HTMLFormElement>(null)
+  const id = useId()
+  const entries = useSignal<Entries>({})
+  const own = useSignal<FieldErrors>({})
+  const { isBusy, error, field } = action.state.value
+  const path = field?.startsWith(errorPrefix) === true ? field.slice(errorPrefix.length) : field
+  const told = path === undefined ? undefined : fieldOfPath(path, fields)
+  const errors = told === undefined || error === undefined ? own.value : { ...own.value, [told]: error }
+  const submit = (event: Event): void => {
+    event.preventDefault()
+    const result = contentOf(fields, entries.value)
+    own.value = result.errors ?? {}
+    if (result.content) onSubmit(result.content)
+    else onFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
+  }
+  return (
+    <form ref={form} class="schema-form" onSubmit={submit} noValidate>
+      {fields.map((one) => (
+        <SchemaField
+          key={one.name}
+          id={`${id}-${one.name}`}
+          field={one}
+          entry={entries.value[one.name] ?? one.initial}
+          error={errors[one.name]}
+          onEntry={(entry) => (entries.value = { ...entries.value, [one.name]: entry })}
+        />
+      ))}
+      {error !== undefined && told === undefined && (
+        <p class="problem" role="alert">
+          {visible(error)}
+        </p>
+      )}
+      <div class="actions">
+        <button type="submit" class="primary" disabled={isBusy || connection.value.state !== 'live'}>
+          {submitLabel}
+        </button>
+        {children}
+      </div>
+    </form>
+  )
+}

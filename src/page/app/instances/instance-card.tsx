@@ -1,0 +1,79 @@
+/** One instance: its connection, its lane and its tools. */
+import { useSignal } from '@preact/signals'
+import type { PageInstance } from '../../wire.js'
+import { usePage } from '../page-state.js'
+import { TaskLink } from '../task/task-facts.js'
+import { count, counted, growing, timeOfDay } from '../text/format.js'
+import { visible } from '../text/visible.js'
+import { SubmitForm } from './submit-form.js'
+
+interface Props {
+  readonly instance: PageInstance
+  readonly isOpen: boolean
+}
+
+const WORDS: Readonly<Record<PageInstance['state'], string>> = {
+  connecting: 'Connecting',
+  connected: 'Connected',
+  disconnected: 'Disconnected',
+}
+
+export function InstanceCard({ instance, isOpen }: Props) {
+  const { second } = usePage()
+  const { id, type, description, state, connectedAt, queued, running, tools } = instance
+  const isSubmitting = useSignal(isOpen)
+  return (
+    <article
+      class={isSubmitting.value ? 'card wide' : 'card'}
+      aria-label={`Instance ${visible(id)}`}
+      data-instance={id}
+    >
+      <header>
+        <h2>{visible(id)}</h2>
+        <span class={`tag instance-${state}`}>{WORDS[state]}</span>
+      </header>
+      <p class="hint">
+        {visible(type)}
+        {connectedAt !== undefined && (
+          <>
+            {' · '}
+            since <span class="number">{timeOfDay(connectedAt)}</span> ({growing(second.value - connectedAt)})
+          </>
+        )}
+      </p>
+      {description !== undefined && <p>{visible(description)}</p>}
+      <dl class="figures">
+        <div>
+          <dt>Queued</dt>
+          <dd class="number">{count(queued)}</dd>
+        </div>
+        <div class="grow">
+          <dt>Runs</dt>
+          <dd>{running === undefined ? <span class="hint">nothing</span> : <TaskLink taskKey={running} />}</dd>
+        </div>
+      </dl>
+      <details>
+        <summary>{counted(tools.length, 'tool')}</summary>
+        <dl class="tools">
+          {tools.map((tool) => (
+            <div key={tool.name}>
+              <dt>
+                <code>{visible(tool.name)}</code>
+              </dt>
+              <dd>{visible(tool.description ?? '')}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+      {isSubmitting.value ? (
+        <SubmitForm instance={instance} onClose={() => (isSubmitting.value = false)} />
+      ) : (
+        <div class="actions">
+          <button type="button" disabled={tools.length === 0} onClick={() => (isSubmitting.value = true)}>
+            Submit …
+          </button>
+        </div>
+      )}
+    </article>
+  )
+}

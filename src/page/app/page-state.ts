@@ -1,0 +1,114 @@
+/** What all parts of the page share: what is known, how the connection stands, and the time of the server. */
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { PageTask } from '../wire.js'
+import { createApi, type Api } from './api.js'
+import { after, elapsed, every, onFrame } from './browser-clock.js'
+import { createConnection, type Connection } from './stream/connection.js'
+import { createFeed, type Known } from './stream/feed.js'
+import { keepToken, takeToken } from './token.js'
+
+/** What is shown: a new one at each change, at most one a frame. */
+export interface View extends Omit<Known, 'tasks'> {
+  /** Newest first. */
+  readonly tasks: readonly PageTask[]
+  taskOf(key: string): PageTask | undefined
+}
+
+export interface Page {
+  readonly api: Api
+  readonly connection: ReadonlySignal<Connection>
+  readonly view: ReadonlySignal<View>
+  /** The server's clock, in ms since the epoch. It stands still while the server is lost. */
+  now: () => number
+  /** The same, once a second. */
+  readonly second: ReadonlySignal<number>
+  /** When the server was lost, by its clock. */
+  readonly lostAt: ReadonlySignal<number>
+  useToken: (token: string) => void
+  retryNow: () => void
+}
+
+export function createPage(): Page {
+  let token = takeToken()
+  const api = createApi(() => token)
+  const connection = signal<Connection>({ state: 'connecting' })
+  let feed = createFeed()
+  const view = signal(viewOf(feed.known()))
+  const second = signal(0)
+  const lostAt = signal(0)
+  // The server's clock at a moment of the browser's.
+  let heard = { now: 0, at: 0 }
+  let lastHeardAt = 0
+  let stopFrame: (() => void) | undefined
+
+  const now = (): number => {
+    const at = connection.peek().state === 'live' ? elapsed() : lastHeardAt
+    return heard.now + Math.max(0, at - heard.at)
+  }
+  const publish = (): void => {
+    stopFrame ??= onFrame(() => {
+      stopFrame = undefined
+      view.value = viewOf(feed.known())
+    })
+  }
+  const connect = () => {
+    // A frame that is dropped keeps nothing back: the next change publishes all.
+    feed = createFeed()
+    return createConnection({
+      platform: { open: api.openStream, after, now: elapsed },
+      onHeard: () => {
+        lastHeardAt = elapsed()
+      },
+      onState: (state) => {
+        if (state.state !== 'connecting') lostAt.value = now()
+        connection.value = state
+      },
+      onEvent: (event) => {
+        const step = feed.take(event)
+        if (step.now !== undefined) heard = { now: step.now, at: elapsed() }
+        if (step.hasChanged) publish()
+        if (step.isWhole) {
+          connection.value = { state: 'live' }
+          second.value = now()
+        }
+      },
+    })
+  }
+
+  let handle = connect()
+  every(1000, () => {
+    second.value = now()
+  })
+  window.addEventListener('online', () => handle.retryNow())
+  document.addEventListener('visibilitychange', () => handle.retryNow())
+
+  return {
+    api,
+    connection,
+    view,
+    now,
+    second,
+    lostAt,
+    useToken: (given) => {
+      token = given
+      keepToken(given)
+      handle.close()
+      handle = connect()
+    },
+    retryNow: () => handle.retryNow(),
+  }
+}
+
+function viewOf({ tasks, ...rest }: Known): View {
+  return { ...rest, tasks: tasks.newestFirst(), taskOf: (key) => tasks.get(key) }
+}
+
+export const PageContext = createContext<Page | undefined>(undefined)
+
+export function usePage(): Page {
+  const page = useContext(PageContext)
+  if (!page) throw new Error('A part of the page is outside of it.')
+  return page
+}

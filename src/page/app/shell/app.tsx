@@ -1,0 +1,68 @@
+/** The frame around the parts. */
+import type { ComponentType } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { PART_NAMES, type Part } from '../addresses.js'
+import { currentAddress } from '../current-address.js'
+import { DeliveryPart } from '../delivery/delivery-part.js'
+import { HealthPart } from '../health/health-part.js'
+import { InstancesPart } from '../instances/instances-part.js'
+import { MachinesPart } from '../machines-part.js'
+import { usePage } from '../page-state.js'
+import { TaskPart } from '../task/task-part.js'
+import { TasksPart } from '../tasks/tasks-part.js'
+import { TimelinePart } from '../timeline/timeline-part.js'
+import { ConnectionBadge } from './connection-badge.js'
+import { ConnectionNotice } from './connection-notice.js'
+import { Navigation } from './navigation.js'
+import type { PartProps } from './part-props.js'
+
+const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
+  timeline: TimelinePart,
+  tasks: TasksPart,
+  task: TaskPart,
+  delivery: DeliveryPart,
+  machines: MachinesPart,
+  instances: InstancesPart,
+  health: HealthPart,
+}
+
+export function App() {
+  const { connection, view } = usePage()
+  const address = currentAddress.value
+  const { state } = connection.value
+  const Shown = COMPONENTS[address.part]
+  const isStale = state !== 'live'
+  const hasSeen = view.value.hello !== undefined
+  useEffect(() => {
+    document.title = `${PART_NAMES[address.part]} · agent-tasks`
+  }, [address.part])
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>
+        To the content
+      </a>
+      <header class="top">
+        <p class="brand">agent-tasks</p>
+        <Navigation current={address.part} />
+        <ConnectionBadge />
+      </header>
+      <ConnectionNotice />
+      <main id="main" tabIndex={-1} class={isStale && hasSeen ? 'stale' : undefined} data-stale={isStale}>
+        {hasSeen || state === 'live' ? (
+          <Shown address={address} />
+        ) : (
+          <>
+            <h1>{PART_NAMES[address.part]}</h1>
+            {state === 'connecting' && <p class="hint">Connecting to the server …</p>}
+          </>
+        )}
+      </main>
+    </>
+  )
+}
+
+/** The fragment is the address of the part, so the link moves the focus itself. */
+function skip(event: Event): void {
+  event.preventDefault()
+  document.getElementById('main')?.focus()
+}

@@ -1,0 +1,22 @@
+/** The parts of the page. */
+import { useEffect, useRef } from 'preact/hooks'
+import { PARTS, PART_NAMES, addressOf, type Part } from '../addresses.js'
+
+export function Navigation({ current }: { readonly current: Part }) {
+  const list = useRef<HTMLUListElement>(null)
+  // On a narrow screen it scrolls.
+  useEffect(() => list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [current])
+  return (
+    <nav aria-label="Parts">
+      <ul ref={list}>
+        {PARTS.map((part) => (
+          <li key={part}>
+            <a href={addressOf(part)} aria-current={part === current ? 'page' : undefined}>
+              {PART_NAMES[part]}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}

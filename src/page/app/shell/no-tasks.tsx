@@ -1,0 +1,25 @@
+/** Said where there are no tasks. */
+import { usePage } from '../page-state.js'
+import { EmptyState } from './empty-state.js'
+
+export function NoTasks() {
+  const { hello } = usePage().view.value
+  if (hello?.hasAsync === true) {
+    return (
+      <EmptyState
+        title="No tasks yet"
+        command={
+          "await tasks.tools.task.execute({\n  subagent_name: 'writer',\n  goal_prompt: 'Write a haiku',\n  async: true,\n})"
+        }
+      >
+        A task appears here as soon as an agent, or your code, launches one.
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState title="No tasks yet" command="npx agent-tasks submit --help">
+      A task appears here as soon as it is submitted: by a program, from the command line, or in the part{' '}
+      <a href="#/instances">Instances</a>.
+    </EmptyState>
+  )
+}

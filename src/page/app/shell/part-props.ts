@@ -1,0 +1,6 @@
+import type { Address } from '../addresses.js'
+
+/** What each part gets. */
+export interface PartProps {
+  readonly address: Address
+}

@@ -1,0 +1,36 @@
+/** Asks for the token, since the server did not accept the one that the page has. */
+import { useSignal } from '@preact/signals'
+import { usePage } from '../page-state.js'
+import { visible } from '../text/visible.js'
+import { pastedToken } from '../token.js'
+
+export function TokenForm({ why }: { readonly why: string }) {
+  const { useToken } = usePage()
+  const pasted = useSignal('')
+  return (
+    <form
+      class="notice token-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (pasted.value.trim() !== '') useToken(pastedToken(pasted.value))
+      }}
+    >
+      <p role="alert">
+        <strong>No access.</strong> {visible(why)} The server prints a link with its token when it starts: open that
+        link, or paste it here.
+      </p>
+      <label for="token">Link or token</label>
+      <input
+        id="token"
+        type="password"
+        autocomplete="off"
+        spellcheck={false}
+        value={pasted.value}
+        onInput={({ currentTarget }) => (pasted.value = currentTarget.value)}
+      />
+      <button type="submit" class="primary">
+        Use it
+      </button>
+    </form>
+  )
+}

@@ -1,0 +1,37 @@
+/** The tasks that the page knows. A snapshot replaces all of them at once, when it is whole. */
+import type { PageTask } from '../../wire.js'
+
+export interface TaskList {
+  get(key: string): PageTask | undefined
+  /** Newest first. The same array until something changes. */
+  newestFirst(): readonly PageTask[]
+  put(tasks: readonly PageTask[]): void
+  remove(keys: readonly string[]): void
+}
+
+/** @param tasks what it begins with */
+export function createTaskList(tasks: Iterable<PageTask> = []): TaskList {
+  const byKey = new Map<string, PageTask>()
+  let sorted: readonly PageTask[] | undefined
+  const put = (changed: Iterable<PageTask>): void => {
+    for (const task of changed) {
+      // A repeated change, as after a reconnection, must not undo a later one.
+      if ((byKey.get(task.key)?.seq ?? -1) <= task.seq) byKey.set(task.key, task)
+    }
+    sorted = undefined
+  }
+  put(tasks)
+  return {
+    get: (key) => byKey.get(key),
+    newestFirst: () => (sorted ??= [...byKey.values()].sort(byNewest)),
+    put,
+    remove: (keys) => {
+      for (const key of keys) byKey.delete(key)
+      sorted = undefined
+    },
+  }
+}
+
+function byNewest(a: PageTask, b: PageTask): number {
+  return b.createdAt - a.createdAt || (a.key < b.key ? 1 : -1)
+}

@@ -1,0 +1,136 @@
+/** The facts of a task: who, when, how far, at what cost. */
+import type { ComponentChildren } from 'preact'
+import type { PageTask, PageTaskDetail } from '../../wire.js'
+import { addressOf } from '../addresses.js'
+import { usePage } from '../page-state.js'
+import { Length } from '../shell/length.js'
+import { duration, fullTime, preciseTime } from '../text/format.js'
+import { partOf, progressText } from '../text/progress.js'
+import { spendingText } from '../text/spending.js'
+import { visible } from '../text/visible.js'
+
+interface Props {
+  readonly task: PageTask
+  readonly detail: PageTaskDetail
+}
+
+export function TaskFacts({ task, detail }: Props) {
+  const { createdAt, startedAt, endedAt, progress, parentKey, kind, group, subagent, id, attempt, delivery } = task
+  const { cancelReason, timeoutMs, budget, spent, program, children = [] } = detail
+  return (
+    <dl class="facts">
+      {progress && (
+        <Fact name="Progress" isWide>
+          {progress.total !== undefined && (
+            <progress value={partOf(progress.progress, progress.total)} max={1} aria-label="Progress" />
+          )}{' '}
+          {visible(progressText(progress))}
+        </Fact>
+      )}
+      <Fact name="Duration">
+        <Length task={task} />
+        {startedAt !== undefined && startedAt > createdAt && ` · queued for ${duration(startedAt - createdAt)}`}
+      </Fact>
+      <Fact name="Created">
+        <Time at={createdAt} />
+      </Fact>
+      {startedAt !== undefined && (
+        <Fact name="Started">
+          <Time at={startedAt} />
+        </Fact>
+      )}
+      {endedAt !== undefined && (
+        <Fact name="Ended">
+          <Time at={endedAt} />
+        </Fact>
+      )}
+      {timeoutMs !== undefined && <Fact name="Deadline">after {duration(timeoutMs)}</Fact>}
+      {cancelReason !== undefined && (
+        <Fact name="Cancelled" isWide>
+          {visible(cancelReason)}
+        </Fact>
+      )}
+      <Fact name={kind === 'async' ? 'Owner' : 'Instance'}>{visible(group)}</Fact>
+      {subagent !== undefined && <Fact name="Subagent">{visible(subagent)}</Fact>}
+      <Fact name="Id" isWide>
+        <code>{visible(id)}</code>
+      </Fact>
+      {attempt !== undefined && <Fact name="Attempt">{attempt}</Fact>}
+      {delivery !== undefined && delivery !== 'none' && (
+        <Fact name="Delivery">
+          <a href="#/delivery">{delivery}</a>
+        </Fact>
+      )}
+      {(budget ?? spent) && (
+        <Fact name="Spent" isWide>
+          {spendingText(spent ?? {}, budget)}
+        </Fact>
+      )}
+      {program && (
+        <Fact name="Program" isWide>
+          {<Program program={program} />}
+        </Fact>
+      )}
+      {parentKey !== undefined && (
+        <Fact name="Parent" isWide>
+          <TaskLink taskKey={parentKey} />
+        </Fact>
+      )}
+      {children.length > 0 && (
+        <Fact name="Children" isWide>
+          <ul class="links">
+            {children.map((key) => (
+              <li key={key}>
+                <TaskLink taskKey={key} />
+              </li>
+            ))}
+          </ul>
+        </Fact>
+      )}
+    </dl>
+  )
+}
+
+interface FactProps {
+  readonly name: string
+  /** It gets a line of its own. */
+  readonly isWide?: boolean
+  readonly children: ComponentChildren
+}
+
+function Fact({ name, isWide = false, children }: FactProps) {
+  return (
+    <div class={isWide ? 'wide' : undefined}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function Time({ at }: { readonly at: number }) {
+  return (
+    <time class="number" title={fullTime(at)} dateTime={new Date(at).toISOString()}>
+      {preciseTime(at)}
+    </time>
+  )
+}
+
+function Program({ program }: { readonly program: NonNullable<PageTaskDetail['program']> }) {
+  const { command, pid, exitCode, signal } = program
+  const facts = [
+    pid !== undefined && `process ${pid}`,
+    exitCode !== undefined && `exit code ${exitCode}`,
+    signal !== undefined && `ended by ${signal}`,
+  ]
+  return (
+    <>
+      <code>{visible(command.join(' '))}</code> {facts.filter(Boolean).join(' · ')}
+    </>
+  )
+}
+
+/** The title of the task, where it is known. */
+export function TaskLink({ taskKey }: { readonly taskKey: string }) {
+  const task = usePage().view.value.taskOf(taskKey)
+  return <a href={addressOf('task', taskKey)}>{visible(task?.title ?? taskKey)}</a>
+}

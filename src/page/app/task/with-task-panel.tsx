@@ -1,0 +1,62 @@
+/** A list, and beside it the task that is chosen in it. The choice is in the address. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
+import { withParameter, type Address } from '../addresses.js'
+import { onFrame } from '../browser-clock.js'
+import { currentAddress, replaceAddress } from '../current-address.js'
+import { TaskPanel } from './task-panel.js'
+
+export interface Choosing {
+  readonly chosen: string | undefined
+  /** Moves to a task; an open panel follows. */
+  readonly choose: (key: string) => void
+  /** Opens the panel and goes there. */
+  readonly open: (key: string) => void
+}
+
+interface Props {
+  readonly address: Address
+  readonly children: (choosing: Choosing) => ComponentChildren
+}
+
+const HEADING = 'task-panel-heading'
+
+export function WithTaskPanel({ address, children }: Props) {
+  const list = useRef<HTMLDivElement>(null)
+  const moved = useSignal<string | undefined>(undefined)
+  const shown = address.query.get('task') ?? undefined
+  const show = (key: string | undefined): void => replaceAddress(withParameter(currentAddress.peek(), 'task', key))
+  const choosing = useRef<Pick<Choosing, 'choose' | 'open'>>({
+    choose: (key) => {
+      moved.value = key
+      if (currentAddress.peek().query.has('task')) show(key)
+    },
+    open: (key) => {
+      moved.value = key
+      show(key)
+      onFrame(() => document.getElementById(HEADING)?.focus())
+    },
+  })
+  const close = (): void => {
+    show(undefined)
+    onFrame(() => list.current?.querySelector<HTMLElement>('[role=grid], [role=tree]')?.focus())
+  }
+  const onKeyDown = ({ key, target }: KeyboardEvent): void => {
+    // A dialog closes itself.
+    const isInDialog = target instanceof Element && target.closest('dialog') !== null
+    if (key === 'Escape' && shown !== undefined && !isInDialog) close()
+  }
+  return (
+    <div class={shown === undefined ? 'split' : 'split has-side'} onKeyDown={onKeyDown}>
+      <div class="split-main" ref={list}>
+        {children({ chosen: shown ?? moved.value, ...choosing.current })}
+      </div>
+      {shown !== undefined && (
+        <aside class="split-side" aria-labelledby={HEADING}>
+          <TaskPanel taskKey={shown} headingId={HEADING} onClose={close} />
+        </aside>
+      )}
+    </div>
+  )
+}

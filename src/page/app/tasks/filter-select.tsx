@@ -1,0 +1,33 @@
+/** One of the names that tasks have. It is absent where there is nothing to choose. */
+import { visible } from '../text/visible.js'
+
+interface Props {
+  readonly label: string
+  readonly value: string | undefined
+  readonly options: readonly string[]
+  readonly onChange: (value: string | undefined) => void
+}
+
+export function FilterSelect({ label, value, options, onChange }: Props) {
+  if (options.length < 2 && value === undefined) return null
+  const offered = value === undefined || options.includes(value) ? options : [value, ...options]
+  const all = '*'
+  return (
+    <label>
+      <span class="label">{label}</span>
+      <select
+        value={value === undefined ? all : `=${value}`}
+        onChange={({ currentTarget }) =>
+          onChange(currentTarget.value === all ? undefined : currentTarget.value.slice(1))
+        }
+      >
+        <option value={all}>All</option>
+        {offered.map((name) => (
+          <option key={name} value={`=${name}`}>
+            {visible(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

@@ -1,0 +1,62 @@
+/** Tasks: a table with a filter; the chosen task is shown beside it. */
+import { useMemo } from 'preact/hooks'
+import { withParameter } from '../addresses.js'
+import { replaceAddress } from '../current-address.js'
+import { usePage } from '../page-state.js'
+import type { PartProps } from '../shell/part-props.js'
+import { NoTasks } from '../shell/no-tasks.js'
+import { WithTaskPanel } from '../task/with-task-panel.js'
+import { count } from '../text/format.js'
+import { FilterBar } from './filter-bar.js'
+import { choicesOf, filterTasks, readFilter } from './task-filter.js'
+import { TaskTable } from './task-table.js'
+
+export function TasksPart({ address }: PartProps) {
+  const { view, second, now } = usePage()
+  const { tasks } = view.value
+  const filter = useMemo(() => readFilter(address.query), [address])
+  // Only the order by duration changes with time.
+  const time = filter.sort === 'duration' ? second.value : 0
+  const found = useMemo(() => filterTasks(tasks, filter, time === 0 ? now() : time), [tasks, filter, time])
+  const choices = useMemo(() => choicesOf(tasks), [tasks])
+  return (
+    <WithTaskPanel address={address}>
+      {({ chosen, choose, open }) => (
+        <section class="part tasks" aria-labelledby="tasks-heading">
+          <div class="part-head">
+            <h1 id="tasks-heading">Tasks</h1>
+            <p class="hint">
+              {found.length === tasks.length ? count(tasks.length) : `${count(found.length)} of ${count(tasks.length)}`}
+            </p>
+          </div>
+          {tasks.length === 0 ? (
+            <NoTasks />
+          ) : (
+            <>
+              <FilterBar filter={filter} choices={choices} address={address} />
+              {found.length === 0 ? (
+                <div class="empty">
+                  <p class="empty-title">No task matches the filter</p>
+                  <p>
+                    <button type="button" onClick={() => replaceAddress('#/tasks')}>
+                      Show all {count(tasks.length)}
+                    </button>
+                  </p>
+                </div>
+              ) : (
+                <TaskTable
+                  tasks={found}
+                  filter={filter}
+                  chosen={chosen}
+                  onChoose={choose}
+                  onOpen={open}
+                  onSort={(sort) => replaceAddress(withParameter(address, 'sort', sort))}
+                />
+              )}
+            </>
+          )}
+        </section>
+      )}
+    </WithTaskPanel>
+  )
+}

@@ -1,0 +1,68 @@
+/** A value: JSON to fold, or text. Of a long one the beginning, and the rest on demand. */
+import { useSignal } from '@preact/signals'
+import type { CutValue, ValuePiece } from '../../wire.js'
+import { usePage } from '../page-state.js'
+import { useAction } from '../use-action.js'
+import { byteSize } from './format.js'
+import { JsonTree } from './json-tree.js'
+import { parsed } from './json-values.js'
+import { visible, visibleLines } from './visible.js'
+
+interface Props {
+  readonly value: CutValue
+  /** Where the rest is read. */
+  readonly path: string
+  readonly label: string
+}
+
+/** What is shorter needs no folding. */
+const SHORT_CHARS = 400
+/** A browser becomes slow with more text than this. */
+const MOST_CHARS = 2_000_000
+const NO_REST = { text: '', isEnd: false }
+
+export function ValueView({ value, path, label }: Props) {
+  const { api } = usePage()
+  const more = useSignal({ of: '', ...NO_REST })
+  const reading = useAction()
+  // Another value has another rest.
+  const rest = more.value.of === value.text ? more.value : NO_REST
+  const text = value.text + rest.text
+  const isWhole = !value.isCut || rest.isEnd
+  const json = isWhole && value.type === 'json' ? parsed(text) : undefined
+  const readMore = (): Promise<boolean> =>
+    reading.run(async () => {
+      const offset = new TextEncoder().encode(text).length
+      const piece = await api.get<ValuePiece>(`${path}?offset=${offset}`)
+      more.value = { of: value.text, text: rest.text + piece.text, isEnd: piece.isEnd }
+    })
+  const { isBusy, error } = reading.state.value
+  return (
+    <div class="value">
+      {json ? (
+        <JsonTree value={json.value} label={label} isOpen={text.length <= SHORT_CHARS} />
+      ) : (
+        <pre tabIndex={0} role="region" aria-label={label}>
+          {visibleLines(text)}
+        </pre>
+      )}
+      {!isWhole && (
+        <p class="hint">
+          The first {byteSize(new Blob([text]).size)} of {byteSize(value.bytes)}.{' '}
+          {text.length < MOST_CHARS ? (
+            <button type="button" disabled={isBusy} onClick={() => void readMore()}>
+              Show more
+            </button>
+          ) : (
+            'Read the rest with a program.'
+          )}
+        </p>
+      )}
+      {error !== undefined && (
+        <p class="problem" role="alert">
+          {visible(error)}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,67 @@
+/** The stretch of time that the timeline shows, and its place on the screen. */
+
+export interface TimeWindow {
+  /** In ms since the epoch. */
+  readonly from: number
+  readonly to: number
+}
+
+const SHORTEST_MS = 50
+const LONGEST_MS = 7 * 24 * 3600 * 1000
+/** The part of the window that stays free on the right of the present. */
+const AHEAD = 0.04
+
+/** The window of a length that ends just after `now`. */
+export function windowAt(now: number, lengthMs: number): TimeWindow {
+  const to = now + lengthMs * AHEAD
+  return { from: to - lengthMs, to }
+}
+
+export function lengthOfWindow({ from, to }: TimeWindow): number {
+  return to - from
+}
+
+/** Zooms by a factor (below 1: in) around a place of the window, 0 to 1. */
+export function zoomed({ from, to }: TimeWindow, factor: number, place: number): TimeWindow {
+  const length = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, (to - from) * factor))
+  const fixed = from + (to - from) * place
+  return { from: fixed - length * place, to: fixed + length * (1 - place) }
+}
+
+/** Moves the window by a part of its length. */
+export function panned({ from, to }: TimeWindow, part: number): TimeWindow {
+  const by = (to - from) * part
+  return { from: from + by, to: to + by }
+}
+
+/** A length that shows these times as a whole, up to an hour. */
+export function fittingLength(oldest: number, now: number): number {
+  return Math.min(3600_000, Math.max(20_000, (now - oldest) * 1.1))
+}
+
+/** Where a time is, in pixels from the left. */
+export function xOf(at: number, { from, to }: TimeWindow, width: number): number {
+  return ((at - from) / (to - from)) * width
+}
+
+const STEPS_MS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1000),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
+  ...[1, 2, 3, 6, 12, 24, 48].map((hours) => hours * 3600_000),
+]
+
+export interface Ticks {
+  readonly stepMs: number
+  /** The times of the lines. */
+  readonly at: readonly number[]
+}
+
+/** Lines at round times, at least `apart` pixels from each other. @param offsetMs of the reader's time zone from UTC */
+export function ticksOf({ from, to }: TimeWindow, width: number, apart: number, offsetMs = 0): Ticks {
+  const least = ((to - from) / Math.max(1, width)) * apart
+  const stepMs = STEPS_MS.find((step) => step >= least) ?? 7 * 24 * 3600_000
+  const at: number[] = []
+  for (let time = Math.ceil((from + offsetMs) / stepMs) * stepMs - offsetMs; time <= to; time += stepMs) at.push(time)
+  return { stepMs, at }
+}

@@ -1,0 +1,174 @@
+/** Starts and stops the page. */
+import { randomBytes } from 'node:crypto'
+import { AsyncTaskManager } from '../async-tasks/manager.js'
+import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
+import { systemClock, type Clock } from '../clock.js'
+import { TaskManager } from '../command-tasks/task-manager.js'
+import { InvalidInputError, InvalidSettingError } from '../errors.js'
+import type { AgentTasks } from '../host/agent-tasks.js'
+import { createAccess } from '../http/access.js'
+import { trackConnections } from '../http/connections.js'
+import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
+import {
+  aClock,
+  aFunction,
+  aName,
+  anything,
+  aSecret,
+  checkOptions,
+  integerFrom,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import { isLoopback } from '../protocol/server-config.js'
+import { packageVersion } from '../version.js'
+import { PageState } from './page-state.js'
+import { createRouter } from './router.js'
+import { createStaticFiles, pageFolder } from './static-files.js'
+import { Streams } from './streams.js'
+
+/** Options of `createTaskPage`. At least one of `tasks` and `taskManager` is needed. */
+export interface TaskPageOptions {
+  /** The background tasks of an agent host: the result of `createAgentTasks`, or its manager. */
+  readonly tasks?: AgentTasks | AsyncTaskManager
+  /** The command tasks, and their instances. */
+  readonly taskManager?: TaskManager
+  /** The port to listen on; 0 picks a free one. Default 3320. */
+  readonly port?: number
+  /** The loopback address to listen on. Default `127.0.0.1`. */
+  readonly host?: string
+  /** The token that the page and its requests need. Default: a random one. */
+  readonly token?: string
+  /** How many tasks are kept. Those that have not ended always are. Default 10000. */
+  readonly maxTasks?: number
+  /** How much is kept of ended tasks, in bytes. Default 64 MiB. */
+  readonly maxBytes?: number
+  /** The address of the task server's REST interface, for `Copy as`. Default: none. */
+  readonly restUrl?: string
+  /** The source of time. Default: the system's. */
+  readonly clock?: Clock
+  /** Called with failures of requests. Default: `console.error`. */
+  readonly onError?: OnError
+}
+
+const optionTypes: OptionTypes<TaskPageOptions> = {
+  // Checked below.
+  tasks: anything,
+  taskManager: anything,
+  port: integerFrom(0),
+  host: aName,
+  token: aSecret,
+  maxTasks: integerFrom(1),
+  maxBytes: integerFrom(1),
+  restUrl: aName,
+  clock: aClock,
+  onError: aFunction,
+}
+
+/** A page that is served. */
+export interface TaskPage {
+  /** Its address, with the token in the fragment, which browsers send to nobody. */
+  readonly url: string
+  /** Ends every stream and connection; the tasks go on. Further calls return the same promise. */
+  close(): Promise<void>
+  /** The same as `close()`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The default of `port`. */
+const DEFAULT_PORT = 3320
+const DEFAULT_MAX_TASKS = 10_000
+const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
+/** The most connections. */
+const MAX_CONNECTIONS = 200
+/** The shortest token, in characters. */
+const MIN_TOKEN = 16
+
+/**
+ * Serves a page that shows tasks live and acts on them. It listens on this machine alone.
+ * @throws InvalidInputError for an unknown, wrong or missing option; InvalidSettingError for a port that is in use, or an address of other machines
+ */
+export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage> {
+  checkOptions(options, optionTypes)
+  const manager = managerOf(options.tasks)
+  const taskManager = taskManagerOf(options.taskManager)
+  if (manager === undefined && taskManager === undefined) {
+    throw new InvalidInputError('options.tasks', undefined, 'the result of createAgentTasks, or options.taskManager')
+  }
+  const {
+    host = '127.0.0.1',
+    port = DEFAULT_PORT,
+    clock = systemClock,
+    maxTasks = DEFAULT_MAX_TASKS,
+    restUrl,
+  } = options
+  const token = options.token ?? randomBytes(24).toString('base64url')
+  if (!isLoopback(host)) throw new InvalidSettingError('host', host, 'a loopback address, such as 127.0.0.1')
+  if (!new RegExp(`^[\\w.~+/=-]{${MIN_TOKEN},}$`).test(token)) {
+    throw new InvalidInputError(
+      'options.token',
+      '(not shown)',
+      `at least ${MIN_TOKEN} of the characters A-Z a-z 0-9 - . _ ~ + / =`,
+    )
+  }
+  const report = isolateReport(options.onError ?? reportToConsole)
+  let bound = port
+  const state = new PageState({
+    ...{ manager, taskManager, maxTasks, maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES },
+    now: () => clock.now(),
+  })
+  const streams = new Streams({
+    ...{ state, clock },
+    hello: () => ({
+      version: packageVersion,
+      hasAsync: manager !== undefined,
+      hasCommands: taskManager !== undefined,
+      maxTasks,
+      ...(restUrl !== undefined && { restUrl }),
+    }),
+  })
+  const access = createAccess({
+    ...{ host, allowedHosts: [], origins: [], tokens: [token] },
+    pages: () => ({ scheme: 'http', ports: [bound] }),
+  })
+  const serve = createRouter({
+    ...{ access, streams, files: createStaticFiles(pageFolder()) },
+    sources: { state, manager, taskManager, restUrl },
+    onFailure: (error) => report(error, { source: 'page' }),
+  })
+  const server = createServer(undefined, serve)
+  const network = trackConnections([server], MAX_CONNECTIONS)
+  try {
+    bound = await listen(server, host, port, { host: 'host', port: 'port' })
+  } catch (error) {
+    state.stop()
+    throw error
+  }
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> =>
+    (closing ??= (async () => {
+      state.stop()
+      streams.close()
+      const stopped = stopListening(server)
+      network.destroyAll()
+      await stopped
+    })())
+  return {
+    url: `${urlOf('http', host, bound)}/#token=${encodeURIComponent(token)}`,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** @throws InvalidInputError for anything else */
+function managerOf(tasks: unknown): AsyncTaskManager | undefined {
+  if (tasks === undefined) return undefined
+  const { getAsyncTaskManager } = Object(tasks) as Partial<AgentTasks>
+  const manager: unknown = typeof getAsyncTaskManager === 'function' ? getAsyncTaskManager() : tasks
+  if (manager instanceof AsyncTaskManager) return manager
+  throw new InvalidInputError('options.tasks', tasks, 'the result of createAgentTasks, or an AsyncTaskManager')
+}
+
+function taskManagerOf(taskManager: unknown): TaskManager | undefined {
+  if (taskManager === undefined || taskManager instanceof TaskManager) return taskManager
+  throw new InvalidInputError('options.taskManager', taskManager, 'a TaskManager')
+}

@@ -1,0 +1,165 @@
+/** One task with everything that is known of it: from its manager, and once that has forgotten it, from the journal. */
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { Task } from '../protocol/command-tasks.js'
+import type { AsyncEntry } from './async-entry.js'
+import { causeText } from './cause-text.js'
+import { barOf, type CommandEntry, type KeptCommand } from './command-entry.js'
+import { copyCommandTask, copySubagent } from './copy-as.js'
+import { describeImage, findImages, type FoundImage } from './images.js'
+import type { PageEntry } from './page-entry.js'
+import { whyNotAgain } from './run-again.js'
+import { presentRecord, recordOf, taskOf, type Sources } from './sources.js'
+import { cutValue, readBeginning, shownKept, shownValue, type ShownValue } from './values.js'
+import type { CutValue, PageTaskDetail } from './wire.js'
+
+/** How much of a value comes with its task, in bytes. */
+const VALUE_BYTES = 64 * 1024
+const COMMAND_VALUE_BYTES = 8 * 1024
+const TEXT_CHARS = 20_000
+
+/** How many commands a task shows. */
+const MAX_COMMANDS = 200
+
+/** The values of a task by their names: `goal`, `result`, `error`, `cause`, and of command 3 `args.3` and `result.3`. */
+export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string, ShownValue> {
+  const values: [string, ShownValue | undefined][] = []
+  if (entry.kind === 'async') {
+    const { kept } = entry
+    const record = presentRecord(sources, entry)
+    const whole = recordOf(sources, entry)
+    const output = whole?.status === 'failed' ? whole.lateOutput : whole?.output
+    values.push(
+      ['goal', whole === undefined ? kept && shownKept(kept.goal) : shownValue(whole.goalPrompt)],
+      ['result', whole === undefined ? kept?.output && shownKept(kept.output) : output && shownValue(output)],
+      ['error', record.error === undefined ? undefined : shownValue(record.error)],
+      ['cause', causeOf(whole, entry)],
+    )
+  }
+  if (entry.kind === 'command') {
+    const task = taskOf(sources, entry)
+    task?.commands.forEach(({ args, result }, index) => {
+      values.push([`args.${index}`, shownValue(args)])
+      values.push([`result.${index}`, result === undefined ? undefined : shownValue(result)])
+    })
+    if (task === undefined) {
+      entry.kept?.forEach(({ args, result }, index) => {
+        values.push([`args.${index}`, shownKept(args)])
+        values.push([`result.${index}`, result && shownKept(result)])
+      })
+    }
+  }
+  return new Map(values.filter((pair): pair is [string, ShownValue] => pair[1] !== undefined))
+}
+
+/** The images in the results of a task. */
+export function imagesOf(sources: Sources, entry: PageEntry): FoundImage[] {
+  if (entry.kind === 'async') {
+    const record = recordOf(sources, entry)
+    const output = entry.kept?.output
+    const kept = output?.type === 'whole' ? output.value : undefined
+    return findImages([record === undefined ? kept : record.status === 'failed' ? record.lateOutput : record.output])
+  }
+  const task = taskOf(sources, entry)
+  const kept = entry.kept?.map(({ result }) => (result?.type === 'whole' ? result.value : undefined))
+  return findImages(task?.commands.map(({ result }) => result) ?? kept ?? [])
+}
+
+export async function detailOf(sources: Sources, entry: PageEntry): Promise<PageTaskDetail> {
+  const { state } = sources
+  const values = valuesOf(sources, entry)
+  const images = imagesOf(sources, entry).map(describeImage)
+  const [goal, result, cause] = await Promise.all(
+    ['goal', 'result', 'cause'].map((name) => shown(values.get(name), VALUE_BYTES)),
+  )
+  const whyNot = whyNotAgain(sources, entry)
+  const common = {
+    task: state.rowOf(entry),
+    ...(goal !== undefined && { goal }),
+    ...(result !== undefined && { result }),
+    ...(images.length > 0 && { images }),
+    events: state.journal.eventsOf(entry.key),
+    can: { cancel: !entry.isEnded, runAgain: whyNot === undefined, ...(whyNot !== undefined && { whyNot }) },
+  }
+  if (entry.kind === 'async') return { ...common, ...asyncDetail(sources, entry, cause) }
+  return { ...common, ...(await commandDetail(sources, entry, values)) }
+}
+
+function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | undefined) {
+  const record = presentRecord(sources, entry)
+  const { error, cancelReason, questions, attempts, budget, spent, timeoutMs, kind, command } = record
+  const { errorName, errorCode } = record as { readonly errorName?: string; readonly errorCode?: string }
+  const { pid, exitCode, signal } = record
+  return {
+    ...(error !== undefined && {
+      error: {
+        message: cutValue(error, TEXT_CHARS),
+        ...(errorName !== undefined && { name: cutValue(errorName, 200).text }),
+        ...(errorCode !== undefined && { code: cutValue(errorCode, 200).text }),
+        ...(cause !== undefined && { cause }),
+      },
+    }),
+    ...(cancelReason !== undefined && { cancelReason }),
+    ...(questions !== undefined && questions.length > 0 && { questions }),
+    ...(attempts !== undefined && { attempts }),
+    ...(budget !== undefined && { budget }),
+    ...(spent !== undefined && { spent }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(kind === 'command' && {
+      program: {
+        command: (command ?? []).map((word) => cutValue(word, TEXT_CHARS).text),
+        ...(pid !== undefined && { pid }),
+        ...(exitCode !== undefined && { exitCode }),
+        ...(signal !== undefined && { signal }),
+      },
+    }),
+    ...(entry.children.length > 0 && { children: entry.children }),
+    copyAs: copySubagent(record),
+  }
+}
+
+async function commandDetail(sources: Sources, entry: CommandEntry, values: ReadonlyMap<string, ShownValue>) {
+  const task = taskOf(sources, entry)
+  const commands = (task?.commands.map(describeCommand) ?? entry.kept ?? []).slice(0, MAX_COMMANDS)
+  const described = await Promise.all(
+    commands.map(async ({ tool, state, startedAt, endedAt, error }, index) => {
+      const [args, result] = await Promise.all([
+        shown(values.get(`args.${index}`), COMMAND_VALUE_BYTES),
+        shown(values.get(`result.${index}`), COMMAND_VALUE_BYTES),
+      ])
+      return {
+        ...{ tool, state },
+        ...(startedAt !== undefined && { startedAt }),
+        ...(endedAt !== undefined && { endedAt }),
+        args: args ?? cutValue('', 0),
+        ...(result !== undefined && { result }),
+        ...(error !== undefined && { error: cutValue(error, TEXT_CHARS).text }),
+      }
+    }),
+  )
+  const message = task?.error?.message ?? entry.row().error
+  return {
+    commands: described,
+    ...(message !== undefined && {
+      error: {
+        message: cutValue(message, TEXT_CHARS),
+        ...(task?.error !== undefined && { code: cutValue(task.error.code, 200).text }),
+      },
+    }),
+    copyAs: copyCommandTask(sources.restUrl, entry, task),
+  }
+}
+
+function describeCommand(
+  command: Task['commands'][number],
+): Omit<KeptCommand, 'args' | 'result' | 'intention' | 'toolName'> {
+  return { ...barOf(command), ...(command.error !== undefined && { error: command.error.message }) }
+}
+
+function causeOf(record: AsyncTaskInfo | undefined, { kept }: AsyncEntry): ShownValue | undefined {
+  if (kept?.cause !== undefined) return shownValue(kept.cause)
+  if (record?.status !== 'failed' || record.cause === undefined) return undefined
+  return shownValue(causeText(record.cause))
+}
+
+const shown = (value: ShownValue | undefined, maxBytes: number): Promise<CutValue | undefined> =>
+  value === undefined ? Promise.resolve(undefined) : readBeginning(value, maxBytes)

@@ -1,0 +1,185 @@
+/** Follows the async tasks of a manager. */
+import type { Subscription } from 'rxjs'
+import { timeoutMessage } from '../../machines/async-task.js'
+import type { AsyncTaskInfo, SettledTaskInfo, TaskTransition } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { AsyncEntry, asyncKey } from './async-entry.js'
+import type { Happening, Journal } from './journal.js'
+import type { PageEntry } from './page-entry.js'
+import type { PageTaskState } from './wire.js'
+
+/** What the page needs of a source of async tasks. */
+export interface AsyncSourceOptions {
+  readonly manager: AsyncTaskManager
+  readonly journal: Journal<PageEntry>
+  /** The most that is kept of one ended task, in bytes. */
+  readonly maxTaskBytes: number
+  readonly now: () => number
+  /** Called after each change of a task, and with every one that there is at first. */
+  readonly onTransition: (entry: AsyncEntry, transition: TaskTransition | undefined) => void
+  /** Called after progress, a question or a limit. */
+  readonly onOther: () => void
+}
+
+/** Follows the tasks of a manager, those that it has first. Returns a function that stops. */
+export function followAsyncTasks(options: AsyncSourceOptions): () => void {
+  const { manager, journal, now } = options
+  const { registry } = manager
+
+  const find = (id: string): AsyncEntry | undefined => {
+    const entry = journal.get(asyncKey(id))
+    return entry?.kind === 'async' ? entry : undefined
+  }
+  const add = (record: AsyncTaskInfo): AsyncEntry => {
+    const retained = registry.history.get(record.id)
+    const entry = new AsyncEntry(record, stateOf(record, retained?.ref?.getSnapshot().value))
+    entry.setLaunched(retained && registry.peekAttachment(retained)?.launched)
+    journal.add(entry)
+    if (record.parentId !== undefined) addChild(find(record.parentId), entry.key)
+    return entry
+  }
+  const end = (entry: AsyncEntry, record: SettledTaskInfo): void => {
+    entry.keep(record, options.maxTaskBytes)
+    journal.end(entry)
+  }
+
+  for (const record of manager.getAllTasks()) {
+    const entry = add(record)
+    const { state } = entry
+    for (const happening of earlierHappenings(record)) journal.update(entry, happening)
+    if (entry.state !== state) journal.update(entry, { at: now(), state })
+    options.onTransition(entry, undefined)
+    if (isTerminal(record)) end(entry, record)
+  }
+
+  const onTransition = (transition: TaskTransition): void => {
+    const { record, taskId } = transition
+    let entry = find(taskId)
+    if (transition.kind === 'history') return
+    const isNew = entry === undefined || (transition.kind === 'status' && transition.from === null)
+    // A task that is forgotten here and changes in the manager does not come back.
+    if (isNew && (transition.kind !== 'status' || transition.from !== null)) return
+    if (entry === undefined || isNew) entry = add(record)
+    entry.set(record)
+    journal.update(entry, happeningOf(transition))
+    options.onTransition(entry, transition)
+    // It may be forgotten at once.
+    if (isTerminal(record) && !entry.isEnded) end(entry, record)
+  }
+
+  const subscriptions: Subscription[] = [
+    manager.transitions$.subscribe(onTransition),
+    manager.progress$.subscribe(({ taskId }) => {
+      const entry = find(taskId)
+      const record = manager.getTask(taskId)
+      if (entry === undefined || record === undefined || entry.isEnded) return
+      entry.set(record)
+      journal.update(entry)
+      options.onOther()
+    }),
+    manager.questions$.subscribe(({ taskId, questions }) => {
+      const entry = find(taskId)
+      const record = manager.getTask(taskId)
+      if (entry === undefined || record === undefined || entry.isEnded) return
+      const before = entry.record.questions ?? []
+      entry.record = { ...entry.record, questions } as AsyncTaskInfo
+      const known = new Set(before.map(({ id }) => id))
+      const open = new Set(questions.map(({ id }) => id))
+      const state = questions.length > 0 ? 'asking' : 'running'
+      for (const question of questions) {
+        if (known.has(question.id)) continue
+        journal.update(entry, {
+          at: question.askedAt,
+          event: 'asked',
+          detail: question.message,
+          mark: 'question',
+          state,
+        })
+      }
+      for (const question of before) {
+        if (open.has(question.id)) continue
+        journal.update(entry, { at: now(), event: 'question closed', detail: question.message, mark: 'answer', state })
+      }
+      options.onOther()
+    }),
+    registry.notifications$.subscribe((notification) => {
+      if (notification.type !== 'limit') return
+      const entry = find(notification.entry.record.id)
+      if (entry === undefined || entry.isEnded) return
+      const { state } = notification
+      journal.update(entry, { at: now(), event: state, state })
+      options.onOther()
+    }),
+  ]
+  return () => subscriptions.forEach((subscription) => subscription.unsubscribe())
+}
+
+/** How many children of a task are listed. */
+const MAX_CHILDREN = 200
+
+function addChild(parent: AsyncEntry | undefined, key: string): void {
+  if (parent !== undefined && parent.children.length < MAX_CHILDREN) parent.children.push(key)
+}
+
+/** @param value the state of its machine, while it is live */
+function stateOf(record: AsyncTaskInfo, value?: string): PageTaskState {
+  if (record.status === 'failed') return isTimeout(record) ? 'timed-out' : 'failed'
+  if (record.status !== 'running') return record.status
+  return value === 'asking' || value === 'wrapping' || value === 'stopping' ? value : 'running'
+}
+
+function isTimeout({ errorCode, error, timeoutMs }: AsyncTaskInfo & { readonly errorCode?: string }): boolean {
+  if (errorCode === 'QUEUE_TIMEOUT') return true
+  return timeoutMs !== undefined && error?.startsWith(timeoutMessage(timeoutMs)) === true
+}
+
+function happeningOf(transition: TaskTransition): Happening | undefined {
+  const { at, record } = transition
+  switch (transition.kind) {
+    case 'status': {
+      const state = stateOf(record)
+      const { from, to } = transition
+      if (from === null) return { at, event: to === 'queued' ? 'queued' : 'started', state }
+      const isAgain = (record.attempt ?? 1) > 1
+      if (to === 'running') {
+        return { at, event: 'started', state, ...(isAgain && { mark: 'attempt', detail: `attempt ${record.attempt}` }) }
+      }
+      if (to === 'queued') {
+        return { at, event: 'waits for its next attempt', state, detail: record.attempts?.at(-1)?.error }
+      }
+      return { at, event: state, state, detail: record.error ?? record.cancelReason }
+    }
+    case 'delivery': {
+      const { from, to, deliveryId } = transition
+      if (to === 'none') return { at, event: 'no longer owed' }
+      const event = from === 'leased' && to === 'owed' ? 'owed again' : to === 'leased' ? 'leased' : to
+      return { at, event, detail: deliveryId, mark: to }
+    }
+    case 'owner':
+      return { at, event: 'has another owner', detail: `${transition.from} → ${transition.to}` }
+    case 'history':
+      return undefined
+  }
+}
+
+/** What the record of a task says of the time before the page. */
+function earlierHappenings(record: AsyncTaskInfo): Happening[] {
+  const { launchedAt, startedAt, completedAt, status, notifiedAt, delivery, questions = [] } = record
+  const isQueued = startedAt !== undefined || status === 'queued'
+  const end = completedAt === undefined ? undefined : { at: completedAt, state: stateOf(record) }
+  return [
+    isQueued
+      ? { at: launchedAt, event: 'queued', state: 'queued' }
+      : { at: launchedAt, event: 'started', state: 'running' },
+    ...(startedAt === undefined ? [] : [{ at: startedAt, event: 'started', state: 'running' as const }]),
+    ...questions.map(({ askedAt, message }): Happening => ({
+      ...{ at: askedAt, event: 'asked', detail: message, mark: 'question', state: 'asking' },
+    })),
+    ...(end === undefined ? [] : [{ ...end, event: end.state, detail: record.error ?? record.cancelReason }]),
+    ...(end !== undefined && (delivery === 'owed' || delivery === 'leased')
+      ? [{ at: end.at, event: delivery, mark: delivery }]
+      : []),
+    ...(notifiedAt === undefined ? [] : [{ at: notifiedAt, event: 'delivered', mark: 'delivered' as const }]),
+  ]
+}

@@ -1,0 +1,39 @@
+/** The images in the results of tasks: content blocks of MCP. */
+import type { ResultImage } from './wire.js'
+
+/** Other types, such as SVG, are not shown: a browser runs what is in them. */
+const TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp'])
+
+/** The most images of a task, and the most values that are searched for them. */
+const MAX_IMAGES = 100
+const MAX_VALUES = 10_000
+
+export interface FoundImage {
+  readonly mimeType: string
+  /** Base64. */
+  readonly data: string
+}
+
+/** The images in values, in order. */
+export function findImages(values: readonly unknown[]): FoundImage[] {
+  const images: FoundImage[] = []
+  const open: unknown[] = [...values].reverse()
+  for (let seen = 0; seen < MAX_VALUES && open.length > 0 && images.length < MAX_IMAGES; seen += 1) {
+    const value = open.pop()
+    if (typeof value !== 'object' || value === null) continue
+    const { type, data, mimeType } = value as Readonly<Record<string, unknown>>
+    if (type === 'image' && typeof data === 'string' && typeof mimeType === 'string' && TYPES.has(mimeType)) {
+      images.push({ mimeType, data })
+      continue
+    }
+    const inner = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value)
+    for (let at = Math.min(inner.length, MAX_VALUES) - 1; at >= 0; at -= 1) open.push(inner[at])
+  }
+  return images
+}
+
+export const describeImage = ({ mimeType, data }: FoundImage, index: number): ResultImage => ({
+  index,
+  mimeType,
+  bytes: Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0),
+})

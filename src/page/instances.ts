@@ -1,0 +1,103 @@
+/** The instances of a task manager and their tools. */
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { InstanceEntry } from '../instances/instance-manager.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { toPlainData } from '../protocol/plain-data.js'
+import { commandKey } from './command-entry.js'
+import { rowText } from './texts.js'
+import type { PageInstance } from './wire.js'
+
+/** The most that the tools of one instance may have, and of all, in bytes of JSON. Further ones are left out. */
+const MAX_TOOLS_BYTES = 1024 * 1024
+const MAX_ALL_BYTES = 4 * 1024 * 1024
+
+/** The longest description of a tool, in UTF-16 units. */
+const MAX_DESCRIPTION = 2000
+
+type Tools = PageInstance['tools']
+
+export class Instances {
+  readonly #taskManager: TaskManager
+  readonly #onChange: () => void
+  /** By the number of the instance. */
+  readonly #tools = new Map<number, Tools>()
+  readonly #stop: readonly (() => void)[]
+
+  /** @param onChange called when instances have come, gone or listed their tools */
+  constructor(taskManager: TaskManager, onChange: () => void) {
+    this.#taskManager = taskManager
+    this.#onChange = onChange
+    const { instances } = taskManager
+    this.#stop = [instances.onConnect((id) => this.#ask(instances.get(id))), instances.onDisconnect(() => this.#drop())]
+    this.refresh()
+  }
+
+  stop(): void {
+    for (const stop of this.#stop) stop()
+    this.#tools.clear()
+  }
+
+  /** Asks each instance for its tools: some have other ones after a while. */
+  refresh(): void {
+    for (const entry of this.#taskManager.instances.list()) this.#ask(entry)
+  }
+
+  list(): PageInstance[] {
+    const lanes = new Map(this.#taskManager.lanes.map((lane) => [lane.instanceId, lane]))
+    let room = MAX_ALL_BYTES
+    return this.#taskManager.instances.list().map(({ id, kind, state, connectedAt, serial }): PageInstance => {
+      const lane = lanes.get(id)
+      const known = this.#tools.get(serial) ?? []
+      const bytes = jsonBytes(known, room)
+      const tools = bytes <= room ? known : []
+      if (bytes <= room) room -= bytes
+      return {
+        ...{ id, type: kind, state, tools },
+        ...(connectedAt !== undefined && { connectedAt }),
+        queued: (lane?.size ?? 0) - (lane?.runningId === undefined ? 0 : 1),
+        ...(lane?.runningId !== undefined && { running: commandKey(lane.runningId) }),
+      }
+    })
+  }
+
+  #ask(entry: InstanceEntry | undefined): void {
+    this.#onChange()
+    if (entry?.isConnected !== true) return
+    entry.instance.listTools().then(
+      (listed) => {
+        if (this.#taskManager.instances.get(entry.id)?.serial !== entry.serial) return
+        this.#tools.set(entry.serial, toTools(listed))
+        this.#onChange()
+      },
+      // It does not answer: its tools stay as they are known.
+      () => undefined,
+    )
+  }
+
+  #drop(): void {
+    const live = new Set(this.#taskManager.instances.list().map(({ serial }) => serial))
+    for (const serial of this.#tools.keys()) if (!live.has(serial)) this.#tools.delete(serial)
+    this.#onChange()
+  }
+}
+
+function toTools(listed: unknown): Tools {
+  const plain = toPlainData(listed)
+  if (!Array.isArray(plain)) return []
+  let room = MAX_TOOLS_BYTES
+  const tools: { name: string; description?: string; inputSchema: Readonly<Record<string, unknown>> }[] = []
+  for (const one of plain as readonly unknown[]) {
+    const { name, description, inputSchema } = Object(one) as Readonly<Record<string, unknown>>
+    if (typeof name !== 'string') continue
+    const schema = typeof inputSchema === 'object' && inputSchema !== null ? inputSchema : { type: 'object' }
+    const tool = {
+      name: rowText(name),
+      ...(typeof description === 'string' && { description: description.slice(0, MAX_DESCRIPTION) }),
+      inputSchema: schema as Readonly<Record<string, unknown>>,
+    }
+    room -= jsonBytes(tool, room)
+    if (room < 0) break
+    tools.push(tool)
+  }
+  return tools
+}

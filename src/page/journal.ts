@@ -1,0 +1,190 @@
+/**
+ * What the page knows of tasks, bounded in number and in bytes: the row, the events and the marks of each, and the results of those that their
+ * manager has forgotten. What ended first is forgotten first; a task that has not ended never is (G2).
+ */
+import type { PageTask, PageTaskKind, PageTaskState, TaskEvent, TaskMark } from './wire.js'
+import { heldBytes, rowText } from './texts.js'
+import { Versioned, type Versions } from './versioned.js'
+
+/** How many events and marks of a task are kept. */
+const MAX_EVENTS = 200
+const MAX_MARKS = 20
+
+/** What the parts of a task take, roughly, in bytes. */
+const ENTRY_BYTES = 1000
+const EVENT_BYTES = 100
+
+/** A task of the journal; its system adds to it what it knows. */
+export interface JournalEntry {
+  readonly key: string
+  readonly kind: PageTaskKind
+  /** A task that has not ended is never forgotten. */
+  isEnded: boolean
+  state: PageTaskState
+  /** What it holds besides its events, in bytes. */
+  heldBytes: number
+  /** What is shown of it; made when it is sent. */
+  row(): Omit<PageTask, 'seq' | 'marks' | 'key' | 'kind' | 'state'>
+}
+
+/** What happened to a task. */
+export interface Happening {
+  readonly at: number
+  readonly event?: string
+  readonly detail?: string | undefined
+  readonly mark?: TaskMark['kind']
+  readonly state?: PageTaskState
+}
+
+export interface JournalOptions<Entry> {
+  readonly versions: Versions
+  readonly maxTasks: number
+  readonly maxBytes: number
+  /** Called when a task is forgotten. */
+  readonly onForgotten: (entry: Entry) => void
+}
+
+interface History {
+  readonly events: TaskEvent[]
+  readonly marks: TaskMark[]
+  /** What the texts of the events take. */
+  textBytes: number
+  /** What is counted for the task. */
+  bytes: number
+}
+
+export class Journal<Entry extends JournalEntry> {
+  readonly #options: JournalOptions<Entry>
+  readonly #tasks: Versioned<Entry>
+  readonly #histories = new Map<string, History>()
+  /** The tasks that have ended, in their order. */
+  readonly #ended = new Set<Entry>()
+  readonly #counts: Record<PageTaskKind, Map<PageTaskState, number>> = { async: new Map(), command: new Map() }
+  #bytes = 0
+
+  constructor(options: JournalOptions<Entry>) {
+    this.#options = options
+    this.#tasks = new Versioned(options.versions)
+  }
+
+  get size(): number {
+    return this.#tasks.size
+  }
+
+  /** What all tasks hold, in bytes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#tasks.get(key)
+  }
+
+  /** How many tasks are in each state. */
+  counts(kind: PageTaskKind): ReadonlyMap<PageTaskState, number> {
+    return this.#counts[kind]
+  }
+
+  /** The last events of a task. */
+  eventsOf(key: string): readonly TaskEvent[] {
+    return this.#histories.get(key)?.events ?? []
+  }
+
+  add(entry: Entry): void {
+    // The host may use the id of a forgotten task again.
+    const earlier = this.#tasks.get(entry.key)
+    if (earlier !== undefined) this.#forget(earlier)
+    this.#tasks.add(entry.key, entry)
+    this.#histories.set(entry.key, { events: [], marks: [], textBytes: 0, bytes: 0 })
+    this.#count(entry, 1)
+    this.#measure(entry)
+    this.#forgetExcess()
+  }
+
+  /** The row of a task has changed, and perhaps something has happened to it. */
+  update(entry: Entry, happening?: Happening): void {
+    if (this.#tasks.get(entry.key) !== entry) return
+    if (happening !== undefined) this.#note(entry, happening)
+    this.#tasks.touch(entry.key)
+    this.#measure(entry)
+    this.#forgetExcess()
+  }
+
+  /** A task has ended: it may be forgotten. */
+  end(entry: Entry): void {
+    entry.isEnded = true
+    this.#ended.add(entry)
+    this.#measure(entry)
+    this.#forgetExcess()
+  }
+
+  rowOf(entry: Entry): PageTask {
+    const { key, kind, state } = entry
+    const { marks = [] } = this.#histories.get(key) ?? {}
+    const seq = this.#tasks.versionOf(key)
+    return { key, kind, state, ...entry.row(), ...(marks.length > 0 && { marks }), seq }
+  }
+
+  /** The rows that a reader of this version does not have; undefined when that is not known any more. */
+  since(version: number): { readonly tasks: readonly Entry[]; readonly removed: readonly string[] } | undefined {
+    const difference = this.#tasks.since(version)
+    return difference && { tasks: difference.changed, removed: difference.removed }
+  }
+
+  /** Every task, the newest first. */
+  newestFirst(): Entry[] {
+    return [...this.#tasks.values()].reverse()
+  }
+
+  #note(entry: Entry, { at, event, detail, mark, state }: Happening): void {
+    const history = this.#histories.get(entry.key)
+    if (history === undefined) return
+    if (state !== undefined && state !== entry.state) {
+      this.#count(entry, -1)
+      entry.state = state
+      this.#count(entry, 1)
+    }
+    if (event !== undefined) {
+      const shown = detail === undefined ? undefined : rowText(detail)
+      history.events.push({ at, event, state: entry.state, ...(shown !== undefined && { detail: shown }) })
+      history.textBytes += heldBytes(shown)
+      if (history.events.length > MAX_EVENTS) history.textBytes -= heldBytes(history.events.shift()?.detail)
+    }
+    if (mark !== undefined) {
+      history.marks.push({ at, kind: mark })
+      if (history.marks.length > MAX_MARKS) history.marks.shift()
+    }
+  }
+
+  #count({ kind, state }: Entry, by: number): void {
+    const counts = this.#counts[kind]
+    counts.set(state, (counts.get(state) ?? 0) + by)
+  }
+
+  #measure(entry: Entry): void {
+    const history = this.#histories.get(entry.key)
+    if (history === undefined) return
+    const { events, marks, textBytes } = history
+    const bytes = ENTRY_BYTES + EVENT_BYTES * (events.length + marks.length) + textBytes + entry.heldBytes
+    this.#bytes += bytes - history.bytes
+    history.bytes = bytes
+  }
+
+  #forgetExcess(): void {
+    const { maxTasks, maxBytes } = this.#options
+    for (const entry of this.#ended) {
+      if (this.#tasks.size <= maxTasks && this.#bytes <= maxBytes) return
+      this.#forget(entry)
+    }
+  }
+
+  #forget(entry: Entry): void {
+    const { key } = entry
+    this.#bytes -= this.#histories.get(key)?.bytes ?? 0
+    this.#ended.delete(entry)
+    this.#histories.delete(key)
+    this.#count(entry, -1)
+    this.#tasks.remove(key)
+    this.#options.onForgotten(entry)
+  }
+}

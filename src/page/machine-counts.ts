@@ -1,0 +1,54 @@
+/** How many actors of each machine are in each state. */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { Journal } from './journal.js'
+import type { PageEntry } from './page-entry.js'
+import type { MachineCounts, PageTaskKind } from './wire.js'
+
+export interface CountedParts {
+  readonly journal: Journal<PageEntry>
+  readonly manager: AsyncTaskManager | undefined
+  readonly taskManager: TaskManager | undefined
+}
+
+/** By the id of the machine and the path of the state; ended tasks count as long as the journal has them. */
+export function machineCounts({ journal, manager, taskManager }: CountedParts): MachineCounts {
+  return {
+    ...(manager && { asyncTask: taskCounts(journal, 'async'), delivery: countOf(deliveryPaths(manager)) }),
+    ...(taskManager && {
+      commandTask: taskCounts(journal, 'command'),
+      lane: countOf(taskManager.lanes.map(({ state }) => state)),
+      instance: countOf(taskManager.instances.list().map(({ ref }) => pathOf(ref.getSnapshot().value))),
+    }),
+  }
+}
+
+function taskCounts(journal: Journal<PageEntry>, kind: PageTaskKind): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const [state, count] of journal.counts(kind)) {
+    // The machines know no other end for it.
+    const name = state === 'timed-out' ? 'failed' : state
+    if (count > 0) counts[name] = (counts[name] ?? 0) + count
+  }
+  return counts
+}
+
+function* deliveryPaths({ registry: { standings } }: AsyncTaskManager): Generator<string, void> {
+  for (const owner of standings.owners()) for (const { path } of standings.of(owner)) yield path
+}
+
+function countOf(paths: Iterable<string>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const path of paths) counts[path] = (counts[path] ?? 0) + 1
+  return counts
+}
+
+/** A state of a machine: its name, or the states inside by the name of their parent. */
+type StateValue = string | { readonly [name: string]: StateValue | undefined }
+
+function pathOf(value: StateValue): string {
+  if (typeof value === 'string') return value
+  return Object.entries(value)
+    .map(([name, inner]) => (inner === undefined ? name : `${name}.${pathOf(inner)}`))
+    .join()
+}

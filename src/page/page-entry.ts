@@ -1,0 +1,5 @@
+/** A task of either kind. */
+import type { AsyncEntry } from './async-entry.js'
+import type { CommandEntry } from './command-entry.js'
+
+export type PageEntry = AsyncEntry | CommandEntry

@@ -1,0 +1,194 @@
+/** Everything that the page shows, and what of it has changed since a version. */
+import { Subject } from 'rxjs'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import { Deliveries } from './deliveries.js'
+import { followAsyncTasks } from './follow-async-tasks.js'
+import { followCommandTasks } from './follow-command-tasks.js'
+import { Health, type HealthEnd } from './health.js'
+import { Instances } from './instances.js'
+import { Journal } from './journal.js'
+import { machineCounts } from './machine-counts.js'
+import type { PageEntry } from './page-entry.js'
+import { Versions } from './versioned.js'
+import type { ChangesEvent, PageTask, PageTaskState, ReadyEvent } from './wire.js'
+
+export interface PageStateOptions {
+  readonly manager: AsyncTaskManager | undefined
+  readonly taskManager: TaskManager | undefined
+  readonly maxTasks: number
+  readonly maxBytes: number
+  readonly now: () => number
+}
+
+/** The most that is kept of one ended task, in bytes. */
+const MAX_TASK_BYTES = 1024 * 1024
+
+/** How often the instances are asked for their tools, at most, in ms. */
+const REFRESH_MS = 10_000
+
+/** What has changed, in pieces, and the version that a reader has with it. */
+export interface Changes {
+  readonly tasks: readonly PageEntry[]
+  readonly rest: Omit<ChangesEvent, 'now' | 'tasks'>
+  readonly version: number
+}
+
+export class PageState {
+  readonly journal: Journal<PageEntry>
+  /** Emits after each change. */
+  readonly changed$ = new Subject<void>()
+  readonly #options: PageStateOptions
+  readonly #versions = new Versions()
+  readonly #deliveries: Deliveries | undefined
+  readonly #instances: Instances | undefined
+  readonly #health: Health
+  readonly #stop: (() => void)[] = []
+  #instancesVersion = 0
+  #refreshedAt: number
+  #areQueuesChanged = false
+
+  constructor(options: PageStateOptions) {
+    this.#options = options
+    const { manager, taskManager, maxTasks, maxBytes, now } = options
+    const notify = (): void => this.changed$.next()
+    this.#refreshedAt = now()
+    this.journal = new Journal<PageEntry>({
+      ...{ versions: this.#versions, maxTasks, maxBytes },
+      onForgotten: (entry) => {
+        if (entry.kind === 'async') this.#deliveries?.forget(entry.key, entry.record.owner)
+      },
+    })
+    this.#health = new Health(this.#versions, now, () => ({
+      running: this.#count(['running', 'asking', 'wrapping', 'stopping']),
+      queued: this.#count(['queued']),
+      owed: this.#deliveries?.owed ?? 0,
+    }))
+    const maxTaskBytes = Math.min(MAX_TASK_BYTES, Math.floor(maxBytes / 8))
+    const shared = { journal: this.journal, maxTaskBytes }
+    if (manager !== undefined) {
+      const deliveries = new Deliveries(manager, this.#versions, notify)
+      this.#deliveries = deliveries
+      this.#stop.push(() => deliveries.stop())
+      this.#stop.push(
+        followAsyncTasks({
+          ...{ ...shared, manager, now },
+          onTransition: (entry, transition) => {
+            deliveries.note(entry, transition)
+            if (transition?.kind === 'status') {
+              if (transition.to === 'running') this.#health.start()
+              else if (transition.to !== 'queued') this.#noteEnd(entry, entry.record.launchedAt, transition.at)
+            }
+            notify()
+          },
+          onOther: notify,
+        }),
+      )
+    }
+    if (taskManager !== undefined) {
+      const onInstances = (): void => {
+        this.#instancesVersion = this.#versions.next()
+        notify()
+      }
+      const instances = new Instances(taskManager, onInstances)
+      this.#instances = instances
+      this.#stop.push(() => instances.stop())
+      this.#stop.push(
+        followCommandTasks({
+          ...{ ...shared, taskManager },
+          onChange: (entry, change) => {
+            if (change === 'started') this.#health.start()
+            if (change === 'ended') {
+              const { createdAt, endedAt = createdAt } = entry.row()
+              this.#noteEnd(entry, createdAt, endedAt)
+            }
+            // Their queues are shown, and they are sent whole: not with each task.
+            if (change !== 'progress') this.#areQueuesChanged = true
+            notify()
+          },
+        }),
+      )
+    }
+  }
+
+  stop(): void {
+    for (const stop of this.#stop.splice(0)) stop()
+    this.changed$.complete()
+  }
+
+  get version(): number {
+    return this.#versions.last
+  }
+
+  /** Asks the instances for their tools again, unless they were asked a moment ago. */
+  refresh(): void {
+    const now = this.#options.now()
+    if (now - this.#refreshedAt < REFRESH_MS) return
+    this.#refreshedAt = now
+    this.#instances?.refresh()
+  }
+
+  /** A person has sent a message to a task. */
+  noteMessage(entry: PageEntry, message: string): void {
+    const { now } = this.#options
+    this.journal.update(entry, { at: now(), event: 'message', detail: message, mark: 'message' })
+    this.changed$.next()
+  }
+
+  /** Brings what changes with the time up to date. */
+  roll(): void {
+    if (this.#areQueuesChanged) this.#instancesVersion = this.#versions.next()
+    this.#areQueuesChanged = false
+    this.#health.roll()
+  }
+
+  rowOf(entry: PageEntry): PageTask {
+    return this.journal.rowOf(entry)
+  }
+
+  /** What follows the tasks of a snapshot, or the changes since a version. */
+  ready(): ReadyEvent {
+    return {
+      owners: this.#deliveries?.all() ?? [],
+      instances: this.#instances?.list() ?? [],
+      machines: this.machines(),
+      health: this.#health.all(),
+    }
+  }
+
+  machines(): ReadyEvent['machines'] {
+    const { manager, taskManager } = this.#options
+    return machineCounts({ journal: this.journal, manager, taskManager })
+  }
+
+  /** What a reader of this version does not have; undefined when that is not known any more. */
+  since(version: number): Changes | undefined {
+    const tasks = this.journal.since(version)
+    const owners = this.#deliveries === undefined ? { owners: [], removed: [] } : this.#deliveries.since(version)
+    if (tasks === undefined || owners === undefined) return undefined
+    const health = this.#health.since(version)
+    const areInstancesNew = this.#instancesVersion > version
+    return {
+      tasks: tasks.tasks,
+      version: this.#versions.last,
+      rest: {
+        ...(tasks.removed.length > 0 && { removed: tasks.removed }),
+        ...(owners.owners.length > 0 && { owners: owners.owners }),
+        ...(owners.removed.length > 0 && { removedOwners: owners.removed }),
+        ...(areInstancesNew && { instances: this.#instances?.list() ?? [] }),
+        machines: this.machines(),
+        ...(health.length > 0 && { health }),
+      },
+    }
+  }
+
+  #count(states: readonly PageTaskState[]): number {
+    const [tasks, commands] = [this.journal.counts('async'), this.journal.counts('command')]
+    return states.reduce((sum, state) => sum + (tasks.get(state) ?? 0) + (commands.get(state) ?? 0), 0)
+  }
+
+  #noteEnd({ state }: PageEntry, createdAt: number, endedAt: number): void {
+    const how: HealthEnd = state === 'completed' || state === 'cancelled' ? state : 'failed'
+    this.#health.end(how, Math.max(0, endedAt - createdAt))
+  }
+}

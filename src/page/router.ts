@@ -1,0 +1,240 @@
+/** The requests of the page. Its files are open to everyone on this machine; everything else needs the token. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream'
+import { UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
+import { readBody, sendJson } from '../http/json.js'
+import { parseJson } from '../protocol/parse-json.js'
+import { refusalOf, submit, taskActions, type Answer } from './actions.js'
+import { detailOf, imagesOf, valuesOf } from './details.js'
+import type { Sources } from './sources.js'
+import type { PageEntry } from './page-entry.js'
+import type { createStaticFiles } from './static-files.js'
+import type { Streams } from './streams.js'
+import { readPiece, valueBytes } from './values.js'
+import type { PageOutput } from './wire.js'
+
+export interface RouterOptions {
+  readonly access: Access
+  readonly sources: Sources
+  readonly streams: Streams
+  readonly files: ReturnType<typeof createStaticFiles>
+  /** Called with what a request has thrown. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** The largest body, in bytes, and how deep it may be nested. */
+const MAX_BODY_BYTES = 1024 * 1024
+const MAX_NESTING = 100
+/** How much of a value, and of the output of a task, one request reads, in bytes. */
+const PIECE_BYTES = 1024 * 1024
+const OUTPUT_BYTES = 64 * 1024
+
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' blob:",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "form-action 'none'",
+].join('; ')
+
+const HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+const notFound = (what: string): Failure => ({ status: 404, error: `There is no ${what}.`, code: 'NOT_FOUND' })
+
+interface Failure {
+  readonly status: 400 | 404 | 405 | 413 | 429
+  readonly error: string
+  readonly code: string
+}
+
+export function createRouter({ access, sources, streams, files, onFailure }: RouterOptions) {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
+    const foreign = access.checkSource(request)
+    if (foreign !== undefined) {
+      refuse(request, response, foreign)
+      return
+    }
+    const url = urlOf(request)
+    if (url === undefined) {
+      fail(request, response, notFound('such address'))
+      return
+    }
+    const { method = 'GET' } = request
+    if (!url.pathname.startsWith('/api/')) {
+      if (method === 'GET' || method === 'HEAD') files.serve(url.pathname, request, response)
+      else fail(request, response, { status: 405, error: 'Files can only be read.', code: 'METHOD_NOT_ALLOWED' })
+      return
+    }
+    if (!access.isAuthorized(request)) {
+      refuse(request, response, UNAUTHORIZED)
+      return
+    }
+    response.setHeader('cache-control', 'no-store')
+    const path = pathOf(url)
+    const failure =
+      path === undefined
+        ? notFound('such address')
+        : method === 'GET'
+          ? await read(path, url, request, response)
+          : method === 'POST'
+            ? await act(path, request, response)
+            : ({ status: 405, error: 'Use GET or POST.', code: 'METHOD_NOT_ALLOWED' } as const)
+    if (failure !== undefined) fail(request, response, failure)
+  }
+
+  const read = async (
+    [kind, key = '', part, name = '']: readonly string[],
+    { searchParams }: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<Failure | undefined> => {
+    if (kind === 'events' && key === '') {
+      const id = request.headers['last-event-id']
+      return streams.open(response, typeof id === 'string' ? id : undefined)
+        ? undefined
+        : { status: 429, error: 'There are too many open pages. Close one.', code: 'TOO_MANY_STREAMS' }
+    }
+    const entry = kind === 'tasks' ? sources.state.journal.get(key) : undefined
+    if (entry === undefined) return notFound(kind === 'tasks' ? 'such task, or it is no longer kept' : 'such address')
+    switch (part) {
+      case undefined:
+        sendJson(response, 200, await detailOf(sources, entry))
+        return undefined
+      case 'output':
+        return readOutput(entry, searchParams, response)
+      case 'image': {
+        const image = imagesOf(sources, entry)[Number(name)]
+        if (image === undefined) return notFound('such image')
+        const bytes = Buffer.from(image.data, 'base64')
+        response.writeHead(200, { 'content-type': image.mimeType, 'content-length': String(bytes.length) }).end(bytes)
+        return undefined
+      }
+      case 'value': {
+        const value = valuesOf(sources, entry).get(name)
+        if (value === undefined) return notFound('such value')
+        if (!searchParams.has('offset')) {
+          const type = value.type === 'json' ? 'application/json' : 'text/plain'
+          response.writeHead(200, { 'content-type': `${type}; charset=utf-8`, 'content-disposition': 'attachment' })
+          pipeline(valueBytes(value), response, () => undefined)
+          return undefined
+        }
+        const offset = numberOf(searchParams, 'offset')
+        if (typeof offset === 'object') return offset
+        sendJson(response, 200, await readPiece(value, offset, PIECE_BYTES))
+        return undefined
+      }
+      default:
+        return notFound('such address')
+    }
+  }
+
+  const readOutput = (entry: PageEntry, parameters: URLSearchParams, response: ServerResponse): Failure | undefined => {
+    if (entry.kind !== 'async') return notFound('output of a command task')
+    const cursor = numberOf(parameters, 'cursor')
+    if (typeof cursor === 'object') return cursor
+    const { record, isEnded } = entry
+    const chunk = sources.manager?.readOutput(record.id, { cursor, maxBytes: OUTPUT_BYTES })
+    const output: PageOutput =
+      chunk === undefined
+        ? // The manager has forgotten the task, and its output with it.
+          { text: cursor === 0 ? (record.outputTail ?? '') : '', cursor: Math.max(cursor, 1), dropped: 0, isEnd: true }
+        : {
+            text: chunk.text,
+            cursor: chunk.nextCursor,
+            dropped: chunk.skippedBytes,
+            isEnd: isEnded && chunk.remainingBytes === 0,
+          }
+    sendJson(response, 200, output)
+    return undefined
+  }
+
+  const act = async (
+    [kind, key = '', action = '', ...more]: readonly string[],
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<Failure | undefined> => {
+    const isSubmission = kind === 'instances' && action === 'submit'
+    const perform = kind === 'tasks' && Object.hasOwn(taskActions, action) ? taskActions[action] : undefined
+    if (more.length > 0 || (perform === undefined && !isSubmission)) return notFound('such action')
+    const text = await readBody(request, MAX_BODY_BYTES)
+    if (text === undefined) {
+      return { status: 413, error: `A request has at most ${MAX_BODY_BYTES} bytes.`, code: 'TOO_LARGE' }
+    }
+    const parsed = text === '' ? { value: {} } : parseJson(text, MAX_NESTING)
+    if (!('value' in parsed)) return { status: 400, error: parsed.message, code: parsed.code }
+    const entry = sources.state.journal.get(key)
+    if (perform !== undefined && entry === undefined) return notFound('such task, or it is no longer kept')
+    let answer: Answer
+    try {
+      answer =
+        perform !== undefined && entry !== undefined
+          ? perform(sources, entry, parsed.value)
+          : submit(sources, key, parsed.value)
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal === undefined) throw error
+      answer = refusal
+    }
+    sendJson(response, answer.status, answer.body)
+    return undefined
+  }
+
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    serve(request, response).catch((error: unknown) => {
+      // Its client went away.
+      if (request.destroyed && !request.complete) return
+      onFailure(error)
+      if (response.headersSent) response.destroy()
+      else sendJson(response, 500, { error: 'Internal error', code: 'INTERNAL' })
+    })
+  }
+}
+
+/** Undefined when it cannot be parsed. */
+function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
+  try {
+    return new URL(url, 'http://localhost')
+  } catch {
+    return undefined
+  }
+}
+
+/** The decoded parts of a path after `/api/`; undefined when it cannot be decoded. */
+function pathOf({ pathname }: URL): readonly string[] | undefined {
+  try {
+    return pathname.slice('/api/'.length).split('/').map(decodeURIComponent)
+  } catch {
+    return undefined
+  }
+}
+
+function numberOf(parameters: URLSearchParams, name: string): number | Failure {
+  const text = parameters.get(name) ?? '0'
+  return /^\d{1,15}$/.test(text)
+    ? Number(text)
+    : {
+        status: 400,
+        error: `${name}: got ${JSON.stringify(text.slice(0, 40))}, expected an integer >= 0.`,
+        code: 'INVALID_INPUT',
+      }
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, { status, error, code, headers }: Refusal): void {
+  request.resume()
+  sendJson(response, status, { error, code }, { connection: 'close', ...headers })
+}
+
+function fail(request: IncomingMessage, response: ServerResponse, { status, error, code }: Failure): void {
+  request.resume()
+  sendJson(response, status, { error, code }, request.complete || status !== 413 ? {} : { connection: 'close' })
+}

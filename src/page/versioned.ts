@@ -1,0 +1,133 @@
+/**
+ * A collection that knows what has changed since any of its versions, so that readers need no queue: whoever was away, or is slow, gets the present
+ * state of what has changed meanwhile (G4). Removals that are too long ago are forgotten, and readers of before begin again.
+ */
+
+/** Numbers the changes of several collections. */
+export class Versions {
+  #last = 0
+
+  get last(): number {
+    return this.#last
+  }
+
+  next(): number {
+    return ++this.#last
+  }
+}
+
+/** What has changed since a version. */
+export interface Difference<Item> {
+  readonly changed: readonly Item[]
+  readonly removed: readonly string[]
+}
+
+interface Change {
+  readonly version: number
+  readonly id: string
+}
+
+/** How many removals are remembered at least; at most twice as many are. */
+const MAX_REMOVALS = 20_000
+
+export class Versioned<Item> {
+  readonly #versions: Versions
+  readonly #maxRemovals: number
+  readonly #items = new Map<string, { readonly item: Item; version: number }>()
+  /** The version of each remembered removal, the earliest first. */
+  readonly #removals = new Map<string, number>()
+  /** In the order of their versions; those that a later one of the same id has replaced are dropped now and then. */
+  #changes: Change[] = []
+  /** Removals up to this version may be forgotten. */
+  #forgottenUpTo = 0
+
+  constructor(versions: Versions, maxRemovals = MAX_REMOVALS) {
+    this.#versions = versions
+    this.#maxRemovals = maxRemovals
+  }
+
+  get size(): number {
+    return this.#items.size
+  }
+
+  get(id: string): Item | undefined {
+    return this.#items.get(id)?.item
+  }
+
+  /** All items, the first added first. */
+  *values(): Generator<Item, void> {
+    for (const { item } of this.#items.values()) yield item
+  }
+
+  /** The number of the last change of an item. */
+  versionOf(id: string): number {
+    return this.#items.get(id)?.version ?? 0
+  }
+
+  add(id: string, item: Item): void {
+    this.#removals.delete(id)
+    this.#items.set(id, { item, version: this.#note(id) })
+  }
+
+  /** An item has changed. */
+  touch(id: string): void {
+    const entry = this.#items.get(id)
+    if (entry !== undefined) entry.version = this.#note(id)
+  }
+
+  remove(id: string): void {
+    if (!this.#items.delete(id)) return
+    this.#removals.set(id, this.#note(id))
+    // Not each time: the first entry of a map is found slowly when many before it were deleted.
+    if (this.#removals.size > 2 * this.#maxRemovals) this.#forgetRemovals()
+  }
+
+  /** What a reader of this version does not have; undefined when that is not known any more. */
+  since(version: number): Difference<Item> | undefined {
+    if (version < this.#forgottenUpTo) return undefined
+    const changed: Item[] = []
+    const removed: string[] = []
+    for (let at = this.#firstAfter(version); at < this.#changes.length; at += 1) {
+      const change = this.#changes[at]
+      if (change === undefined) break
+      const entry = this.#items.get(change.id)
+      if (entry?.version === change.version) changed.push(entry.item)
+      else if (entry === undefined && this.#removals.get(change.id) === change.version) removed.push(change.id)
+    }
+    return { changed, removed }
+  }
+
+  #forgetRemovals(): void {
+    for (const [oldest, version] of this.#removals) {
+      if (this.#removals.size <= this.#maxRemovals) return
+      this.#removals.delete(oldest)
+      this.#forgottenUpTo = version
+    }
+  }
+
+  #note(id: string): number {
+    const version = this.#versions.next()
+    this.#changes.push({ version, id })
+    if (this.#changes.length > 2 * (this.#items.size + this.#removals.size) + 1000) this.#compact()
+    return version
+  }
+
+  #compact(): void {
+    const last = this.#changes.length - 1
+    this.#changes = this.#changes.filter(
+      ({ version, id }, index) =>
+        // The last one is not in the item yet.
+        index === last || (this.#items.get(id)?.version ?? this.#removals.get(id)) === version,
+    )
+  }
+
+  #firstAfter(version: number): number {
+    let [low, high] = [0, this.#changes.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#changes[middle]?.version ?? Infinity) <= version) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * The page at three sizes and in both schemes: axe finds nothing, nothing is cut or lies on something else, and the schemes differ.
+ *
+ * There are no reference pictures: the fonts of another machine would make other ones (docs/tests.md).
+ */
+import pixelmatch from 'pixelmatch'
+import { PNG } from 'pngjs'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { launchChromium } from '../support/chromium.js'
+import {
+  axeViolations,
+  brightnessOf,
+  fragmentOf,
+  layoutProblems,
+  openWindow,
+  PART_HEADINGS,
+  showPart,
+  startBusyHost,
+  unscroll,
+  type BusyHost,
+  type PartName,
+  type Window,
+} from '../support/page-look.js'
+
+const sizes = [
+  { width: 400, height: 800 },
+  { width: 1280, height: 800 },
+  { width: 3840, height: 2160 },
+] as const
+const windows = sizes.flatMap((size) => (['light', 'dark'] as const).map((scheme): Window => ({ ...size, scheme })))
+const parts = Object.keys(PART_HEADINGS) as PartName[]
+
+let browser: Browser
+let host: BusyHost
+
+beforeAll(async () => {
+  browser = await launchChromium()
+  host = await startBusyHost()
+})
+
+afterAll(async () => {
+  await browser.close()
+  await host.close()
+})
+
+describe.each(windows)('in a window of $width x $height px, $scheme', (window) => {
+  it.each(parts)('the part %s has no violation that axe finds, and nothing is cut or overlaps', async (part) => {
+    const page = await openWindow(browser, host.url, window)
+    onTestFinished(() => page.context().close())
+    await showPart(page, part, fragmentOf(part, host))
+    expect(await layoutProblems(page)).toEqual([])
+    await unscroll(page)
+    expect([...(await layoutProblems(page)), ...(await axeViolations(page))]).toEqual([])
+  })
+})
+
+describe.each(sizes)('in a window of $width x $height px', (size) => {
+  it.each(parts)('the part %s is bright in the light scheme, dark in the dark one, and drawn in both', async (part) => {
+    const [light, dark] = await Promise.all(
+      (['light', 'dark'] as const).map(async (scheme) => {
+        const page = await openWindow(browser, host.url, { ...size, scheme })
+        onTestFinished(() => page.context().close())
+        await showPart(page, part, fragmentOf(part, host))
+        return PNG.sync.read(await page.screenshot())
+      }),
+    )
+    expect(brightnessOf(light!)).toBeGreaterThan(0.75)
+    expect(brightnessOf(dark!)).toBeLessThan(0.3)
+    const different = pixelmatch(light!.data, dark!.data, undefined, size.width, size.height, { threshold: 0.1 })
+    expect(different / (size.width * size.height)).toBeGreaterThan(0.9)
+  })
+})

@@ -1,0 +1,171 @@
+/** An agent host with the page: real tasks, which the test ends, and a real server. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import { TaskManager } from '../../src/command-tasks/task-manager.js'
+import { createAgentTasks, type AgentTasksOptions } from '../../src/host/agent-tasks.js'
+import type { Instance } from '../../src/instances/instance.js'
+import { InstanceManager } from '../../src/instances/instance-manager.js'
+import { localInstance } from '../../src/instances/local-instance.js'
+import { createTaskPage, type TaskPageOptions } from '../../src/page/create-task-page.js'
+import { instanceTool } from '../../src/protocol/instance-tools.js'
+import type { RunContext, RunInput } from '../../src/engine/runner.js'
+
+/** What the asker asks: a field of each kind. */
+export const QUESTION = {
+  message: 'Where shall it go?\nOne of the regions must be chosen.',
+  schema: {
+    type: 'object',
+    properties: {
+      region: {
+        type: 'string',
+        title: 'Region',
+        oneOf: [
+          { const: 'eu', title: 'Europe' },
+          { const: 'us', title: 'America' },
+        ],
+      },
+      copies: {
+        type: 'integer',
+        title: 'Copies',
+        minimum: 1,
+        maximum: 9,
+        default: 2,
+        description: 'How many there are.',
+      },
+      price: { type: 'number', title: 'Highest price' },
+      note: { type: 'string', title: 'Note', maxLength: 400 },
+      urgent: { type: 'boolean', title: 'Urgent' },
+    },
+    required: ['region', 'copies', 'urgent'],
+  },
+} as const
+
+/** One red pixel. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=='
+
+const subagents = {
+  /** Ends at once. Its result has what is in its goal after a colon, as JSON. */
+  writer: async ({ goalPrompt }: RunInput) => {
+    const [, json = '{}'] = /^[^:]*: (.*)$/s.exec(goalPrompt) ?? []
+    return { final_message: `Done: ${goalPrompt.slice(0, 40)}`, ...(JSON.parse(json) as object) }
+  },
+  clumsy: async () => {
+    throw new TypeError('The tower has fallen', { cause: new Error('no cement') })
+  },
+  painter: async () => ({ images: [{ type: 'image', data: PNG, mimeType: 'image/png' }] }),
+  asker: async (_input: RunInput, context: RunContext) => ({ answer: await context.ask(QUESTION) }),
+  sleeper: async (_input: RunInput, context: RunContext) => {
+    context.report({ progress: 3, total: 10, message: 'Sleeping' })
+    await pause(3600_000, undefined, { signal: context.signal })
+    return {}
+  },
+  /** Ends with the first message to it. */
+  listener: {
+    run: Object.assign(
+      async (_input: RunInput, { messages }: RunContext) => {
+        for await (const message of messages) return { final_message: `Heard: ${message}` }
+        return {}
+      },
+      { takesMessages: true },
+    ),
+  },
+  talker: async (_input: RunInput, context: RunContext) => {
+    for (let line = 1; ; line += 1) {
+      context.append(`line ${line}\n`)
+      await pause(100, undefined, { signal: context.signal })
+    }
+  },
+}
+
+export type PageSubagent = keyof typeof subagents
+
+export interface PageHostOptions {
+  readonly agent?: AgentTasksOptions
+  readonly page?: Partial<TaskPageOptions>
+  /** Whether there are instances. Default true. */
+  readonly hasInstances?: boolean
+}
+
+export async function startPageHost({ agent = {}, page: pageOptions = {}, hasInstances = true }: PageHostOptions = {}) {
+  const tasks = createAgentTasks({ maxAsyncTasks: -1, subagents, onError: () => undefined, ...agent })
+  const instances = new InstanceManager({})
+  const taskManager = new TaskManager({ instances })
+  const options = { tasks, taskManager, port: 0, ...pageOptions }
+  let page = await createTaskPage(options)
+  if (hasInstances) instances.connect(createDesk())
+  return {
+    tasks,
+    manager: tasks.getAsyncTaskManager(),
+    taskManager,
+    get url() {
+      return page.url
+    },
+    /** Launches a task and returns the key that it has on the page. */
+    launch: async (subagent: PageSubagent, goal: string): Promise<string> => {
+      const result = await tasks.tools.task.execute({ subagent_name: subagent, goal_prompt: goal, async: true })
+      if (result.error !== undefined) throw new Error(result.llmContent)
+      return `async:${String(result.metadata?.['agentId'])}`
+    },
+    /** Submits one command and returns the key of its task. */
+    submit: (instanceId: string, tool_name: string, args: Record<string, unknown>): string => {
+      const submitted = taskManager.submitTask({
+        ...{ type: 'task_submit', task_name: tool_name, instanceId, commands: [{ tool_name, args }] },
+      })
+      if (!('taskId' in submitted)) throw new Error(submitted.error)
+      return `command:${submitted.taskId}`
+    },
+    connect: (instance: Instance) => instances.connect(instance),
+    disconnect: (id: string) => instances.disconnect(id, 'The test disconnects it.'),
+    /** Stops the server of the page; the tasks go on. */
+    stopPage: () => page.close(),
+    /** Starts it again, at the same address. */
+    startPage: async (): Promise<void> => {
+      const { port, hash } = new URL(page.url)
+      page = await createTaskPage({
+        ...options,
+        port: Number(port),
+        token: new URLSearchParams(hash.slice(1)).get('token')!,
+      })
+    },
+    close: async (): Promise<void> => {
+      await page.close()
+      await tasks.dispose()
+      await taskManager.dispose()
+      await instances.dispose()
+    },
+  }
+}
+
+/** An instance whose tools have simple and nested arguments. */
+export function createDesk(id = 'desk') {
+  return localInstance({
+    id,
+    tools: [
+      instanceTool({
+        name: 'add',
+        description: 'Adds two numbers.',
+        inputSchema: z.object({ a: z.number().describe('The first one.'), b: z.number() }),
+        execute: ({ a, b }) => ({ sum: a + b }),
+      }),
+      instanceTool({
+        name: 'file',
+        description: 'Files a letter.',
+        inputSchema: z.object({
+          to: z.string().regex(/@/),
+          kind: z.enum(['letter', 'bill']).default('letter'),
+          copies: z.number().int().optional(),
+          tags: z.array(z.string()).optional(),
+        }),
+        execute: (letter) => letter,
+      }),
+      instanceTool({
+        name: 'wait',
+        inputSchema: z.object({ seconds: z.number() }),
+        execute: async ({ seconds }, { signal }) => {
+          await pause(seconds * 1000, undefined, { signal })
+          return 'waited'
+        },
+      }),
+    ],
+  })
+}

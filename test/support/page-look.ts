@@ -1,0 +1,107 @@
+/** The page in Chromium as a person sees it: its parts with something in each of them, in a window of some size and scheme. */
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import type { AxeResults } from 'axe-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { PNG } from 'pngjs'
+import { startPageHost } from './page-host.js'
+
+/** The parts by their addresses. */
+export const PART_HEADINGS = {
+  timeline: 'Timeline',
+  tasks: 'Tasks',
+  task: 'Task',
+  delivery: 'Delivery',
+  machines: 'Machines',
+  instances: 'Instances',
+  health: 'Health',
+} as const
+
+export type PartName = keyof typeof PART_HEADINGS
+
+export interface Window {
+  readonly width: number
+  readonly height: number
+  readonly scheme: 'light' | 'dark'
+}
+
+/** In px. */
+const TALL = 6000
+
+const resolve = createRequire(import.meta.url).resolve
+const layoutProbe = fileURLToPath(new URL('programs/look-probe.mjs', import.meta.url))
+
+/** A host in which each part of the page has something to show: tasks in many states, a busy agent, an instance at work. */
+export async function startBusyHost() {
+  const host = await startPageHost({ agent: { isAgentBusy: () => true, triggerAgentTurn: () => undefined } })
+  const launched = {
+    written: await host.launch('writer', 'Write the minutes of the meeting: {"pages":3,"tags":["minutes","may"]}'),
+    failed: await host.launch('clumsy', 'Build a tower of cards'),
+    painted: await host.launch('painter', 'Paint the harbour'),
+    asking: await host.launch('asker', 'Move the archive'),
+    talking: await host.launch('talker', 'Read the log aloud'),
+    sleeping: await host.launch('sleeper', `A goal without a space: ${'abcdefghij'.repeat(30)}`),
+  }
+  const add = { tool_name: 'add', args: { a: 1, b: 2 } }
+  host.taskManager.submitTask({ task_name: 'Add up', commands: [add, add, add] })
+  host.taskManager.submitTask({ task_name: 'Wait', commands: [add, { tool_name: 'wait', args: { seconds: 3600 } }] })
+  host.taskManager.submitTask({ task_name: 'Wait for the desk', commands: [add] })
+  return { ...host, launched }
+}
+
+export type BusyHost = Awaited<ReturnType<typeof startBusyHost>>
+
+/** The address of a part, as the fragment; that of the task that asks for `task`. */
+export function fragmentOf(part: PartName, { launched }: Pick<BusyHost, 'launched'>): string {
+  return part === 'task' ? `#/task/${encodeURIComponent(launched.asking)}` : `#/${part}`
+}
+
+/** Opens the page in a window of its own. */
+export async function openWindow(browser: Browser, url: string, { width, height, scheme }: Window): Promise<Page> {
+  const context: BrowserContext = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    reducedMotion: 'reduce',
+  })
+  // Scripts of the context are not those of the page: its content security policy stays as it is.
+  await context.addInitScript({ path: resolve('axe-core/axe.min.js') })
+  await context.addInitScript({ path: layoutProbe })
+  const page = await context.newPage()
+  await page.goto(url)
+  await page.waitForSelector('main[data-stale="false"]')
+  return page
+}
+
+/** Goes to a part and waits until it is drawn. */
+export async function showPart(page: Page, part: PartName, fragment: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`)
+  await page.locator('main h1', { hasText: new RegExp(`^${PART_HEADINGS[part]}$`) }).waitFor()
+  if (part === 'task') await page.locator('main svg.chart').waitFor()
+  await page.waitForTimeout(300)
+}
+
+/** Makes the window so high that nothing has to be scrolled: neither axe nor the probe looks at what is out of sight. */
+export async function unscroll(page: Page): Promise<void> {
+  await page.setViewportSize({ width: page.viewportSize()?.width ?? 0, height: TALL })
+  await page.waitForTimeout(300)
+}
+
+/** What axe finds, in words. */
+export async function axeViolations(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate<AxeResults>('axe.run(document)')
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ target, failureSummary = '' }) => `${id} (${help}): ${target.join(' ')}: ${failureSummary}`),
+  )
+}
+
+/** What is wrong with the layout, in words: see programs/look-probe.mjs. */
+export async function layoutProblems(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>('lookProblems()')
+}
+
+/** The mean brightness of a screenshot, from 0 to 1. */
+export function brightnessOf({ data }: PNG): number {
+  let sum = 0
+  for (let at = 0; at < data.length; at += 4) sum += (data[at] ?? 0) + (data[at + 1] ?? 0) + (data[at + 2] ?? 0)
+  return sum / ((data.length / 4) * 3 * 255)
+}

@@ -1,0 +1,7 @@
+/** A host with the page as a process of its own: `page-host.ts <port> <token> <goal>` runs one task and prints its address. */
+import { startPageHost } from '../page-host.js'
+
+const [port, token, goal] = process.argv.slice(2)
+const host = await startPageHost({ page: { port: Number(port), token: token! } })
+await host.launch('sleeper', goal!)
+process.stdout.write(`${host.url}\n`)

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { deliveryMachine } from '../../../machines/index.js'
+import { countStates, summaryOf } from '../../../src/page/app/chart-counts.js'
+import { arrowPath, linePath } from '../../../src/page/app/chart-lines.js'
+import { layOut } from '../../support/chart-layout.js'
+
+it('counts an actor in the states around its own, too', async () => {
+  const chart = await layOut(deliveryMachine)
+  const counts = countStates(chart, { delivery: { 'holding.polling': 2, 'holding.gathering.quiet': 1, dormant: 3 } })
+  expect(Object.fromEntries(counts)).toMatchObject({
+    holding: 3,
+    'holding.polling': 2,
+    'holding.gathering': 1,
+    'holding.gathering.quiet': 1,
+    'holding.waiting': 0,
+    dormant: 3,
+    detached: 0,
+  })
+  expect(summaryOf(chart, counts)).toBe('3 dormant, 1 holding.gathering.quiet, 2 holding.polling')
+})
+
+it('says that there is none', async () => {
+  const chart = await layOut(deliveryMachine)
+  expect(summaryOf(chart, countStates(chart, {}))).toBe('none')
+})
+
+it('draws a line with round corners up to its arrow', () => {
+  const points = [
+    { x: 0, y: 0 },
+    { x: 0, y: 20 },
+    { x: 40, y: 20 },
+  ]
+  expect(linePath(points)).toBe('M0 0L0 14Q0 20 6 20L33 20')
+  expect(arrowPath(points)).toBe('M40 20L32 16L32 24Z')
+})

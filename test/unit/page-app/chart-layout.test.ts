@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import * as machines from '../../../machines/index.js'
+import type { Box, MachineChart, Point } from '../../../src/page/app/chart.js'
+import { layOut } from '../../support/chart-layout.js'
+import { isMachine, statesOf, transitionsOf } from '../../support/charts.js'
+
+const all = Object.values(machines).filter(isMachine)
+
+describe.each(all)('the drawing of $id', (machine) => {
+  it('has every state of the machine, and every transition that leads to one', async () => {
+    const chart = await layOut(machine)
+    const drawn = chart.states.filter(({ kind }) => kind !== 'start' && kind !== 'any')
+    const paths = statesOf(machine).flatMap(({ path }) => (path === '' ? [] : [path]))
+    expect(drawn.map(({ path }) => path).sort()).toEqual(paths.sort())
+    for (const { from, target, event } of transitionsOf(machine)) {
+      if (target === undefined) continue
+      const line = chart.edges.find(
+        (edge) =>
+          (edge.from ?? '') === from.path.join('.') && edge.to === target.path.join('.') && edge.labels.length > 0,
+      )
+      const shown = event === 'always' ? '[' : event
+      expect(
+        line?.labels.some(({ text }) => text.startsWith(shown)),
+        `${from.id}: ${event}`,
+      ).toBe(true)
+    }
+  })
+
+  it('has no label upon another, upon a state or outside', async () => {
+    const chart = await layOut(machine)
+    const labels = chart.edges.flatMap((edge) => edge.labels)
+    const solid = chart.states.filter(({ kind }) => kind !== 'compound')
+    const touching = labels.flatMap((label, index) => [
+      ...labels.slice(index + 1).filter((other) => overlap(label, other)),
+      ...solid.filter((state) => overlap(label, state)),
+    ])
+    expect(touching).toEqual([])
+    for (const box of [...labels, ...chart.states]) expect(isInside(box, chart), JSON.stringify(box)).toBe(true)
+  })
+
+  it('has no line through a state, nor under a label of another', async () => {
+    const chart = await layOut(machine)
+    const solid = chart.states.filter(({ kind }) => kind === 'atomic' || kind === 'final')
+    const crossings = chart.edges.flatMap((edge) => {
+      const others = chart.edges.filter((other) => other !== edge).flatMap(({ labels }) => labels)
+      return segmentsOf(edge.points).flatMap((segment) =>
+        [...solid, ...others].filter((box) => overlap(segment, shrunk(box))).map((box) => ({ edge: edge.to, box })),
+      )
+    })
+    expect(crossings).toEqual([])
+  })
+
+  it('is the same each time', async () => {
+    expect(await layOut(machine)).toEqual(await layOut(machine))
+  })
+})
+
+function overlap(one: Box, other: Box): boolean {
+  return (
+    one.x < other.x + other.width &&
+    other.x < one.x + one.width &&
+    one.y < other.y + other.height &&
+    other.y < one.y + one.height
+  )
+}
+
+function isInside({ x, y, width, height }: Box, chart: MachineChart): boolean {
+  return x >= 0 && y >= 0 && x + width <= chart.width && y + height <= chart.height
+}
+
+function segmentsOf(points: readonly Point[]): Box[] {
+  return points.slice(1).map((end, index) => {
+    const start = points[index]!
+    const [x, y] = [Math.min(start.x, end.x), Math.min(start.y, end.y)]
+    return { x, y, width: Math.max(Math.abs(start.x - end.x), 0.1), height: Math.max(Math.abs(start.y - end.y), 0.1) }
+  })
+}
+
+/** A line ends at the border of its state. */
+function shrunk({ x, y, width, height }: Box): Box {
+  return { x: x + 1, y: y + 1, width: width - 2, height: height - 2 }
+}

@@ -1,0 +1,261 @@
+/** The actions of the page: on the real thing, with the manager's own checks. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { AsyncTaskManager, createAgentTasks, ownerOfRun, type RunContext } from 'agent-tasks'
+import { InstanceManager, instanceTool, localInstance, TaskManager } from 'agent-tasks/server'
+import { startPage } from './test-page.js'
+
+/** A run that ends when the test ends it. */
+function createHeld() {
+  const runs: { readonly context: RunContext; finish(output: object): void }[] = []
+  const run = Object.assign(
+    (_input: unknown, context: RunContext) =>
+      new Promise<Record<string, unknown>>((resolve, reject) => {
+        runs.push({ context, finish: (output) => resolve(output as Record<string, unknown>) })
+        context.signal.addEventListener('abort', () => reject(context.signal.reason as Error), { once: true })
+      }),
+    { takesMessages: true },
+  )
+  return { run, runs }
+}
+
+async function withHost(maxAsyncTasks = 5) {
+  const manager = new AsyncTaskManager(maxAsyncTasks)
+  return { manager, ...createHeld(), ...(await startPage({ tasks: manager })) }
+}
+
+async function withInstance() {
+  const instances = new InstanceManager()
+  instances.connect(
+    localInstance({
+      id: 'calc',
+      tools: [
+        instanceTool({
+          name: 'add',
+          inputSchema: z.object({ a: z.number(), b: z.number() }),
+          execute: ({ a, b }) => a + b,
+        }),
+        instanceTool({
+          name: 'hang',
+          execute: (_input, { signal }) =>
+            new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
+        }),
+      ],
+    }),
+  )
+  const taskManager = new TaskManager({ instances, abortGraceMs: 0 })
+  onTestFinished(async () => {
+    await taskManager.dispose()
+    await instances.dispose()
+  })
+  return { instances, taskManager, ...(await startPage({ taskManager })) }
+}
+
+const idOf = (key: unknown): string => String(key).replace(/^\w+:/, '')
+
+describe('cancel', () => {
+  it('cancels a task with its reason, once', async () => {
+    const { manager, run, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+    expect(await post(`tasks/async:${id}/cancel`, { reason: 'not needed' })).toMatchObject({ status: 200, body: {} })
+    expect(manager.getTask(id)).toMatchObject({ status: 'cancelled', cancelReason: 'not needed' })
+    expect(await post(`tasks/async:${id}/cancel`)).toMatchObject({ status: 409, body: { code: 'TASK_ENDED' } })
+  })
+
+  it('cancels a command task', async () => {
+    const { taskManager, post } = await withInstance()
+    const submitted = taskManager.submitTask({ type: 'task_submit', task_name: 'x', commands: [{ tool_name: 'hang' }] })
+    const id = 'taskId' in submitted ? submitted.taskId : ''
+    expect((await post(`tasks/command:${id}/cancel`, { reason: 'enough' })).status).toBe(200)
+    expect(taskManager.getTask(id)).toMatchObject({ status: 'cancelled', error: { message: 'Task cancelled: enough' } })
+  })
+
+  it.each([
+    [{ reason: 3 }, 400, 'reason'],
+    [{ reason: 'x'.repeat(1001) }, 400, 'reason'],
+    [{ why: 'x' }, 400, 'why'],
+    [[], 400, ''],
+    ['{"reason":', 400, undefined],
+    ['['.repeat(200), 400, undefined],
+    [`"${'x'.repeat(1024 * 1024)}"`, 413, undefined],
+  ])('refuses %.30j, and changes nothing', async (body, status, field) => {
+    const { manager, run, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+    const answered = await post(`tasks/async:${id}/cancel`, body)
+    expect([answered.status, answered.body['field']]).toEqual([status, field])
+    expect(answered.body).toMatchObject({ error: expect.any(String) as unknown, code: expect.any(String) as unknown })
+    expect(manager.getTask(id)?.status).toBe('running')
+  })
+
+  it('of an unknown task, and an unknown action, are not found', async () => {
+    const { manager, run, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+    expect((await post('tasks/async:none/cancel')).status).toBe(404)
+    expect((await post(`tasks/async:${id}/constructor`)).status).toBe(404)
+    expect((await post(`tasks/async:${id}/cancel/more`)).status).toBe(404)
+    expect((await post('nothing')).status).toBe(404)
+  })
+})
+
+describe('answer', () => {
+  it('is given to the run, and checked by the schema of the question', async () => {
+    const { manager, run, runs, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+    const schema = {
+      type: 'object',
+      properties: { color: { type: 'string', enum: ['red', 'blue'] } },
+      required: ['color'],
+    }
+    await expect.poll(() => runs.length).toBe(1)
+    const asked = runs[0]!.context.ask({ message: 'Which?', schema })
+    const give = (answer: unknown) => post(`tasks/async:${id}/answer`, { questionId: 'question-1', answer })
+    expect(await give({ action: 'accept', content: { color: 'green' } })).toMatchObject({
+      status: 400,
+      body: { field: 'content.color' },
+    })
+    expect(await give({ action: 'perhaps' })).toMatchObject({ status: 400, body: { field: 'action' } })
+    expect(await give(undefined)).toMatchObject({ status: 400 })
+    expect(manager.getTask(id)?.questions).toHaveLength(1)
+    expect(await give({ action: 'accept', content: { color: 'red' } })).toMatchObject({ status: 200 })
+    expect(await asked).toEqual({ action: 'accept', content: { color: 'red' } })
+    expect(await give({ action: 'decline' })).toMatchObject({ status: 409, body: { code: 'QUESTION_CLOSED' } })
+  })
+})
+
+describe('message', () => {
+  it('reaches the run', async () => {
+    const { manager, run, runs, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+    await expect.poll(() => runs.length).toBe(1)
+    expect((await post(`tasks/async:${id}/message`, { message: 'hurry' })).status).toBe(200)
+    for await (const message of runs[0]!.context.messages) {
+      expect(message).toBe('hurry')
+      break
+    }
+    expect(await post(`tasks/async:${id}/message`, { message: '' })).toMatchObject({
+      status: 400,
+      body: { field: 'message' },
+    })
+    manager.cancelTask(id)
+    expect(await post(`tasks/async:${id}/message`, { message: 'x' })).toMatchObject({
+      status: 409,
+      body: { code: 'NOT_SENT' },
+    })
+  })
+})
+
+describe('run again', () => {
+  it('launches another task with the same input, for the same owner', async () => {
+    const { manager, post } = await withHost()
+    const inputs: unknown[] = []
+    const input = { subagentName: 'helper', goalPrompt: 'x', owner: 'someone', params: { depth: 2 }, timeoutMs: 60_000 }
+    const { id } = manager.launch(input, (given) => {
+      inputs.push(given)
+      return {}
+    })
+    await expect.poll(() => manager.getTask(id)?.status).toBe('completed')
+    const { status, body } = await post(`tasks/async:${id}/run-again`)
+    const again = idOf(body['key'])
+    expect([status, again === id]).toEqual([200, false])
+    await expect.poll(() => manager.getTask(again)?.status).toBe('completed')
+    expect(manager.getTask(again)).toMatchObject({ owner: 'someone', goalPrompt: 'x', timeoutMs: 60_000 })
+    expect(inputs).toEqual(
+      [id, again].map((each) => ({ id: each, subagentName: 'helper', goalPrompt: 'x', params: { depth: 2 } })),
+    )
+  })
+
+  it('says why it cannot: the host runs the task, or no slot is free', async () => {
+    const { manager, run, get, post } = await withHost(2)
+    manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'x' })
+    const { body } = await get('tasks/async:a')
+    expect(body['can']).toMatchObject({
+      runAgain: false,
+      whyNot: expect.stringContaining('Its host runs it') as unknown,
+    })
+    expect(await post('tasks/async:a/run-again')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+    expect(await post(`tasks/async:${id}/run-again`)).toMatchObject({
+      status: 409,
+      body: { code: 'TASK_LIMIT', error: 'Max async tasks (2) reached' },
+    })
+  })
+
+  it('does not follow the command task of another one again', async () => {
+    const { taskManager } = await withInstance()
+    const tasks = createAgentTasks({ taskManager })
+    const { get } = await startPage({ tasks, taskManager })
+    await tasks.tools.submit_commands.execute({
+      task_name: 'x',
+      commands: [{ tool_name: 'add', args: { a: 1, b: 2 } }],
+      async: true,
+    })
+    const [task] = tasks.getAsyncTaskManager().getAllTasks()
+    expect((await get(`tasks/async:${task?.id}`)).body['can']).toMatchObject({ runAgain: false })
+    await tasks.dispose()
+  })
+
+  it('of a task whose run has ended goes to the owner of that run', async () => {
+    const { manager, run, runs, post } = await withHost()
+    const parent = manager.launch({ subagentName: 'parent', goalPrompt: 'x', owner: 'someone' }, run)
+    await expect.poll(() => runs.length).toBe(1)
+    const child = runs[0]!.context.launch({ subagentName: 'child', goalPrompt: 'y' }, () => ({}))
+    await expect.poll(() => manager.getTask(child.id)?.status).toBe('completed')
+    manager.markNotified(child.id)
+    expect(manager.getTask(child.id)?.owner).toBe(ownerOfRun(parent.id))
+    const again = await post(`tasks/async:${child.id}/run-again`)
+    expect(manager.getTask(idOf(again.body['key']))?.owner).toBe(ownerOfRun(parent.id))
+    runs[0]!.finish({})
+    await expect.poll(() => manager.getTask(parent.id)?.status).toBe('completed')
+    const later = await post(`tasks/async:${child.id}/run-again`)
+    expect(manager.getTask(idOf(later.body['key']))?.owner).toBe('someone')
+  })
+
+  it('submits the same commands to the same instance', async () => {
+    const { taskManager, post } = await withInstance()
+    const submitted = taskManager.submitTask({
+      type: 'task_submit',
+      task_name: 'Sum',
+      commands: [{ tool_name: 'add', args: { a: 1, b: 2 }, timeout: 500 }],
+      metadata: { asyncTaskId: 'gone', mine: true },
+    })
+    const id = 'taskId' in submitted ? submitted.taskId : ''
+    const { body } = await post(`tasks/command:${id}/run-again`)
+    const again = taskManager.getTask(idOf(body['key']))
+    expect(again).toMatchObject({ name: 'Sum', instanceId: 'calc', metadata: { mine: true } })
+    expect(again?.metadata).not.toHaveProperty('asyncTaskId')
+    expect(again?.commands).toMatchObject([{ tool_name: 'add', args: { a: 1, b: 2 }, timeout: 500 }])
+  })
+})
+
+describe('submit', () => {
+  it('runs commands on an instance', async () => {
+    const { taskManager, post, read } = await withInstance()
+    const { status, body } = await post('instances/calc/submit', { commands: [{ tool: 'add', args: { a: 1, b: 2 } }] })
+    expect(status).toBe(200)
+    const reader = await read()
+    await reader.until(({ tasks }) => tasks.get(String(body['key']))?.state === 'completed')
+    expect(taskManager.getTask(idOf(body['key']))?.commands[0]?.status).toBe('success')
+    expect(reader.ready?.instances).toMatchObject([{ id: 'calc', state: 'connected', type: 'local' }])
+  })
+
+  it.each([
+    [{}, 400, 'commands'],
+    [{ commands: [] }, 400, 'commands'],
+    [{ commands: [{ tool: 3, args: {} }] }, 400, 'commands.0.tool'],
+    [{ commands: [{ tool: 'add', args: [] }] }, 400, 'commands.0.args'],
+    [{ commands: [{ tool: 'add', args: {}, more: 1 }] }, 400, 'commands.0.more'],
+    [{ commands: Array.from({ length: 1001 }, () => ({ tool: 'add', args: {} })) }, 400, undefined],
+  ])('refuses %.60j, and says which field', async (body, status, field) => {
+    const { taskManager, post } = await withInstance()
+    const answered = await post('instances/calc/submit', body)
+    expect([answered.status, answered.body['field']]).toEqual([status, field])
+    expect(taskManager.listTasks()).toEqual([])
+  })
+
+  it('to an unknown instance is not found', async () => {
+    const { post } = await withInstance()
+    expect(await post('instances/none/submit', { commands: [{ tool: 'add', args: {} }] })).toMatchObject({
+      status: 404,
+    })
+  })
+})

@@ -1,0 +1,235 @@
+/** The journal is bounded: G2. */
+import { describe, expect, it } from 'vitest'
+import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
+import { memoryStore } from 'agent-tasks/store'
+import { createManualClock } from 'agent-tasks/testing'
+import type { AsyncEntry } from '../../../src/page/async-entry.js'
+import { followAsyncTasks } from '../../../src/page/follow-async-tasks.js'
+import { Journal } from '../../../src/page/journal.js'
+import type { PageEntry } from '../../../src/page/page-entry.js'
+import { Versioned, Versions } from '../../../src/page/versioned.js'
+import { startPage } from './test-page.js'
+
+const MIB = 1024 * 1024
+const task = (id: string, goalPrompt = 'a goal') => ({ id, subagentName: 'helper', goalPrompt })
+
+function follow(manager: AsyncTaskManager, { maxTasks = 10_000, maxBytes = 64 * MIB, maxTaskBytes = MIB } = {}) {
+  const forgotten: string[] = []
+  const journal = new Journal<PageEntry>({
+    versions: new Versions(),
+    ...{ maxTasks, maxBytes },
+    onForgotten: ({ key }) => forgotten.push(key),
+  })
+  const stop = followAsyncTasks({
+    ...{ manager, journal, maxTaskBytes },
+    now: () => 0,
+    onTransition: () => undefined,
+    onOther: () => undefined,
+  })
+  return { journal, forgotten, stop }
+}
+
+describe('the journal', () => {
+  it('G2: has at most its number of tasks, and forgets first what ended first, never what is live', () => {
+    const manager = new AsyncTaskManager(-1)
+    const { journal, forgotten, stop } = follow(manager, { maxTasks: 3 })
+    for (const id of ['a', 'b', 'c']) manager.registerTask(task(id))
+    manager.completeTask('b', {})
+    manager.failTask('a', 'no')
+    manager.registerTask(task('d'))
+    expect(forgotten).toEqual(['async:b'])
+    for (const id of ['e', 'f', 'g']) manager.registerTask(task(id))
+    expect(forgotten).toEqual(['async:b', 'async:a'])
+    expect(journal.newestFirst().map(({ key }) => key)).toEqual(['async:g', 'async:f', 'async:e', 'async:d', 'async:c'])
+    stop()
+  })
+
+  it('G2: holds at most its bytes, by what ended first', () => {
+    const manager = new AsyncTaskManager(1)
+    const { journal, forgotten, stop } = follow(manager, { maxBytes: MIB, maxTaskBytes: 128 * 1024 })
+    for (let index = 0; index < 100; index += 1) {
+      manager.registerTask(task(`t${index}`))
+      manager.completeTask(`t${index}`, { text: 'x'.repeat(100_000) })
+      manager.markNotified(`t${index}`)
+      expect(journal.bytes).toBeLessThanOrEqual(MIB)
+    }
+    expect(journal.size).toBeGreaterThan(5)
+    expect(forgotten[0]).toBe('async:t0')
+    stop()
+  })
+
+  it('G2: of a large result keeps the beginning', () => {
+    const manager = new AsyncTaskManager()
+    const { journal, stop } = follow(manager, { maxTaskBytes: 64 * 1024 })
+    manager.registerTask(task('a', 'g'.repeat(1000)))
+    manager.completeTask('a', { text: 'x'.repeat(MIB) })
+    const { kept, heldBytes, record } = journal.get('async:a') as AsyncEntry
+    expect(kept?.output?.type).toBe('cut')
+    expect(heldBytes).toBeLessThanOrEqual(64 * 1024)
+    expect(record).not.toHaveProperty('output')
+    stop()
+  })
+
+  it('G2: of 100,000 tasks has the last', () => {
+    const manager = new AsyncTaskManager(-1)
+    const { journal, stop } = follow(manager, { maxTasks: 1000 })
+    for (let index = 0; index < 100_000; index += 1) {
+      manager.registerTask(task(`t${index}`))
+      manager.completeTask(`t${index}`, {})
+      manager.markNotified(`t${index}`)
+    }
+    expect(journal.size).toBe(1000)
+    expect(journal.newestFirst()[0]?.key).toBe('async:t99999')
+    expect(journal.counts('async').get('completed')).toBe(1000)
+    stop()
+  })
+
+  it('has at most 200 events and 20 marks of a task', () => {
+    const manager = new AsyncTaskManager()
+    const { journal, stop } = follow(manager)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', {})
+    for (let index = 0; index < 200; index += 1) manager.lease({ owner: 'main' })?.release()
+    const entry = journal.get('async:a')
+    expect(journal.eventsOf('async:a')).toHaveLength(200)
+    expect(entry && journal.rowOf(entry).marks).toHaveLength(20)
+    stop()
+  })
+
+  it('knows a task with the id of a forgotten one as another one', () => {
+    const manager = new AsyncTaskManager(1)
+    const { journal, stop } = follow(manager)
+    manager.registerTask(task('a', 'first'))
+    manager.completeTask('a', {})
+    manager.markNotified('a')
+    for (let index = 0; manager.getTask('a') !== undefined; index += 1) {
+      manager.registerTask(task(`t${index}`))
+      manager.completeTask(`t${index}`, {})
+      manager.markNotified(`t${index}`)
+    }
+    manager.registerTask(task('a', 'second'))
+    const entry = journal.get('async:a')
+    expect(entry && journal.rowOf(entry)).toMatchObject({ title: 'second', state: 'running' })
+    expect(journal.counts('async').get('running')).toBe(1)
+    stop()
+  })
+
+  it('says of a task from before how far it had come', async () => {
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ maxAsyncTasks: 1, clock })
+    const queued = { subagentName: 'helper', goalPrompt: 'x', whenFull: 'queue' } as const
+    manager.launch({ ...queued, id: 'a' }, (_input, context) => context.ask('Which?').then(() => ({})))
+    manager.launch({ ...queued, id: 'b' }, () => ({}))
+    const { journal, stop } = follow(manager)
+    const statesOf = (id: string): string[] => journal.eventsOf(`async:${id}`).map(({ state }) => state)
+    expect([statesOf('a'), statesOf('b')]).toEqual([['running'], ['queued']])
+    manager.cancelTask('a')
+    expect(statesOf('a')).toEqual(['running', 'cancelled'])
+    await expect.poll(() => statesOf('b').slice(0, 2)).toEqual(['queued', 'running'])
+    expect(journal.counts('async').get('queued')).toBe(0)
+    stop()
+  })
+
+  it('follows what a limit does to a task', () => {
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ clock })
+    const { journal, stop } = follow(manager)
+    manager.registerTask({ ...task('a'), timeoutMs: 100, graceMs: 50 })
+    clock.advance(100)
+    expect(journal.get('async:a')?.state).toBe('stopping')
+    clock.advance(50)
+    expect(journal.get('async:a')?.state).toBe('timed-out')
+    stop()
+  })
+
+  it('begins with what the manager has: with a store, what an earlier process left', async () => {
+    const store = memoryStore()
+    const first = new AsyncTaskManager({ store })
+    first.registerTask(task('a'))
+    first.completeTask('a', { answer: 1 })
+    first.registerTask(task('b'))
+    await first.dispose()
+    const second = new AsyncTaskManager({ store, onError: () => undefined })
+    await second.recovered
+    const { get } = await startPage({ tasks: second })
+    expect((await get('tasks/async:a')).body).toMatchObject({
+      task: { state: 'completed', delivery: 'owed' },
+      result: { text: '{"answer":1}' },
+    })
+    expect((await get('tasks/async:b')).body).toMatchObject({ task: { state: 'cancelled' } })
+    await second.dispose()
+  })
+})
+
+describe('what has changed since a version', () => {
+  it('is not known after too many removals', () => {
+    const versions = new Versions()
+    const items = new Versioned<string>(versions, 1)
+    for (const id of ['a', 'b', 'c', 'd']) items.add(id, id)
+    const before = versions.last
+    items.remove('a')
+    items.remove('b')
+    expect(items.since(before)).toEqual({ changed: [], removed: ['a', 'b'] })
+    items.remove('c')
+    expect(items.since(before)).toBeUndefined()
+    expect(items.since(versions.last - 1)).toEqual({ changed: [], removed: ['c'] })
+  })
+
+  it('is known after any number of changes', () => {
+    const versions = new Versions()
+    const items = new Versioned<string>(versions)
+    items.add('a', 'a')
+    items.add('b', 'b')
+    const before = versions.last
+    for (let index = 0; index < 100_000; index += 1) items.touch('a')
+    expect(items.since(before)).toEqual({ changed: ['a'], removed: [] })
+    expect(items.since(0)).toEqual({ changed: ['b', 'a'], removed: [] })
+  })
+})
+
+describe('the deliveries of an owner', () => {
+  it('say how they stand, why a result waits, and which message carried it', async () => {
+    const clock = createManualClock()
+    let [isBusy, isDown] = [true, true]
+    const tasks = createAgentTasks({
+      clock,
+      onError: () => undefined,
+      isAgentBusy: () => isBusy,
+      triggerAgentTurn: () => (isDown ? Promise.reject(new Error('down')) : Promise.resolve()),
+    })
+    const manager = tasks.getAsyncTaskManager()
+    const { read } = await startPage({ tasks, clock })
+    const owner = async () => {
+      const reader = await read()
+      await reader.until(({ ready }) => ready !== undefined)
+      reader.close()
+      return reader.ready?.owners[0]
+    }
+    expect(await owner()).toMatchObject({ owner: 'main', state: 'gathering' })
+    clock.advance(1)
+    expect(await owner()).toMatchObject({ state: 'idle', reason: 'Nothing is owed.' })
+    manager.registerTask(task('a'))
+    manager.completeTask('a', {})
+    clock.advance(1)
+    expect(await owner()).toMatchObject({
+      state: 'busy',
+      owed: 1,
+      waiting: ['async:a'],
+      reason: expect.stringContaining('isAgentBusy') as unknown,
+    })
+    isBusy = false
+    tasks.notifyIdle()
+    clock.advance(1)
+    await expect.poll(async () => (await owner())?.state).toBe('backing-off')
+    expect(await owner()).toMatchObject({
+      until: clock.now() + 1000,
+      messages: [{ outcome: 'released', tasks: ['async:a'] }],
+    })
+    isDown = false
+    clock.advance(1002)
+    await expect.poll(async () => (await owner())?.delivered).toBe(1)
+    expect(await owner()).toMatchObject({ owed: 0, leased: 0, waiting: [] })
+    expect((await owner())?.messages.map(({ outcome }) => outcome)).toEqual(['accepted', 'released'])
+    await tasks.dispose()
+  })
+})
