@@ -381,30 +381,40 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     return entry
   }
 
-  /** The tasks whose deadline or grace period has passed, with the event that each gets. */
-  const takeDue = (): (() => void)[] => {
+  /** What is due now. A slot that is free goes to what waits before its longest wait is over. */
+  const takeDue = (scope: Deferring): (() => void)[] => {
     const now = elapsed()
     const due: TaskEntry[] = []
     for (let entry = deadlines.take(now); entry !== undefined; entry = deadlines.take(now)) due.push(entry)
-    return due.flatMap((entry) => {
-      const { ref, graceMs } = entry
-      if (entry.record.status === 'queued') return waited(entry)
-      budgets.conclude(entry)
-      // A grace period of 0 ms ends with the next timer: the run is asked to stop first.
-      if (graceMs !== undefined) deadlines.set(entry, now + graceMs)
-      entry.graceMs = undefined
-      return [() => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })]
-    })
+    const running = due.filter(({ record }) => record.status !== 'queued')
+    const overdue = due.filter((entry) => entry.record.status === 'queued' && !endDelay(entry))
+    startNext(scope)
+    return [
+      ...running.map((entry) => {
+        const { ref, graceMs } = entry
+        budgets.conclude(entry)
+        // A grace period of 0 ms ends with the next timer: the run is asked to stop first.
+        if (graceMs !== undefined) deadlines.set(entry, now + graceMs)
+        entry.graceMs = undefined
+        return () => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })
+      }),
+      ...overdue
+        .filter(({ record }) => record.status === 'queued')
+        .map(
+          ({ ref }) =>
+            () =>
+              ref?.send({ type: 'task.fail', ...parts.expiry }),
+        ),
+    ]
   }
 
-  /** The time of a task that waits has come: it may start, or has waited too long. */
-  const waited = (entry: TaskEntry): (() => void)[] => {
-    const { ref } = entry
-    const delaying = pools.find(({ queue }) => queue.isDelayed(entry))
-    if (delaying === undefined) return [() => ref?.send({ type: 'task.fail', ...parts.expiry })]
-    delaying.queue.setReady(entry)
-    limitWait(entry, delaying)
-    return []
+  /** The back-off of a task is over: it may start. False when it was not in one. */
+  const endDelay = (entry: TaskEntry): boolean => {
+    const slots = pools.find(({ queue }) => queue.isDelayed(entry))
+    if (slots === undefined) return false
+    slots.queue.setReady(entry)
+    limitWait(entry, slots)
+    return true
   }
 
   /** The tasks whose run time, or whose time to wrap up, is used up. */
@@ -530,9 +540,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'deadlines.due':
-          // A slot that is free by now goes to what waits before its wait is over.
-          startNext(scope)
-          for (const send of [...takeDue(), ...takeSpent()]) scope.defer(send)
+          for (const send of [...takeDue(scope), ...takeSpent()]) scope.defer(send)
           break
         case 'registry.dispose':
           return snapshotOf('done', 'disposed')

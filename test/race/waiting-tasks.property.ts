@@ -20,7 +20,7 @@ const retry: RetryPolicy = {
   backoff: { initialMs: BACKOFF_MS, factor: 1 },
 }
 
-type Step =
+export type Step =
   | { readonly do: 'launch'; readonly priority: number; readonly queues: boolean; readonly repeats: boolean }
   | { readonly do: 'end'; readonly nth: number; readonly how: 'returned' | 'rate-limited' | 'broken' }
   | { readonly do: 'spend' | 'report late' | 'cancel' | 'unreserve'; readonly nth: number }
@@ -124,7 +124,6 @@ class Model {
   crash(): void {
     this.reservations.clear()
     for (const task of this.tasks) {
-      task.notBefore = 0
       if (task.status !== 'running') continue
       const isRepeated = task.repeats && task.attempt < retry.attempts && task.stopAt === Infinity
       if (!isRepeated) task.status = 'failed'

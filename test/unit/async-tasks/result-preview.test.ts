@@ -105,7 +105,7 @@ describe('a message about a long result', () => {
   })
 
   it('F3: fits also with an id of 512 characters that all are escaped', () => {
-    const task = completed({ final_message: 'x'.repeat(50_000) }, '\u0001'.repeat(512)).getTask('\u0001'.repeat(512))!
+    const task = completed({ final_message: 'x'.repeat(50_000) }, '"'.repeat(512)).getTask('"'.repeat(512))!
     const { text, isCut } = boundNotification(task, 20_000)
     expect(isCut).toBe(true)
     expect(text.length).toBeLessThan(2 * PREVIEW_BYTES)
