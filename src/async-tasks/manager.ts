@@ -102,6 +102,7 @@ import { startRun, type RunHost } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { toOneLine } from '../control-characters.js'
+import { cutText } from '../preview.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
 import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
 import { waitForTasks } from './waiting.js'
@@ -482,7 +483,7 @@ export class AsyncTaskManager {
   /** A new task id, `<name>-<random>`, that no retained task has. */
   createTaskId(subagentName: string): string {
     // An id is a name too, and no name is longer than 512 characters.
-    return this.#freshId(toOneLine(subagentName.slice(0, 256)), (id) => this.registry.history.get(id) !== undefined)
+    return this.#freshId(toOneLine(cutText(subagentName, 256)), (id) => this.registry.history.get(id) !== undefined)
   }
 
   /** Ends a task with an output. False, with nothing changed, unless this call completed it. */

@@ -14,6 +14,7 @@ import {
   aFunction,
   aName,
   anything,
+  aPort,
   aSecret,
   checkOptions,
   integerFrom,
@@ -54,7 +55,7 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
   // Checked below.
   tasks: anything,
   taskManager: anything,
-  port: integerFrom(0),
+  port: aPort,
   host: aName,
   token: aSecret,
   maxTasks: integerFrom(1),

@@ -63,7 +63,9 @@ export class Instances {
   #ask(entry: InstanceEntry | undefined): void {
     this.#onChange()
     if (entry?.isConnected !== true) return
-    entry.instance.listTools().then(
+    const { instance } = entry
+    const listed = (async () => instance.listTools())()
+    listed.then(
       (listed) => {
         if (this.#taskManager.instances.get(entry.id)?.serial !== entry.serial) return
         this.#tools.set(entry.serial, toTools(listed))

@@ -59,7 +59,8 @@ export class Streams {
    * @returns false when there are too many; nothing was written then
    */
   open(response: ServerResponse, lastEventId: string | undefined): boolean {
-    if (this.#open.size >= MAX_STREAMS) return false
+    // A response that waits behind another one of its connection has no socket, and would not say when that closes.
+    if (this.#open.size >= MAX_STREAMS || response.socket === null) return false
     const { state, clock } = this.#options
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',

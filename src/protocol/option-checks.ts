@@ -122,6 +122,13 @@ export const integerFrom = (least: number): OptionType => ({
   isNumber: true,
 })
 
+/** A port of this machine; 0 picks a free one. */
+export const aPort: OptionType = {
+  expected: 'an integer from 0 to 65535',
+  accepts: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 65_535,
+  isNumber: true,
+}
+
 /** An object, or an instance of a class, with these methods. */
 export const objectWith = (expected: string, ...methods: readonly string[]): OptionType => ({
   expected: `${expected} with ${methods.join(', ')}`,

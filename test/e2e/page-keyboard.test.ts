@@ -42,7 +42,7 @@ describe('the page by keyboard', () => {
     await tabTo(page, /^tree Tasks over time/)
     const active = (): Promise<string | null> => activeRow(page)
     await page.keyboard.press('ArrowDown')
-    expect(await active()).toMatch(/^Owner main, 2 tasks/)
+    expect(await active()).toMatch(/^main, 2 of 2 tasks live, owner/)
     await page.keyboard.press('ArrowLeft')
     await expect.poll(() => page.getByRole('treeitem').count()).toBe(1)
     await page.keyboard.press('ArrowRight')

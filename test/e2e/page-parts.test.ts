@@ -65,9 +65,9 @@ describe('a live page', () => {
     await isLive(page)
     const key = await host.launch('sleeper', 'Guard the door')
     await page.getByRole('treeitem', { name: /^Guard the door, Running/ }).waitFor()
-    expect(await page.getByRole('treeitem', { name: 'Owner main, 1 task, 1 live' }).getAttribute('aria-expanded')).toBe(
-      'true',
-    )
+    expect(
+      await page.getByRole('treeitem', { name: 'main, 1 of 1 task live, owner' }).getAttribute('aria-expanded'),
+    ).toBe('true')
 
     await goTo(page, '/tasks')
     await page.getByRole('row', { name: /Running Guard the door .*30 % · Sleeping/ }).waitFor()

@@ -31,7 +31,7 @@ export function readAddress(fragment: string): Address {
 
 /** The fragment of an address. */
 export function addressOf(part: Part, subject?: string, query?: URLSearchParams): string {
-  const path = subject === undefined ? part : `${part}/${encodeURIComponent(subject)}`
+  const path = subject === undefined ? part : `${part}/${encoded(subject)}`
   const text = query?.toString() ?? ''
   return `#/${path}${text === '' ? '' : `?${text}`}`
 }
@@ -47,6 +47,11 @@ export function withParameter({ part, subject, query }: Address, name: string, v
 /** The token of a printed link, `#token=…`. */
 export function tokenOf(fragment: string): string | undefined {
   return new URLSearchParams(fragment.replace(/^#/, '')).get('token') ?? undefined
+}
+
+/** Part of a path. Half of a surrogate pair, which no address can have, becomes the replacement character. */
+export function encoded(text: string): string {
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 }
 
 function splitOnce(text: string, separator: string): [string, string] {

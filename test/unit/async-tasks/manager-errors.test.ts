@@ -188,6 +188,7 @@ describe('ids', () => {
   it('keep a readable part of a long name, and 16 random characters', () => {
     const { manager } = setUp()
     expect(manager.createTaskId('x'.repeat(500))).toMatch(/^x{256}-[0-9a-f]{16}$/)
+    expect(manager.createTaskId(`${'x'.repeat(255)}😀`)).toMatch(/^x{255}-[0-9a-f]{16}$/)
   })
 
   it('are created again while they are in use, at most a hundred times', () => {

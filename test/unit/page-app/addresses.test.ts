@@ -21,6 +21,7 @@ describe('the addresses of the parts', () => {
       expect(readAddress(addressOf('task', subject)).subject).toBe(subject)
     }
     expect(readAddress('#/task/%').subject).toBe('%')
+    expect(readAddress(addressOf('task', 'half \ud83d')).subject).toBe('half \ufffd')
   })
 
   it('change one parameter and keep the others', () => {

@@ -60,6 +60,8 @@ describe('the fields of a form', () => {
     expect(fieldsOf({ type: 'object', additionalProperties: true })).toMatchObject([{ name: WHOLE, type: 'json' }])
     expect(fieldsOf({ $ref: '#/x' })).toMatchObject([{ name: WHOLE, type: 'json' }])
     expect(fieldsOf({ type: 'object' })).toEqual([])
+    expect(fieldsOf({ type: 'object', properties: {} })).toEqual([])
+    expect(fieldsOf({ type: 'object', properties: {}, additionalProperties: {} })).toMatchObject([{ type: 'json' }])
   })
 })
 

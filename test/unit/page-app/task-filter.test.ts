@@ -64,8 +64,13 @@ describe('the filter of tasks', () => {
   })
 
   it('offers what there is', () => {
-    const { states, owners, instances, subagents } = choicesOf(tasks)
+    const { states, owners, instances, subagents } = choicesOf(tasks, readFilter(new URLSearchParams()))
     expect(Object.fromEntries(states)).toEqual({ queued: 1, failed: 1, 'timed-out': 1, completed: 1 })
     expect([owners, instances, subagents]).toEqual([['desk', 'main', 'other'], ['desk'], ['painter', 'writer']])
+  })
+
+  it('counts for each state what the rest of the filter leaves', () => {
+    const { states } = choicesOf(tasks, readFilter(new URLSearchParams('text=apple&state=queued')))
+    expect(Object.fromEntries(states)).toEqual({ queued: 0, failed: 1, 'timed-out': 0, completed: 1 })
   })
 })

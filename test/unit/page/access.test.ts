@@ -119,6 +119,7 @@ describe('createTaskPage', () => {
     [{ taskManager: {} }, InvalidInputError, 'options.taskManager'],
     [{ prot: 1 }, InvalidInputError, 'options.prot'],
     [{ port: -1 }, InvalidSettingError, 'port'],
+    [{ port: 65_536 }, InvalidSettingError, 'port'],
     [{ maxTasks: 0 }, InvalidSettingError, 'maxTasks'],
     [{ host: '0.0.0.0' }, InvalidSettingError, 'host'],
     [{ token: 'short' }, InvalidInputError, 'options.token'],

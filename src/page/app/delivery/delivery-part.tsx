@@ -1,11 +1,14 @@
 /** Delivery: what each owner is owed, what has reached it, and why the rest waits. */
+import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import { OwnerCard } from './owner-card.js'
 
 export function DeliveryPart() {
   const { owners, hello } = usePage().view.value
-  const sorted = owners.toSorted((a, b) => b.owed + b.leased - (a.owed + a.leased) || (a.owner < b.owner ? -1 : 1))
+  const sorted = owners
+    .filter(hasDeliveries)
+    .toSorted((a, b) => b.owed + b.leased - (a.owed + a.leased) || (a.owner < b.owner ? -1 : 1))
   return (
     <section class="part" aria-labelledby="delivery-heading">
       <div class="part-head">
@@ -32,4 +35,9 @@ export function DeliveryPart() {
       )}
     </section>
   )
+}
+
+/** A run that has launched tasks is an owner as well: it is shown only when it was owed something. */
+function hasDeliveries({ owner, owed, leased, delivered, messages }: OwnerDelivery): boolean {
+  return !owner.startsWith('run:') || owed + leased + delivered + messages.length > 0
 }

@@ -33,8 +33,8 @@ export const WHOLE = ''
 
 export function fieldsOf(schema: Schema): readonly FormField[] {
   const { properties } = schema
-  if (!isObject(properties)) {
-    if (schema['type'] === 'object' && !('additionalProperties' in schema)) return []
+  if (!isObject(properties) || (Object.keys(properties).length === 0 && takesOthers(schema))) {
+    if (schema['type'] === 'object' && !takesOthers(schema)) return []
     return [{ type: 'json', name: WHOLE, label: 'Content', isRequired: true, initial: '{}' }]
   }
   const required = Array.isArray(schema['required']) ? schema['required'] : []
@@ -42,6 +42,9 @@ export function fieldsOf(schema: Schema): readonly FormField[] {
     fieldOf(name, isObject(property) ? property : {}, required.includes(name)),
   )
 }
+
+/** Whether the schema says that there may be properties which it does not name. */
+const takesOthers = ({ additionalProperties = false }: Schema): boolean => additionalProperties !== false
 
 function fieldOf(name: string, schema: Schema, isRequired: boolean): FormField {
   const { title, description, default: preset, type } = schema

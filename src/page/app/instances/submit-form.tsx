@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import type { ActionDone, PageInstance, SubmitRequest } from '../../wire.js'
-import { addressOf } from '../addresses.js'
+import { addressOf, encoded } from '../addresses.js'
 import { goTo } from '../current-address.js'
 import { fieldsOf } from '../forms/form-fields.js'
 import { SchemaForm } from '../forms/schema-form.js'
@@ -28,7 +28,7 @@ export function SubmitForm({ instance, onClose }: Props) {
   const submit = (args: Readonly<Record<string, unknown>>): Promise<boolean> =>
     submitting.run(async () => {
       const request: SubmitRequest = { commands: [{ tool: chosen.value, args }] }
-      const { key } = await api.post<ActionDone>(`/api/instances/${encodeURIComponent(id)}/submit`, request)
+      const { key } = await api.post<ActionDone>(`/api/instances/${encoded(id)}/submit`, request)
       if (key !== undefined) goTo(addressOf('task', key))
     })
   return (

@@ -1,6 +1,5 @@
 /** The frame around the parts. */
 import type { ComponentType } from 'preact'
-import { useEffect } from 'preact/hooks'
 import { PART_NAMES, type Part } from '../addresses.js'
 import { currentAddress } from '../current-address.js'
 import { DeliveryPart } from '../delivery/delivery-part.js'
@@ -15,6 +14,7 @@ import { ConnectionBadge } from './connection-badge.js'
 import { ConnectionNotice } from './connection-notice.js'
 import { Navigation } from './navigation.js'
 import type { PartProps } from './part-props.js'
+import { QuestionsBadge } from './questions-badge.js'
 
 const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
   timeline: TimelinePart,
@@ -33,9 +33,6 @@ export function App() {
   const Shown = COMPONENTS[address.part]
   const isStale = state !== 'live'
   const hasSeen = view.value.hello !== undefined
-  useEffect(() => {
-    document.title = `${PART_NAMES[address.part]} · agent-tasks`
-  }, [address.part])
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -44,6 +41,7 @@ export function App() {
       <header class="top">
         <p class="brand">agent-tasks</p>
         <Navigation current={address.part} />
+        <QuestionsBadge part={address.part} />
         <ConnectionBadge />
       </header>
       <ConnectionNotice />

@@ -1,4 +1,5 @@
 /** A question of a run, with the form of its answer. */
+import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { ActionDone, AnswerRequest, PageTaskDetail } from '../../wire.js'
 import { fieldsOf } from '../forms/form-fields.js'
@@ -19,26 +20,32 @@ export function QuestionForm({ taskKey, question }: Props) {
   const { id, message, schema, askedAt } = question
   const fields = useMemo(() => fieldsOf(schema), [schema])
   const answering = useAction()
+  const sent = useSignal<AnswerRequest['answer']['action'] | undefined>(undefined)
   const answer = (answer: AnswerRequest['answer']): Promise<boolean> =>
-    answering.run(() => {
+    answering.run(async () => {
       const request: AnswerRequest = { questionId: id, answer }
-      return api.post<ActionDone>(`${pathOf(taskKey)}/answer`, request)
+      await api.post<ActionDone>(`${pathOf(taskKey)}/answer`, request)
+      sent.value = answer.action
     })
   return (
     <div class="question" role="group" aria-label="Question of the task">
       <p class="question-text">{visibleLines(message)}</p>
       <p class="hint">Asked at {timeOfDay(askedAt)}</p>
-      <SchemaForm
-        fields={fields}
-        action={answering}
-        errorPrefix="content."
-        submitLabel="Answer"
-        onSubmit={(content) => void answer({ action: 'accept', content })}
-      >
-        <button type="button" onClick={() => void answer({ action: 'decline' })}>
-          Decline
-        </button>
-      </SchemaForm>
+      {sent.value === undefined ? (
+        <SchemaForm
+          fields={fields}
+          action={answering}
+          errorPrefix="content."
+          submitLabel="Answer"
+          onSubmit={(content) => void answer({ action: 'accept', content })}
+        >
+          <button type="button" onClick={() => void answer({ action: 'decline' })}>
+            Decline
+          </button>
+        </SchemaForm>
+      ) : (
+        <p role="status">{sent.value === 'accept' ? 'Answered.' : 'Declined.'}</p>
+      )}
     </div>
   )
 }

@@ -2,6 +2,7 @@
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { PageTask, PageTaskDetail } from '../../wire.js'
+import { encoded } from '../addresses.js'
 import { ApiError } from '../api.js'
 import { after } from '../browser-clock.js'
 import { usePage } from '../page-state.js'
@@ -17,7 +18,7 @@ export interface DetailState {
 const PAUSE_MS = 300
 
 export function pathOf(key: string): string {
-  return `/api/tasks/${encodeURIComponent(key)}`
+  return `/api/tasks/${encoded(key)}`
 }
 
 /** @param task as the stream has it: another `seq` means that there is something to ask for */

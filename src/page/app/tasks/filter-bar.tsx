@@ -13,9 +13,11 @@ interface Props {
   readonly filter: TaskFilter
   readonly choices: FilterChoices
   readonly address: Address
+  /** The arrow down leaves the text for the list. */
+  readonly onLeave: () => void
 }
 
-export function FilterBar({ filter, choices, address }: Props) {
+export function FilterBar({ filter, choices, address, onLeave }: Props) {
   const input = useRef<HTMLInputElement>(null)
   const set = (name: string, value: string | undefined): void => replaceAddress(withParameter(address, name, value))
   const toggle = (state: PageTaskState): void => {
@@ -41,6 +43,11 @@ export function FilterBar({ filter, choices, address }: Props) {
           type="search"
           placeholder="Goal, id, owner, error …  ( / )"
           value={filter.text}
+          onKeyDown={(event) => {
+            if (event.key !== 'ArrowDown') return
+            event.preventDefault()
+            onLeave()
+          }}
           onInput={({ currentTarget }) => set('text', currentTarget.value)}
         />
       </label>
@@ -49,6 +56,7 @@ export function FilterBar({ filter, choices, address }: Props) {
         label="Instance"
         value={filter.instance}
         options={choices.instances}
+        least={choices.owners.length > 0 ? 1 : 2}
         onChange={(to) => set('instance', to)}
       />
       <FilterSelect

@@ -5,11 +5,13 @@ interface Props {
   readonly label: string
   readonly value: string | undefined
   readonly options: readonly string[]
+  /** How many there must be to choose from. Default 2. */
+  readonly least?: number
   readonly onChange: (value: string | undefined) => void
 }
 
-export function FilterSelect({ label, value, options, onChange }: Props) {
-  if (options.length < 2 && value === undefined) return null
+export function FilterSelect({ label, value, options, least = 2, onChange }: Props) {
+  if (options.length < least && value === undefined) return null
   const offered = value === undefined || options.includes(value) ? options : [value, ...options]
   const all = '*'
   return (

@@ -77,7 +77,7 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** What the filter can choose from: how many tasks have each state, owner, instance and subagent. */
+/** What the filter can choose from. A state has the number of tasks that are shown when it alone is chosen. */
 export interface FilterChoices {
   readonly states: ReadonlyMap<PageTaskState, number>
   readonly owners: readonly string[]
@@ -85,13 +85,15 @@ export interface FilterChoices {
   readonly subagents: readonly string[]
 }
 
-export function choicesOf(tasks: readonly PageTask[]): FilterChoices {
+export function choicesOf(tasks: readonly PageTask[], filter: TaskFilter): FilterChoices {
+  const matches = matcher({ ...filter, states: [] })
   const states = new Map<PageTaskState, number>()
   const owners = new Set<string>()
   const instances = new Set<string>()
   const subagents = new Set<string>()
-  for (const { state, kind, group, subagent } of tasks) {
-    states.set(state, (states.get(state) ?? 0) + 1)
+  for (const task of tasks) {
+    const { state, kind, group, subagent } = task
+    states.set(state, (states.get(state) ?? 0) + (matches(task) ? 1 : 0))
     ;(kind === 'async' ? owners : instances).add(group)
     if (subagent !== undefined) subagents.add(subagent)
   }

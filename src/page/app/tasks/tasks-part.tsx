@@ -1,5 +1,5 @@
 /** Tasks: a table with a filter; the chosen task is shown beside it. */
-import { useMemo } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { withParameter } from '../addresses.js'
 import { replaceAddress } from '../current-address.js'
 import { usePage } from '../page-state.js'
@@ -18,11 +18,12 @@ export function TasksPart({ address }: PartProps) {
   // Only the order by duration changes with time.
   const time = filter.sort === 'duration' ? second.value : 0
   const found = useMemo(() => filterTasks(tasks, filter, time === 0 ? now() : time), [tasks, filter, time])
-  const choices = useMemo(() => choicesOf(tasks), [tasks])
+  const choices = useMemo(() => choicesOf(tasks, filter), [tasks, filter])
+  const table = useRef<HTMLElement>(null)
   return (
     <WithTaskPanel address={address}>
       {({ chosen, choose, open }) => (
-        <section class="part tasks" aria-labelledby="tasks-heading">
+        <section ref={table} class="part tasks" aria-labelledby="tasks-heading">
           <div class="part-head">
             <h1 id="tasks-heading">Tasks</h1>
             <p class="hint">
@@ -33,7 +34,12 @@ export function TasksPart({ address }: PartProps) {
             <NoTasks />
           ) : (
             <>
-              <FilterBar filter={filter} choices={choices} address={address} />
+              <FilterBar
+                filter={filter}
+                choices={choices}
+                address={address}
+                onLeave={() => table.current?.querySelector<HTMLElement>('[role=grid]')?.focus()}
+              />
               {found.length === 0 ? (
                 <div class="empty">
                   <p class="empty-title">No task matches the filter</p>
