@@ -102,7 +102,7 @@ function pack(): string {
     if (!paths.includes(wanted)) fail(`the tarball lacks ${wanted}`)
   }
   const belongs =
-    /^(dist\/(src|machines|chunks|page)\/.*|docs\/.*|machines\/.*\.ts|(README|CHANGELOG)\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
+    /^(dist\/(src|machines|chunks|page)\/.*|docs\/.*|machines\/.*\.ts|(README|CHANGELOG|CONTRIBUTING)\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
   const strays = paths.filter((path) => !belongs.test(path) || /\.test\./.test(path))
   if (strays.length > 0) fail(`the tarball holds ${strays.join(', ')}`)
   pass(`the tarball holds ${paths.length} files, no tests`)
