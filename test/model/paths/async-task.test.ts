@@ -34,8 +34,15 @@ const NO_EFFECTS = { requestAbort: () => undefined, requestWrapUp: () => undefin
 /** The most questions a way asks: the chart counts them, and this is what bounds its context. */
 const MAX_ASKED = 2
 
-/** @param canAsk only a run that was launched can */
-const waysOf = (timeoutMs: number | undefined, canAsk: boolean): readonly Way<AsyncTaskEvent>[] =>
+interface Setting {
+  readonly timeoutMs?: number
+  /** It was launched: only then can a run ask, have a budget, and be repeated. */
+  readonly isLaunched: boolean
+  /** A run that stops after its deadline is repeated. */
+  readonly repeatsLate?: boolean
+}
+
+const waysOf = ({ timeoutMs, isLaunched: canAsk, repeatsLate = false }: Setting): readonly Way<AsyncTaskEvent>[] =>
   everyWay(asyncTaskMachine, {
     input: { id: 'a', subagentName: 'helper', host: NO_EFFECTS, ...(timeoutMs !== undefined && { timeoutMs }) },
     events,
@@ -43,7 +50,10 @@ const waysOf = (timeoutMs: number | undefined, canAsk: boolean): readonly Way<As
       if (type === 'task.ask') return canAsk && (context as { asked: number }).asked < MAX_ASKED
       if (type === 'task.answer') return canAsk
       if (type === 'budget.exceeded') return canAsk
-      if (type === 'task.queue') return canAsk && (value === 'running' || value === 'asking')
+      const isRepeatedLate =
+        repeatsLate && value === 'stopping' && (context as { excess?: string }).excess === undefined
+      if (type === 'task.queue') return isRepeatedLate || (canAsk && (value === 'running' || value === 'asking'))
+      if (isRepeatedLate && (type === 'task.complete' || type === 'task.fail')) return false
       if (type === 'task.start') return value === 'queued'
       if (type === 'deadline.passed') {
         if (status !== 'active' || value === 'stopping' || value === 'queued') return false
@@ -63,7 +73,7 @@ const statusBy: Readonly<Record<string, string>> = {
 /** What brings the events about: the caller's methods, or a run that was launched. */
 type Host = ReturnType<typeof createHost>
 
-function createHost(timeoutMs: number | undefined) {
+function createHost({ timeoutMs, repeatsLate = false }: Setting) {
   const clock = createManualClock(1_000)
   const engine = createControllableEngine()
   const told: AsyncTaskInfo[] = []
@@ -73,9 +83,13 @@ function createHost(timeoutMs: number | undefined) {
   manager.onTaskCancelled((task) => told.push(task))
   const input = { id: 'a', subagentName: 'helper', goalPrompt: 'do it', ...(timeoutMs !== undefined && { timeoutMs }) }
   const limits = {
-    retry: { attempts: 100, on: ['rate-limited'], backoff: { initialMs: BACKOFF_MS, factor: 1 } },
+    retry: {
+      attempts: 100,
+      on: ['rate-limited' as const, ...(repeatsLate ? ['timeout' as const] : [])],
+      backoff: { initialMs: BACKOFF_MS, factor: 1 },
+    },
     budget: { steps: 1, wrapUpMs: TIMEOUT_MS },
-  } as const
+  }
   const contexts: RunContext[] = []
   return { clock, engine, told, manager, input, limits, contexts }
 }
@@ -112,8 +126,9 @@ const byRun: Perform = (host, event) => {
   return undefined
 }
 
-async function take(way: Way<AsyncTaskEvent>, timeoutMs: number | undefined, isLaunched: boolean): Promise<void> {
-  const host = createHost(timeoutMs)
+async function take(way: Way<AsyncTaskEvent>, setting: Setting): Promise<void> {
+  const { isLaunched } = setting
+  const host = createHost(setting)
   const { clock, engine, manager, told, input } = host
   if (isLaunched) {
     manager.launch({ ...input, ...host.limits }, (_input, context) => {
@@ -155,15 +170,19 @@ async function take(way: Way<AsyncTaskEvent>, timeoutMs: number | undefined, isL
   await disposed
 }
 
-describe('every way through the chart of an async task', () => {
-  for (const [title, timeoutMs] of [
-    ['without a deadline', undefined],
-    ['with a deadline', TIMEOUT_MS],
-  ] as const) {
-    it(`A1, T1 to T4: ${title}, by the methods of the manager`, () =>
-      takeEach(asyncTaskMachine, waysOf(timeoutMs, false), (way) => take(way, timeoutMs, false)))
+const takeAll = (setting: Setting): Promise<void> =>
+  takeEach(asyncTaskMachine, waysOf(setting), (way) => take(way, setting))
 
-    it(`A1, A3, T1 to T4, T7, T8: ${title}, by a run that was launched`, () =>
-      takeEach(asyncTaskMachine, waysOf(timeoutMs, true), (way) => take(way, timeoutMs, true)))
+describe('every way through the chart of an async task', () => {
+  for (const [title, limits] of [
+    ['without a deadline', {}],
+    ['with a deadline', { timeoutMs: TIMEOUT_MS }],
+  ] as const) {
+    it(`A1, T1 to T4: ${title}, by the methods of the manager`, () => takeAll({ ...limits, isLaunched: false }))
+
+    it(`A1, A3, T1 to T4, T7, T8: ${title}, by a run that was launched`, () => takeAll({ ...limits, isLaunched: true }))
   }
+
+  it('A1, A3, T8, F9: with a deadline after which the run is repeated', () =>
+    takeAll({ timeoutMs: TIMEOUT_MS, isLaunched: true, repeatsLate: true }))
 })
