@@ -9,6 +9,8 @@ export default defineConfig({
     include: ['test/{unit,model,race,types}/**/*.test.ts'],
     setupFiles: ['test/support/property-settings.ts', 'test/support/leftovers-setup.ts'],
     dangerouslyIgnoreUnhandledErrors: false,
+    // vitest leaves one processor free by default, which on two takes nearly twice as long.
+    maxWorkers: '100%',
     // Only what hangs is to fail: a machine may be slow. A deep run (FC_NUM_RUNS=10000) gets as much more time.
     testTimeout: Math.max(60_000, runs * 50),
     coverage: {
