@@ -6,11 +6,12 @@ import { errorTypeOf, type Operation, type Telemetry, type TraceContext } from '
 
 /** Begins it, as a part of what launched the task. */
 export function startOperation(telemetry: Telemetry, entry: TaskEntry, parent: TraceContext | undefined): Operation {
-  const { id, subagentName, goalPrompt, attempt = 1 } = entry.record
-  return telemetry.start({
-    ...{ type: 'invoke_agent', name: subagentName, taskId: id, attempt, input: goalPrompt },
-    parent,
-  })
+  const { id, subagentName, goalPrompt, attempt = 1, kind, command } = entry.record
+  const work =
+    kind === 'command'
+      ? ({ type: 'execute_tool', input: command } as const)
+      : ({ type: 'invoke_agent', input: goalPrompt } as const)
+  return telemetry.start({ ...work, name: subagentName, taskId: id, attempt, parent })
 }
 
 /** Ends it as its task has ended; if its task goes on with another run, as the run has. */

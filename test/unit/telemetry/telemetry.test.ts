@@ -55,6 +55,28 @@ describe('a subagent', () => {
     })
   })
 
+  it('F12: of a program is a span execute_tool, with its command line only where that was asked for', async () => {
+    for (const captureContent of [false, true]) {
+      const { telemetry, inSpan, span, spans } = recordTelemetry({ captureContent })
+      const { tools, dispose } = createAgentTasks({ telemetry, commands: { allow: ['echo'] } })
+      onTestFinished(() => dispose())
+      await inSpan('turn', () => tools.run_command.execute({ command: 'echo', args: ['hello'] }))
+      await until(() => spans().length === 3)
+      expect(lineOf(spans(), 'execute_tool echo')).toEqual(['turn', 'execute_tool run_command', 'execute_tool echo'])
+      expect(span('execute_tool echo').attributes).toEqual({
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'echo',
+        'gen_ai.tool.type': 'function',
+        'agent_tasks.task.id': expect.any(String) as unknown,
+        'agent_tasks.attempt': 1,
+        ...(captureContent && {
+          'gen_ai.tool.call.arguments': '["echo","hello"]',
+          'gen_ai.tool.call.result': expect.stringContaining('hello') as unknown,
+        }),
+      })
+    }
+  })
+
   it('F12: says nothing of prompts and outputs unless that was asked for', async () => {
     for (const captureContent of [false, true]) {
       const { telemetry, spans } = recordTelemetry({ captureContent })
