@@ -18,7 +18,7 @@
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
 import { DueTimes } from './due-times.js'
-import type { Families, FamilyRefusal } from './families.js'
+import { runOfOwner, type Families, type FamilyRefusal } from './families.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger, LeaseRequest } from './ledger.js'
@@ -214,6 +214,12 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     if (waits && ticket === undefined) return 'no-room'
     if (waits && ticket !== undefined && !parts.slots[pool].queue.hasRoom(ticket.bytes)) return 'queue-full'
     return undefined
+  }
+
+  /** Whether something can still deliver to its owner: the run of a task that has ended takes nothing. */
+  const hasReader = ({ record: { owner } }: TaskEntry): boolean => {
+    const runId = runOfOwner(owner)
+    return runId === undefined || history.get(runId)?.ref !== undefined
   }
 
   /** The limits on the time of a run count from its start. */
@@ -521,7 +527,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'delivery.repeat':
-          event.reply(ledger.repeat(event.deliveryId, history.entries()))
+          event.reply(ledger.repeat(event.deliveryId, [...history.entries()].filter(hasReader)))
           break
         case 'claims.drop':
           ledger.dropClaims(event.deliveryId)

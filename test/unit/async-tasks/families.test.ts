@@ -92,6 +92,25 @@ describe('a run that launches a task', () => {
     expect(reminders.leaseReminder({ owner: ownerOfRun('p') })?.text).toContain('found')
   })
 
+  it('F5, F11: is told of it again while it lasts, and then nobody is', async () => {
+    const { launch, manager, task } = setUp()
+    const parent = await launch('p')
+    ;(await launch('c', 'p')).end('found')
+    await settle()
+    const deliver = () => {
+      const { deliveryId, acknowledge } = manager.lease({ owner: ownerOfRun('p') })!
+      acknowledge()
+      return deliveryId
+    }
+    expect(manager.redeliver(deliver())).toBe(true)
+    expect(task('c').delivery).toBe('owed')
+    const last = deliver()
+    parent.end()
+    await settle()
+    expect(manager.redeliver(last)).toBe(false)
+    expect(task('c').delivery).toBe('delivered')
+  })
+
   it('F5: cancels it, and none that is not its own', async () => {
     const { launch, statuses } = setUp()
     const { context } = await launch('p')
