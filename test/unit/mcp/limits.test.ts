@@ -87,12 +87,12 @@ it('accepts 2,000 connections of an address, and no more', async () => {
   expect(await acceptedConnections(server.url, 2000)).toBe(2000)
 })
 
-/** Initializes a client of 2025: the status and the text of the answer. */
+/** Initializes a client of 2025, on a connection of its own: the status and the text of the answer. */
 async function openSession(url: string, token?: string): Promise<readonly [number, string]> {
   const response = await fetch(url, {
     method: 'POST',
     headers: {
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream', connection: 'close' },
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
     body: JSON.stringify({
