@@ -23,6 +23,8 @@ async function withStreams(manager: AsyncTaskManager, clock: ManualClock) {
   })
   /** What is written, and what is waiting with it for the reader, in bytes. */
   const writes: { bytes: number; waiting: number }[] = []
+  /** How long each connection may be silent, in ms. */
+  const timeouts: (number | undefined)[] = []
   const server = createServer((request, response) => {
     const write = response.write.bind(response) as (chunk: Buffer) => boolean
     response.write = ((chunk: Buffer) => {
@@ -30,13 +32,16 @@ async function withStreams(manager: AsyncTaskManager, clock: ManualClock) {
       writes.push({ bytes: chunk.length, waiting: response.writableLength })
       return hasRoom
     }) as ServerResponse['write']
+    timeouts.push(request.socket.timeout)
     try {
       streams.open(response, request.headers['last-event-id'] as string | undefined)
     } catch (error) {
       failures.push(error)
       response.writeHead(500).end()
     }
+    timeouts.push(request.socket.timeout)
   })
+  server.timeout = 300_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   onTestFinished(async () => {
@@ -46,7 +51,7 @@ async function withStreams(manager: AsyncTaskManager, clock: ManualClock) {
     await new Promise((resolve) => server.close(resolve))
   })
   const open = () => fetch(`http://127.0.0.1:${port}`)
-  return { state, streams, failures, writes, open }
+  return { state, streams, failures, writes, timeouts, open }
 }
 
 const task = (id: string) => ({ id, subagentName: 'helper', goalPrompt: 'x'.repeat(200), owner: `of ${id}` })
@@ -64,6 +69,12 @@ it('of an event, however large, at most 64 KiB are written before the reader has
   expect(writes.length).toBeGreaterThan(10)
   expect(Math.max(...writes.map(({ bytes }) => bytes))).toBeLessThanOrEqual(64 * KIB)
   expect(Math.max(...writes.map(({ waiting }) => waiting))).toBeLessThan(160 * KIB)
+})
+
+it('a stream may be silent for as long as nothing changes', async () => {
+  const { open, timeouts } = await withStreams(new AsyncTaskManager(), createManualClock())
+  await (await open()).body?.cancel()
+  expect(timeouts).toEqual([300_000, 0])
 })
 
 it('characters are whole, wherever the text was parted', async () => {
