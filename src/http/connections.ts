@@ -19,14 +19,14 @@ export interface Connections {
 export function trackConnections(
   servers: readonly Server[],
   maxPerAddress: number,
-  isInUse: (socket: Socket) => boolean = () => true,
+  isInUse?: (socket: Socket) => boolean,
 ): Connections {
   const open = new Map<string, Set<Socket>>()
   const enter = (socket: Socket): void => {
     const address = addressOf({ socket })
     const sockets = open.get(address) ?? new Set()
     if (sockets.size >= maxPerAddress) {
-      const unused = [...sockets].find((other) => !isInUse(other))
+      const unused = isInUse && [...sockets].find((other) => !isInUse(other))
       if (unused === undefined) {
         socket.destroy()
         return

@@ -22,9 +22,9 @@ const isRecord = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Fields by name. What parses them later drops one that is called `__proto__`. */
 const fieldsSchema = lazily(() =>
-  z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, { addIssue }) => {
+  z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, context) => {
     if (!Object.hasOwn(fields, '__proto__')) return
-    addIssue({ code: 'custom', path: ['__proto__'], message: 'no such field: this name cannot be passed on' })
+    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'no such field: this name cannot be passed on' })
   }),
 )
 

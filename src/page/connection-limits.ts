@@ -28,9 +28,9 @@ export function limitConnections(server: Server, silenceMs = MAX_SILENCE_MS): Co
   server.requestTimeout = REQUEST_MS
   // Node closes a connection of which nothing was read or written for this long, also in the middle of a download.
   server.timeout = silenceMs
-  const { destroyAll } = trackConnections([server], MAX_CONNECTIONS, (socket) => held.has(socket))
+  const connections = trackConnections([server], MAX_CONNECTIONS, (socket) => held.has(socket))
   return {
-    destroyAll,
+    ...connections,
     hold: ({ socket }, response) => {
       held.set(socket, (held.get(socket) ?? 0) + 1)
       response.once('close', () => {

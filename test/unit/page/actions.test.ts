@@ -292,7 +292,7 @@ describe('submit', () => {
     [{ commands: [{ tool: 'add', args: [] }] }, 400, 'commands.0.args'],
     [{ commands: [{ tool: 'add', args: {}, more: 1 }] }, 400, 'commands.0.more'],
     [
-      { commands: [{ tool: 'add', args: JSON.parse('{"a":1,"__proto__":{"b":2}}') }] },
+      { commands: [{ tool: 'add', args: JSON.parse('{"a":1,"__proto__":{"b":2}}') as object }] },
       400,
       'commands.0.args.__proto__',
     ],

@@ -63,14 +63,14 @@ describe('the words of a program', () => {
     const { registry } = manager
     manager.registerTask({ id: 'a', subagentName: 'node', goalPrompt: 'x' })
     const entry = registry.history.get('a')!
-    entry.record = { ...entry.record, kind: 'command', command: words } as typeof entry.record
+    entry.record = { ...entry.record, kind: 'command', command: words }
     const text = JSON.stringify((await get('tasks/async:a')).body)
     const { program, copyAs } = JSON.parse(text) as PageTaskDetail
     expect(text.length).toBeLessThan(100 * KIB)
     expect(program?.command.slice(0, 3)).toEqual(['node', `${'y'.repeat(2000)}…`, 'word-0'])
     expect((program?.command.length ?? 0) + (program?.omitted ?? 0)).toBe(words.length)
     expect(copyAs.typescript).toContain('too long to copy')
-    entry.record = { ...entry.record, command: ['ls'] } as typeof entry.record
+    entry.record = { ...entry.record, command: ['ls'] }
     expect((await get('tasks/async:a')).body['program']).toEqual({ command: ['ls'] })
   })
 })

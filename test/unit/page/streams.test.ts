@@ -80,13 +80,15 @@ it('a stream may be silent for as long as nothing changes', async () => {
 it('characters are whole, wherever the text was parted', async () => {
   const clock = createManualClock()
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
-  for (let index = 0; index < 300; index += 1)
-    manager.registerTask({ ...task(`t${index}`), goalPrompt: '😀é漢'.repeat(60) })
+  const goalPrompt = '😀é漢'.repeat(60)
+  for (let index = 0; index < 300; index += 1) manager.registerTask({ ...task(`t${index}`), goalPrompt })
   const { open } = await withStreams(manager, clock)
   const reader = (await open()).body!.getReader()
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
-  while (!text.includes('event: ready')) text += decoder.decode((await reader.read()).value, { stream: true })
+  while (!text.includes('event: ready')) {
+    text += decoder.decode(Buffer.from((await reader.read()).value ?? []), { stream: true })
+  }
   await reader.cancel()
   expect(text).not.toContain('\ufffd')
 })
