@@ -1,13 +1,13 @@
 /**
  * Texts from elsewhere (names, ids, errors, output of tools) on their way to a person's terminal or log. A terminal obeys control
- * characters: they can erase a screen, set its title or the clipboard, and forge lines. Bidirectional overrides reorder what is shown.
+ * characters: they can erase a screen, set its title or the clipboard, and forge lines. Bidirectional controls reorder what is shown.
  */
 
-// C0, DEL, C1, the line separators, and the embeddings, overrides and isolates of https://www.unicode.org/reports/tr9/
+// C0, DEL, C1, the line separators, and the marks, embeddings, overrides and isolates of https://www.unicode.org/reports/tr9/
 // eslint-disable-next-line no-control-regex
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 // eslint-disable-next-line no-control-regex
-const RUNS_OF_CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g
+const RUNS_OF_CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g
 
 /** One line: each run of control characters becomes a space. */
 export function toOneLine(text: string): string {

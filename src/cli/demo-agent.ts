@@ -1,7 +1,7 @@
 /** The agent of `serve --demo`: an agent host in this process, so that every part of the page has something to show. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { AsyncTaskAutoTrigger } from '../async-tasks/auto-trigger.js'
 import { DEFAULT_OWNER } from '../async-tasks/manager.js'
+import { systemClock, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { RunContext } from '../engine/runner.js'
 import { createAgentTasks, type AgentTasks } from '../host/agent-tasks.js'
@@ -16,17 +16,37 @@ const IDLE_MS = 5000
 const PICTURE =
   'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAA9ElEQVR4Ae3BsVEEMRREwXdTGwy2giAILEVACDJ+ENiKSAYREcFOIa4wdDXdj4+vb+KeCEuEJcISYYmwRFgiLBGWCEuEdfESZhvc6Kt4gjjfbIN7sw2ecHGy2Qa/MNsA+ir2ibDEsWYb7JhtsE+cabbBvtkGm0RYIiwRlghLhCXCEmGJsMSZ+ir29VVsEsfqq9jRV7FPhHVxsr4KmG1g9VX8lThfX8W9voonXLyEvor/IcISYYmwRFgiLBGWCEuEJcISYYmwRFgirMfb5ztxT4QlwhJhibBEWCIsEZYIS4QlwhJhibBEWCIsEZYIS4QlwhJh/QCkqSLVELJYTgAAAABJRU5ErkJggg=='
 
-/** Reports progress and writes output, step by step. */
-async function work(steps: readonly string[], stepMs: number, context: RunContext): Promise<void> {
-  for (const [index, message] of steps.entries()) {
-    context.report({ progress: index, total: steps.length, message })
-    context.append(`${message} …\n`)
-    await wait(stepMs, undefined, { signal: context.signal })
-  }
-  context.report({ progress: steps.length, total: steps.length })
+/** Rejects when the signal aborts. */
+function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const stop = (): void => {
+      clock.clearTimeout(timer)
+      reject(signal.reason as Error)
+    }
+    const timer = clock.setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal.addEventListener('abort', stop, { once: true })
+  })
 }
 
-const subagents: Readonly<Record<string, Subagent>> = {
+/** Reports progress and writes output, step by step. */
+type Work = (steps: readonly string[], stepMs: number, context: RunContext) => Promise<void>
+
+const workOn =
+  (clock: Clock): Work =>
+  async (steps, stepMs, context) => {
+    for (const [index, message] of steps.entries()) {
+      context.report({ progress: index, total: steps.length, message })
+      context.append(`${message} …\n`)
+      await wait(clock, stepMs, context.signal)
+    }
+    context.report({ progress: steps.length, total: steps.length })
+  }
+
+const subagentsOf = (work: Work): Readonly<Record<string, Subagent>> => ({
   researcher: {
     description: 'Searches, reads and sums up.',
     run: async ({ goal_prompt }, context) => {
@@ -89,7 +109,7 @@ const subagents: Readonly<Record<string, Subagent>> = {
       return { final_message: 'The plan has two parts.' }
     },
   },
-}
+})
 
 const goals = [
   ['researcher', 'Which database fits a queue of parcels?'],
@@ -106,15 +126,16 @@ export interface DemoAgent {
   dispose(): Promise<void>
 }
 
-export function createDemoAgent(taskManager: TaskManager): DemoAgent {
+export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemClock): DemoAgent {
+  const subagents = subagentsOf(workOn(clock))
   const stopped = new AbortController()
   let isBusy = false
   const tasks = createAgentTasks({
-    ...{ subagents, taskManager },
+    ...{ subagents, taskManager, clock },
     maxAsyncTasks: 3,
     whenFull: 'queue',
     isAgentBusy: () => isBusy,
-    triggerAgentTurn: () => wait(1000, undefined, { signal: stopped.signal }),
+    triggerAgentTurn: () => wait(clock, 1000, stopped.signal),
   })
   const manager = tasks.getAsyncTaskManager()
   // Another agent, whose model is down.
@@ -140,14 +161,14 @@ export function createDemoAgent(taskManager: TaskManager): DemoAgent {
       if (!isDeploying) launch('deployer', 'Deploy the parcel service')
       const [name, goal] = goals[index % goals.length] ?? goals[0]
       launch(name, goal)
-      await wait(LAUNCH_MS, undefined, { signal: stopped.signal })
+      await wait(clock, LAUNCH_MS, stopped.signal)
     }
   }
   const alternating = async (): Promise<void> => {
     for (;;) {
-      await wait(IDLE_MS, undefined, { signal: stopped.signal })
+      await wait(clock, IDLE_MS, stopped.signal)
       isBusy = true
-      await wait(BUSY_MS, undefined, { signal: stopped.signal })
+      await wait(clock, BUSY_MS, stopped.signal)
       isBusy = false
       tasks.notifyIdle()
     }

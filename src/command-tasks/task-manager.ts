@@ -309,6 +309,11 @@ export class TaskManager {
     return { running, queued: lanes.reduce((sum, { size }) => sum + size, 0) - running }
   }
 
+  /** Whether it was disposed: it takes no more tasks. */
+  get isDisposed(): boolean {
+    return this.#isDisposed
+  }
+
   /** How many tasks of each lane have not ended. */
   get laneDepths(): ReadonlyMap<string, number> {
     return new Map(Array.from(this.#lanes, ([instanceId, { size }]) => [instanceId, size]))

@@ -14,15 +14,25 @@ export interface Connections {
 /**
  * Counts the connections of one or several servers. Call it before they listen.
  * @param maxPerAddress the most connections of one address; a further one is closed before anything is read from it
+ * @param isInUse when given, the earliest connection of the address that is not in use is closed instead, if there is one
  */
-export function trackConnections(servers: readonly Server[], maxPerAddress: number): Connections {
+export function trackConnections(
+  servers: readonly Server[],
+  maxPerAddress: number,
+  isInUse?: (socket: Socket) => boolean,
+): Connections {
   const open = new Map<string, Set<Socket>>()
   const enter = (socket: Socket): void => {
     const address = addressOf({ socket })
     const sockets = open.get(address) ?? new Set()
     if (sockets.size >= maxPerAddress) {
-      socket.destroy()
-      return
+      const unused = isInUse && [...sockets].find((other) => !isInUse(other))
+      if (unused === undefined) {
+        socket.destroy()
+        return
+      }
+      sockets.delete(unused)
+      unused.destroy()
     }
     open.set(address, sockets.add(socket))
     socket.once('close', () => {

@@ -7,7 +7,7 @@ import { InvalidSettingError } from '../errors.js'
 /** How long a TLS handshake may take, in ms. */
 const HANDSHAKE_MS = 10_000
 
-export function createServer(tls: { cert: string; key: string } | undefined, listener: RequestListener): Server {
+export function createServer(tls: { cert: string; key: string } | undefined, listener?: RequestListener): Server {
   if (tls === undefined) return createHttpServer(listener)
   try {
     return createHttpsServer({ ...tls, handshakeTimeout: HANDSHAKE_MS }, listener)
@@ -35,7 +35,7 @@ export function listen(server: Server, host: string, port: number, settings: Lis
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException): void => {
       const reasons: Readonly<Record<string, readonly [string, unknown, string]>> = {
-        EADDRINUSE: [settings.port, port, 'a port that is free'],
+        EADDRINUSE: [settings.port, port, 'a port that is free, or 0 to pick one'],
         EACCES: [settings.port, port, 'a port that this user may open'],
         EADDRNOTAVAIL: [settings.host, host, 'an address of this machine'],
         ENOTFOUND: [settings.host, host, 'an address of this machine'],

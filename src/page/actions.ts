@@ -18,14 +18,33 @@ export interface Answer {
 /** The longest reason of a cancellation, in characters. */
 const MAX_REASON = 1000
 
+const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Fields by name. What parses them later drops one that is called `__proto__`. */
+const fieldsSchema = lazily(() =>
+  z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, context) => {
+    if (!Object.hasOwn(fields, '__proto__')) return
+    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'no such field: this name cannot be passed on' })
+  }),
+)
+
 const cancelSchema = lazily(() => z.strictObject({ reason: z.string().max(MAX_REASON).optional() }))
 const nothingSchema = lazily(() => z.strictObject({}))
 // The manager checks the answer itself.
-const answerSchema = lazily(() => z.strictObject({ questionId: z.string(), answer: z.unknown() }))
+const answerSchema = lazily(() =>
+  z.strictObject({
+    questionId: z.string(),
+    answer: z.custom<Readonly<Record<string, unknown>>>(
+      isRecord,
+      'an object with an action: accept, decline or cancel',
+    ),
+  }),
+)
+const contentSchema = lazily(() => z.looseObject({ content: fieldsSchema().optional() }))
 const messageSchema = lazily(() => z.strictObject({ message: z.string().min(1) }))
 const submitSchema = lazily(() =>
   z.strictObject({
-    commands: z.array(z.strictObject({ tool: z.string(), args: z.record(z.string(), z.unknown()) })).min(1),
+    commands: z.array(z.strictObject({ tool: z.string(), args: fieldsSchema() })).min(1),
   }),
 )
 
@@ -52,6 +71,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
   },
   answer: (sources, entry, body) => {
     const { questionId, answer } = parseInput(answerSchema(), body, 'body')
+    parseInput(contentSchema(), answer, 'answer')
     if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
     const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer as never)
     return isAnswered === true

@@ -1,27 +1,27 @@
 /** A task as a command line, and as code, that makes another one. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
+import { escapeControls } from '../control-characters.js'
 import type { Task } from '../protocol/command-tasks.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import type { CommandEntry } from './command-entry.js'
-import { beginningOf } from './texts.js'
 import type { PageTaskDetail } from './wire.js'
 
 type CopyAs = PageTaskDetail['copyAs']
 
-/** A larger task is not written out, in bytes of JSON. */
+/** A larger input is not written out, in bytes of JSON. */
 const MAX_BYTES = 64 * 1024
 
 /** A subagent's task, as a call of the tool `task`, or of `run_command`. */
 export function copySubagent({ kind, command = [], subagentName, goalPrompt, timeoutMs }: AsyncTaskInfo): CopyAs {
+  const isCommand = kind === 'command'
+  if (isTooLong(isCommand ? command : goalPrompt)) return tooLong(isCommand ? 'command' : 'goal')
   const [program = '', ...args] = command
   const input = {
-    ...(kind === 'command'
-      ? { command: program, args }
-      : { subagent_name: subagentName, goal_prompt: beginningOf(goalPrompt, MAX_BYTES) }),
+    ...(isCommand ? { command: program, args } : { subagent_name: subagentName, goal_prompt: goalPrompt }),
     async: true,
     ...(timeoutMs !== undefined && { timeout_seconds: Math.ceil(timeoutMs / 1000) }),
   }
-  const tool = kind === 'command' ? 'run_command' : 'task'
+  const tool = isCommand ? 'run_command' : 'task'
   return { typescript: `await tasks.tools.${tool}.execute(${literal(input)})` }
 }
 
@@ -29,9 +29,6 @@ export function copySubagent({ kind, command = [], subagentName, goalPrompt, tim
 export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry, task: Task | undefined): CopyAs {
   if (task === undefined) {
     return { typescript: `// Task ${literal(entry.id)} is no longer kept, and so are its arguments.` }
-  }
-  if (jsonBytes(task.commands, MAX_BYTES) > MAX_BYTES) {
-    return { typescript: '// The commands are too large to be copied.' }
   }
   const body = {
     task_name: task.name,
@@ -44,6 +41,7 @@ export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry
       ...(timeout !== undefined && { timeout }),
     })),
   }
+  if (isTooLong(body)) return tooLong('list of commands')
   const call = `submit(${literal(body)})`
   if (restUrl === undefined) {
     return { typescript: `taskManager.submitTask({ type: 'task_submit', ...${literal(body)} })` }
@@ -58,12 +56,14 @@ export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry
   }
 }
 
-// Line separators are allowed in JSON, and were not always in JavaScript.
-const literal = (value: unknown): string =>
-  JSON.stringify(value).replace(
-    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
-    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+const isTooLong = (input: unknown): boolean => jsonBytes(input, MAX_BYTES) > MAX_BYTES
+
+const tooLong = (what: string): CopyAs => ({
+  typescript: `// The ${what} is too long to copy: more than ${MAX_BYTES} bytes.`,
+})
+
+// Some that JSON allows as they are, such as line separators, were not always allowed in JavaScript.
+const literal = (value: unknown): string => escapeControls(JSON.stringify(value))
 
 /** One word of a shell, whatever is in it. */
 const quoted = (text: string): string => `'${text.replace(/'/g, `'\\''`)}'`

@@ -7,7 +7,6 @@ import { TaskManager } from '../command-tasks/task-manager.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import type { AgentTasks } from '../host/agent-tasks.js'
 import { createAccess } from '../http/access.js'
-import { trackConnections } from '../http/connections.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import {
   aClock,
@@ -22,6 +21,7 @@ import {
 } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
 import { packageVersion } from '../version.js'
+import { limitConnections } from './connection-limits.js'
 import { PageState } from './page-state.js'
 import { createRouter } from './router.js'
 import { createStaticFiles, pageFolder } from './static-files.js'
@@ -79,8 +79,6 @@ export interface TaskPage {
 const DEFAULT_PORT = 3320
 const DEFAULT_MAX_TASKS = 10_000
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
-/** The most connections. */
-const MAX_CONNECTIONS = 200
 /** The shortest token, in characters. */
 const MIN_TOKEN = 16
 
@@ -117,46 +115,47 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
     ...{ manager, taskManager, maxTasks, maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES },
     now: () => clock.now(),
   })
-  const streams = new Streams({
-    ...{ state, clock },
-    hello: () => ({
-      version: packageVersion,
-      hasAsync: manager !== undefined,
-      hasCommands: taskManager !== undefined,
-      maxTasks,
-      ...(restUrl !== undefined && { restUrl }),
-    }),
-  })
-  const access = createAccess({
-    ...{ host, allowedHosts: [], origins: [], tokens: [token] },
-    pages: () => ({ scheme: 'http', ports: [bound] }),
-  })
-  const serve = createRouter({
-    ...{ access, streams, files: createStaticFiles(pageFolder()) },
-    sources: { state, manager, taskManager, restUrl },
-    onFailure: (error) => report(error, { source: 'page' }),
-  })
-  const server = createServer(undefined, serve)
-  const network = trackConnections([server], MAX_CONNECTIONS)
   try {
+    const onFailure = (error: unknown): void => report(error, { source: 'page' })
+    const streams = new Streams({
+      ...{ state, clock, onFailure },
+      hello: () => ({
+        version: packageVersion,
+        hasAsync: manager !== undefined,
+        hasCommands: taskManager !== undefined,
+        maxTasks,
+        ...(restUrl !== undefined && { restUrl }),
+      }),
+    })
+    const access = createAccess({
+      ...{ host, allowedHosts: [], origins: [], tokens: [token] },
+      pages: () => ({ scheme: 'http', ports: [bound] }),
+    })
+    const server = createServer(undefined)
+    const connections = limitConnections(server)
+    const serve = createRouter({
+      ...{ access, streams, connections, onFailure, files: createStaticFiles(pageFolder()) },
+      sources: { state, manager, taskManager, restUrl },
+    })
+    server.on('request', serve)
     bound = await listen(server, host, port, { host: 'host', port: 'port' })
+    let closing: Promise<void> | undefined
+    const close = (): Promise<void> =>
+      (closing ??= (async () => {
+        state.stop()
+        streams.close()
+        const stopped = stopListening(server)
+        connections.destroyAll()
+        await stopped
+      })())
+    return {
+      url: `${urlOf('http', host, bound)}/#token=${encodeURIComponent(token)}`,
+      close,
+      [Symbol.asyncDispose]: close,
+    }
   } catch (error) {
     state.stop()
     throw error
-  }
-  let closing: Promise<void> | undefined
-  const close = (): Promise<void> =>
-    (closing ??= (async () => {
-      state.stop()
-      streams.close()
-      const stopped = stopListening(server)
-      network.destroyAll()
-      await stopped
-    })())
-  return {
-    url: `${urlOf('http', host, bound)}/#token=${encodeURIComponent(token)}`,
-    close,
-    [Symbol.asyncDispose]: close,
   }
 }
 
@@ -165,11 +164,22 @@ function managerOf(tasks: unknown): AsyncTaskManager | undefined {
   if (tasks === undefined) return undefined
   const { getAsyncTaskManager } = Object(tasks) as Partial<AgentTasks>
   const manager: unknown = typeof getAsyncTaskManager === 'function' ? getAsyncTaskManager() : tasks
-  if (manager instanceof AsyncTaskManager) return manager
+  if (manager instanceof AsyncTaskManager && canBeRead(() => manager.getAllTasks())) return manager
   throw new InvalidInputError('options.tasks', tasks, 'the result of createAgentTasks, or an AsyncTaskManager')
 }
 
 function taskManagerOf(taskManager: unknown): TaskManager | undefined {
-  if (taskManager === undefined || taskManager instanceof TaskManager) return taskManager
+  if (taskManager === undefined) return undefined
+  if (taskManager instanceof TaskManager && canBeRead(() => taskManager.listTasks())) return taskManager
   throw new InvalidInputError('options.taskManager', taskManager, 'a TaskManager')
+}
+
+/** A proxy of a manager, or an object made of its prototype, has none of its private fields. */
+function canBeRead(read: () => unknown): boolean {
+  try {
+    read()
+    return true
+  } catch {
+    return false
+  }
 }

@@ -7,6 +7,7 @@ import { barOf, type CommandEntry, type KeptCommand } from './command-entry.js'
 import { copyCommandTask, copySubagent } from './copy-as.js'
 import { describeImage, findImages, type FoundImage } from './images.js'
 import type { PageEntry } from './page-entry.js'
+import { shownWords } from './program-words.js'
 import { whyNotAgain } from './run-again.js'
 import { presentRecord, recordOf, taskOf, type Sources } from './sources.js'
 import { cutValue, readBeginning, shownKept, shownValue, type ShownValue } from './values.js'
@@ -106,7 +107,7 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(kind === 'command' && {
       program: {
-        command: (command ?? []).map((word) => cutValue(word, TEXT_CHARS).text),
+        ...shownWords(command ?? []),
         ...(pid !== undefined && { pid }),
         ...(exitCode !== undefined && { exitCode }),
         ...(signal !== undefined && { signal }),

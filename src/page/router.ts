@@ -3,8 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
+import { cutText } from '../preview.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { refusalOf, submit, taskActions, type Answer } from './actions.js'
+import type { ConnectionLimits } from './connection-limits.js'
 import { detailOf, imagesOf, valuesOf } from './details.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
@@ -17,6 +19,7 @@ export interface RouterOptions {
   readonly access: Access
   readonly sources: Sources
   readonly streams: Streams
+  readonly connections: Pick<ConnectionLimits, 'hold'>
   readonly files: ReturnType<typeof createStaticFiles>
   /** Called with what a request has thrown. */
   readonly onFailure: (error: unknown) => void
@@ -48,6 +51,13 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
+/** The parts of a task that have names, such as `value/goal`, and the parameter that a part takes. */
+const NAMED: ReadonlySet<string | undefined> = new Set(['image', 'value'])
+const PARAMETERS: ReadonlyMap<string | undefined, string> = new Map([
+  ['output', 'cursor'],
+  ['value', 'offset'],
+])
+
 const notFound = (what: string): Failure => ({ status: 404, error: `There is no ${what}.`, code: 'NOT_FOUND' })
 
 interface Failure {
@@ -56,7 +66,7 @@ interface Failure {
   readonly code: string
 }
 
-export function createRouter({ access, sources, streams, files, onFailure }: RouterOptions) {
+export function createRouter({ access, sources, streams, connections, files, onFailure }: RouterOptions) {
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
     const foreign = access.checkSource(request)
@@ -79,6 +89,7 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
       refuse(request, response, UNAUTHORIZED)
       return
     }
+    connections.hold(request, response)
     response.setHeader('cache-control', 'no-store')
     const path = pathOf(url)
     const failure =
@@ -87,18 +98,24 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
         : method === 'GET'
           ? await read(path, url, request, response)
           : method === 'POST'
-            ? await act(path, request, response)
+            ? (unknownParameter(url) ?? (await act(path, request, response)))
             : ({ status: 405, error: 'Use GET or POST.', code: 'METHOD_NOT_ALLOWED' } as const)
     if (failure !== undefined) fail(request, response, failure)
   }
 
   const read = async (
-    [kind, key = '', part, name = '']: readonly string[],
-    { searchParams }: URL,
+    path: readonly string[],
+    url: URL,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<Failure | undefined> => {
-    if (kind === 'events' && key === '') {
+    const [kind, key = '', part, name = ''] = path
+    const length = kind === 'events' ? 1 : part === undefined ? 2 : NAMED.has(part) ? 4 : 3
+    if (path.length !== length) return notFound('such address')
+    const { searchParams } = url
+    const misused = unknownParameter(url, PARAMETERS.get(part))
+    if (misused !== undefined) return misused
+    if (kind === 'events') {
       const id = request.headers['last-event-id']
       return streams.open(response, typeof id === 'string' ? id : undefined)
         ? undefined
@@ -113,7 +130,7 @@ export function createRouter({ access, sources, streams, files, onFailure }: Rou
       case 'output':
         return readOutput(entry, searchParams, response)
       case 'image': {
-        const image = imagesOf(sources, entry)[Number(name)]
+        const image = /^\d{1,6}$/.test(name) ? imagesOf(sources, entry)[Number(name)] : undefined
         if (image === undefined) return notFound('such image')
         const bytes = Buffer.from(image.data, 'base64')
         response.writeHead(200, { 'content-type': image.mimeType, 'content-length': String(bytes.length) }).end(bytes)
@@ -218,13 +235,26 @@ function pathOf({ pathname }: URL): readonly string[] | undefined {
   }
 }
 
+/** @param known the only parameter that there is, once */
+function unknownParameter({ searchParams }: URL, known?: string): Failure | undefined {
+  const names = [...searchParams.keys()]
+  const unknown = names.find((name, index) => name !== known || names.indexOf(name) < index)
+  if (unknown === undefined) return undefined
+  const expected = known === undefined ? 'no parameters' : `${known} alone, once`
+  return {
+    status: 400,
+    error: `${JSON.stringify(cutText(unknown, 40))}: expected ${expected}.`,
+    code: 'INVALID_INPUT',
+  }
+}
+
 function numberOf(parameters: URLSearchParams, name: string): number | Failure {
   const text = parameters.get(name) ?? '0'
   return /^\d{1,15}$/.test(text)
     ? Number(text)
     : {
         status: 400,
-        error: `${name}: got ${JSON.stringify(text.slice(0, 40))}, expected an integer >= 0.`,
+        error: `${name}: got ${JSON.stringify(cutText(text, 40))}, expected an integer >= 0.`,
         code: 'INVALID_INPUT',
       }
 }

@@ -11,8 +11,13 @@ const NOT_LAUNCHED =
   'Its host runs it, or an earlier process launched it: the page does not know what runs it. Launch it again in the host.'
 const NOT_KEPT = 'Its arguments are no longer kept. Submit it again from where it came.'
 
+const DISPOSED = 'Its host has stopped: the manager was disposed. Start the host again.'
+
 /** Why a task cannot be run again, in words; undefined when it can. */
 export function whyNotAgain(sources: Sources, entry: PageEntry): string | undefined {
+  const { manager, taskManager } = sources
+  const isDisposed = entry.kind === 'async' ? manager?.registry.isDisposed : taskManager?.isDisposed
+  if (isDisposed === true) return DISPOSED
   if (entry.kind === 'async') return entry.launched === undefined ? (entry.whyNot ?? NOT_LAUNCHED) : undefined
   return submissionOf(sources, entry) === undefined ? NOT_KEPT : undefined
 }

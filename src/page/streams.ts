@@ -1,10 +1,12 @@
 /**
  * The streams of events. A stream has no queue: when its reader has taken what was written, it gets what has changed since, in its present state.
- * A reader that resumes with the id of an event gets that, too, or a whole snapshot (G4).
+ * A reader that resumes with the id of an event gets that, too, or a whole snapshot (G4). Of an event, a reader gets a piece when it has taken the one
+ * before: whoever takes nothing for a while is known by that, and whoever is slow is not.
  */
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { unrefTimer, type Clock } from '../clock.js'
+import { MAX_SILENCE_MS } from './connection-limits.js'
 import type { PageEntry } from './page-entry.js'
 import type { PageState } from './page-state.js'
 import type { ChangesEvent, Hello, PageTask } from './wire.js'
@@ -12,8 +14,8 @@ import type { ChangesEvent, Hello, PageTask } from './wire.js'
 /** Changes are collected for this long, in ms. */
 const BATCH_MS = 50
 const HEARTBEAT_MS = 1000
-/** How long a reader may take to read anything, in ms. */
-const MAX_SILENCE_MS = 30_000
+/** How much is written at once, in bytes. */
+const WRITE_BYTES = 64 * 1024
 const MAX_STREAMS = 32
 /** How many tasks one event has. */
 const PIECE = 500
@@ -22,10 +24,14 @@ export interface StreamsOptions {
   readonly state: PageState
   readonly clock: Clock
   readonly hello: () => Omit<Hello, 'now' | 'resumed'>
+  /** Called with what a stream has thrown, which ends it. */
+  readonly onFailure: (error: unknown) => void
 }
 
 interface Stream {
   readonly response: ServerResponse
+  /** The rest of what is being written. */
+  readonly unwritten: Buffer[]
   /** The tasks of the snapshot that are still to be sent, and how far it is. */
   pieces: { readonly tasks: readonly PageEntry[]; next: number; readonly isSnapshot: boolean } | undefined
   /** What its reader has. */
@@ -40,7 +46,7 @@ export class Streams {
   readonly #run = randomBytes(6).toString('hex')
   readonly #open = new Set<Stream>()
   /** The changes that were written last: most readers have the same version. */
-  #latest: { readonly from: number; readonly to: number; readonly text: string } | undefined
+  #latest: { readonly from: number; readonly to: number; readonly event: Buffer } | undefined
   #batch: unknown
   #heartbeat: unknown
 
@@ -62,36 +68,39 @@ export class Streams {
     // A response that waits behind another one of its connection has no socket, and would not say when that closes.
     if (this.#open.size >= MAX_STREAMS || response.socket === null) return false
     const { state, clock } = this.#options
-    response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-    })
+    // What throws does so before the head is written.
+    state.refresh()
     const known = this.#versionOf(lastEventId)
     const missed = known === undefined ? undefined : state.since(known)
     const tasks = missed?.tasks ?? state.journal.newestFirst()
+    const hello: Hello = { ...this.#options.hello(), now: clock.now(), resumed: missed !== undefined }
+    const unwritten = [eventBytes('hello', hello)]
+    if (missed?.rest.removed !== undefined) {
+      const removed: ChangesEvent = { now: clock.now(), removed: missed.rest.removed }
+      unwritten.push(eventBytes('changes', removed))
+    }
     const stream: Stream = {
-      response,
+      ...{ response, unwritten },
       pieces: { tasks, next: 0, isSnapshot: missed === undefined },
       // What changes while the pieces are sent follows them.
       version: state.version,
       isBlocked: false,
       blockedAt: 0,
     }
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    })
+    // It may be silent for as long as nothing changes, and is cut off below.
+    response.socket.setTimeout(0)
     this.#open.add(stream)
     response.on('drain', () => {
       stream.isBlocked = false
       this.#pump(stream)
     })
     response.once('close', () => this.#leave(stream))
-    const hello: Hello = { ...this.#options.hello(), now: clock.now(), resumed: missed !== undefined }
-    this.#write(stream, eventText('hello', hello))
-    if (missed?.rest.removed !== undefined) {
-      const removed: ChangesEvent = { now: clock.now(), removed: missed.rest.removed }
-      this.#write(stream, eventText('changes', removed))
-    }
     this.#pump(stream)
-    state.refresh()
     this.#beatLater()
     return true
   }
@@ -134,7 +143,8 @@ export class Streams {
       this.#heartbeat = undefined
       state.roll()
       for (const stream of [...this.#open]) {
-        if (!stream.isBlocked) this.#write(stream, ': beat\n\n')
+        // Nothing of an event is unwritten then.
+        if (!stream.isBlocked) this.#write(stream, BEAT)
         else if (clock.now() - stream.blockedAt > MAX_SILENCE_MS) stream.response.destroy()
       }
       this.#notify()
@@ -145,30 +155,40 @@ export class Streams {
 
   /** Writes what the reader does not have, until it has everything or must read first. */
   #pump(stream: Stream): void {
-    while (!stream.isBlocked && this.#open.has(stream)) {
-      if (stream.pieces !== undefined) this.#writePiece(stream, stream.pieces)
-      else if (!this.#writeChanges(stream)) return
+    try {
+      while (!stream.isBlocked && this.#open.has(stream)) {
+        const event = stream.unwritten.shift()
+        if (event !== undefined) {
+          if (event.length > WRITE_BYTES) stream.unwritten.unshift(event.subarray(WRITE_BYTES))
+          this.#write(stream, event.subarray(0, WRITE_BYTES))
+        } else if (stream.pieces !== undefined) this.#nextPiece(stream, stream.pieces)
+        else if (!this.#nextChanges(stream)) return
+      }
+    } catch (error) {
+      // It is called by timers and sockets: nobody else would catch this.
+      stream.response.destroy()
+      this.#leave(stream)
+      this.#options.onFailure(error)
     }
   }
 
-  #writePiece(stream: Stream, pieces: NonNullable<Stream['pieces']>): void {
+  #nextPiece(stream: Stream, pieces: NonNullable<Stream['pieces']>): void {
     const { state, clock } = this.#options
     const tasks = rowsOf(state, pieces.tasks.slice(pieces.next, pieces.next + PIECE))
     pieces.next += PIECE
     if (tasks.length > 0) {
-      this.#write(
-        stream,
-        pieces.isSnapshot ? eventText('tasks', { tasks }) : eventText('changes', { now: clock.now(), tasks }),
+      stream.unwritten.push(
+        pieces.isSnapshot ? eventBytes('tasks', { tasks }) : eventBytes('changes', { now: clock.now(), tasks }),
       )
     }
     if (pieces.next < pieces.tasks.length) return
     stream.pieces = undefined
     // Whoever is cut off before this begins again: no event before it has an id.
-    this.#write(stream, eventText('ready', state.ready(), this.#idOf(stream.version)))
+    stream.unwritten.push(eventBytes('ready', state.ready(), this.#idOf(stream.version)))
   }
 
   /** @returns false when the reader has everything */
-  #writeChanges(stream: Stream): boolean {
+  #nextChanges(stream: Stream): boolean {
     const { state, clock } = this.#options
     const to = state.version
     if (stream.version === to) return false
@@ -178,7 +198,7 @@ export class Streams {
         stream.pieces = { tasks: state.journal.newestFirst(), next: 0, isSnapshot: true }
         stream.version = to
         const hello: Hello = { ...this.#options.hello(), now: clock.now(), resumed: false }
-        this.#write(stream, eventText('hello', hello))
+        stream.unwritten.push(eventBytes('hello', hello))
         return true
       }
       if (changes.tasks.length > PIECE) {
@@ -186,20 +206,20 @@ export class Streams {
         stream.pieces = { tasks: changes.tasks, next: 0, isSnapshot: false }
         stream.version = to
         const { removed } = changes.rest
-        if (removed !== undefined) this.#write(stream, eventText('changes', { now: clock.now(), removed }))
+        if (removed !== undefined) stream.unwritten.push(eventBytes('changes', { now: clock.now(), removed }))
         return true
       }
       const tasks = rowsOf(state, changes.tasks)
       const event: ChangesEvent = { now: clock.now(), ...(tasks.length > 0 && { tasks }), ...changes.rest }
-      this.#latest = { from: stream.version, to, text: eventText('changes', event, this.#idOf(to)) }
+      this.#latest = { from: stream.version, to, event: eventBytes('changes', event, this.#idOf(to)) }
     }
     stream.version = to
-    this.#write(stream, this.#latest.text)
+    stream.unwritten.push(this.#latest.event)
     return true
   }
 
-  #write(stream: Stream, text: string): void {
-    if (stream.response.write(text) || stream.isBlocked) return
+  #write(stream: Stream, bytes: Buffer): void {
+    if (stream.response.write(bytes)) return
     stream.isBlocked = true
     stream.blockedAt = this.#options.clock.now()
   }
@@ -220,7 +240,9 @@ function rowsOf(state: PageState, entries: readonly PageEntry[]): PageTask[] {
   return entries.filter((entry) => state.journal.get(entry.key) === entry).map((entry) => state.rowOf(entry))
 }
 
+const BEAT = Buffer.from(': beat\n\n')
+
 /** `JSON.stringify` writes no line breaks, so one `data` line is enough. */
-function eventText(type: string, data: unknown, id?: string): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+function eventBytes(type: string, data: unknown, id?: string): Buffer {
+  return Buffer.from(`${id === undefined ? '' : `id: ${id}\n`}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
 }

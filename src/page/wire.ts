@@ -139,6 +139,8 @@ export interface PageTaskDetail {
   readonly timeoutMs?: number
   readonly program?: {
     readonly command: readonly string[]
+    /** How many further words it has. */
+    readonly omitted?: number
     readonly pid?: number
     readonly exitCode?: number
     readonly signal?: string

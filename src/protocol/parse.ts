@@ -35,6 +35,8 @@ export function describeIssue(
 function expectation(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
+      // Anything but undefined.
+      if (issue.expected === 'nonoptional') return 'a value'
       return `${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
     case 'unrecognized_keys':
       return 'no such field'

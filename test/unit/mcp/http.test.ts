@@ -295,7 +295,7 @@ describe('the server', () => {
     const other = setUpApp()
     const port = Number(new URL(server.url).port)
     await expect(listenWith(other.app, { port })).rejects.toThrow(
-      new InvalidSettingError('http.port', port, 'a port that is free'),
+      new InvalidSettingError('http.port', port, 'a port that is free, or 0 to pick one'),
     )
     expect(() => other.manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => ({}))).toThrow('disposed')
   })

@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager, InvalidInputError, InvalidSettingError } from 'agent-tasks'
+import { TaskManager } from 'agent-tasks/server'
 import { createTaskPage } from '../../../src/page/index.js'
 import { startPage } from './test-page.js'
 
@@ -117,6 +118,9 @@ describe('createTaskPage', () => {
     [{ tasks: {} }, InvalidInputError, 'options.tasks'],
     [{ tasks: { getAsyncTaskManager: () => 1 } }, InvalidInputError, 'options.tasks'],
     [{ taskManager: {} }, InvalidInputError, 'options.taskManager'],
+    // Their private fields are missing.
+    [{ taskManager: Object.create(TaskManager.prototype) as unknown }, InvalidInputError, 'options.taskManager'],
+    [{ tasks: Object.create(AsyncTaskManager.prototype) as unknown }, InvalidInputError, 'options.tasks'],
     [{ prot: 1 }, InvalidInputError, 'options.prot'],
     [{ port: -1 }, InvalidSettingError, 'port'],
     [{ port: 65_536 }, InvalidSettingError, 'port'],
@@ -136,7 +140,7 @@ describe('createTaskPage', () => {
     const { page } = await withTask()
     const { port } = new URL(page.url)
     await expect(createTaskPage({ tasks: new AsyncTaskManager(), port: Number(port) })).rejects.toThrow(
-      InvalidSettingError,
+      new InvalidSettingError('port', Number(port), 'a port that is free, or 0 to pick one'),
     )
   })
 

@@ -114,12 +114,37 @@ describe('answer', () => {
       body: { field: 'content.color' },
     })
     expect(await give({ action: 'perhaps' })).toMatchObject({ status: 400, body: { field: 'action' } })
-    expect(await give(undefined)).toMatchObject({ status: 400 })
+    const words = 'expected an object with an action: accept, decline or cancel.'
+    expect(await give(undefined)).toMatchObject({
+      status: 400,
+      body: { field: 'answer', error: `body.answer: got undefined, ${words}` },
+    })
+    expect(await give('red')).toMatchObject({ status: 400, body: { error: `body.answer: got "red", ${words}` } })
+    expect(await give({ action: 'accept', content: 'red' })).toMatchObject({ status: 400, body: { field: 'content' } })
     expect(manager.getTask(id)?.questions).toHaveLength(1)
     expect(await give({ action: 'accept', content: { color: 'red' } })).toMatchObject({ status: 200 })
     expect(await asked).toEqual({ action: 'accept', content: { color: 'red' } })
     expect(await give({ action: 'decline' })).toMatchObject({ status: 409, body: { code: 'QUESTION_CLOSED' } })
   })
+})
+
+it('an answer with a field that cannot be passed on is refused, and names it', async () => {
+  const { manager, run, runs, post } = await withHost()
+  const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+  await expect.poll(() => runs.length).toBe(1)
+  const asked = runs[0]!.context.ask('Which?')
+  const give = (content: string) =>
+    post(`tasks/async:${id}/answer`, `{"questionId":"question-1","answer":{"action":"accept","content":${content}}}`)
+  expect(await give('{"answer":"this","__proto__":"that"}')).toMatchObject({
+    status: 400,
+    body: {
+      field: 'content.__proto__',
+      error: 'answer.content.__proto__: got "that", expected no such field: this name cannot be passed on.',
+    },
+  })
+  expect(manager.getTask(id)?.questions).toHaveLength(1)
+  expect((await give('{"answer":"this"}')).status).toBe(200)
+  expect(await asked).toEqual({ action: 'accept', content: { answer: 'this' } })
 })
 
 describe('message', () => {
@@ -178,6 +203,28 @@ describe('run again', () => {
       status: 409,
       body: { code: 'TASK_LIMIT', error: 'Max async tasks (2) reached' },
     })
+  })
+
+  it('is not possible when the manager was disposed, and says so', async () => {
+    const { manager, get, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, () => ({}))
+    await expect.poll(() => manager.getTask(id)?.status).toBe('completed')
+    expect((await get(`tasks/async:${id}`)).body['can']).toEqual({ cancel: false, runAgain: true })
+    await manager.dispose()
+    const can = { cancel: false, runAgain: false, whyNot: expect.stringContaining('was disposed') as unknown }
+    expect((await get(`tasks/async:${id}`)).body['can']).toEqual(can)
+    expect(await post(`tasks/async:${id}/run-again`)).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
+  })
+
+  it('of a command task is not possible when its manager was disposed', async () => {
+    const { taskManager, get, post } = await withInstance()
+    const submitted = taskManager.submitTask({ type: 'task_submit', task_name: 'x', commands: [{ tool_name: 'hang' }] })
+    const key = `command:${'taskId' in submitted ? submitted.taskId : ''}`
+    expect(taskManager.isDisposed).toBe(false)
+    await taskManager.dispose()
+    expect(taskManager.isDisposed).toBe(true)
+    expect((await get(`tasks/${key}`)).body['can']).toMatchObject({ cancel: false, runAgain: false })
+    expect(await post(`tasks/${key}/run-again`)).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
   })
 
   it('does not follow the command task of another one again', async () => {
@@ -244,6 +291,11 @@ describe('submit', () => {
     [{ commands: [{ tool: 3, args: {} }] }, 400, 'commands.0.tool'],
     [{ commands: [{ tool: 'add', args: [] }] }, 400, 'commands.0.args'],
     [{ commands: [{ tool: 'add', args: {}, more: 1 }] }, 400, 'commands.0.more'],
+    [
+      { commands: [{ tool: 'add', args: JSON.parse('{"a":1,"__proto__":{"b":2}}') as object }] },
+      400,
+      'commands.0.args.__proto__',
+    ],
     [{ commands: Array.from({ length: 1001 }, () => ({ tool: 'add', args: {} })) }, 400, undefined],
   ])('refuses %.60j, and says which field', async (body, status, field) => {
     const { taskManager, post } = await withInstance()

@@ -30,6 +30,12 @@ describe('a value', () => {
     expect(() => parseInput(schema, value, 'input')).toThrow(message)
   })
 
+  it('that is missing where any value will do is reported in words', () => {
+    expect(() => parseInput(z.strictObject({ any: z.unknown() }), {}, 'input')).toThrow(
+      'input.any: got undefined, expected a value.',
+    )
+  })
+
   it('that is valid is returned as the schema parses it', () => {
     expect(parseInput(schema, { name: 'a', mode: 'b' }, 'input')).toEqual({ name: 'a', mode: 'b' })
   })

@@ -113,7 +113,9 @@ describe('close', () => {
       tasks: { wsPort: port },
       instances: [instance],
     })
-    await expect(start).rejects.toThrow(`Setting TASKS_WS_PORT: got ${port}, expected a port that is free.`)
+    await expect(start).rejects.toThrow(
+      `Setting TASKS_WS_PORT: got ${port}, expected a port that is free, or 0 to pick one.`,
+    )
     await expect(startTaskServer({ port, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })).rejects.toThrow(
       /Setting PORT/,
     )

@@ -1,0 +1,107 @@
+/** The addresses of the page: each is exact, and says what is wrong with one that is nearly right. */
+import { describe, expect, it } from 'vitest'
+import { AsyncTaskManager } from 'agent-tasks'
+import { startPage } from './test-page.js'
+
+async function withTask() {
+  const manager = new AsyncTaskManager()
+  manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'x' })
+  manager.completeTask('a', { content: [{ type: 'image', mimeType: 'image/png', data: 'AAAA' }] })
+  return { manager, ...(await startPage({ tasks: manager })) }
+}
+
+describe('an address', () => {
+  it.each([
+    'tasks/async:a',
+    'tasks/async:a/output',
+    'tasks/async:a/output?cursor=0',
+    'tasks/async:a/image/0',
+    'tasks/async:a/value/goal',
+    'tasks/async:a/value/goal?offset=1',
+  ])('%s is one', async (path) => {
+    const { get } = await withTask()
+    expect((await get(path)).status).toBe(200)
+  })
+
+  it.each([
+    '',
+    'nothing',
+    'constructor',
+    'events/',
+    'events/more',
+    'tasks',
+    'tasks/',
+    'tasks/async:none',
+    'tasks/async:a/',
+    'tasks/async:a/constructor',
+    'tasks/async:a/output/',
+    'tasks/async:a/output/more',
+    'tasks/async:a/image',
+    'tasks/async:a/image/',
+    'tasks/async:a/image/0x0',
+    'tasks/async:a/image/1e0',
+    'tasks/async:a/image/0/more',
+    'tasks/async:a/value',
+    'tasks/async:a/value/',
+    'tasks/async:a/value/goal/',
+    'tasks/async:a/value/constructor',
+  ])('%j is none', async (path) => {
+    const { get } = await withTask()
+    const { status, body } = await get(path)
+    expect([status, body]).toEqual([
+      404,
+      { error: expect.stringMatching(/^There is no /) as unknown, code: 'NOT_FOUND' },
+    ])
+  })
+
+  it.each([
+    ['events?x=1', '"x": expected no parameters.'],
+    ['tasks/async:a?offset=1', '"offset": expected no parameters.'],
+    ['tasks/async:a/image/0?offset=1', '"offset": expected no parameters.'],
+    ['tasks/async:a/output?offset=1', '"offset": expected cursor alone, once.'],
+    ['tasks/async:a/output?cursor=1&cursor=2', '"cursor": expected cursor alone, once.'],
+    ['tasks/async:a/output?cursor=-1', 'cursor: got "-1", expected an integer >= 0.'],
+    ['tasks/async:a/value/goal?offset=1&x', '"x": expected offset alone, once.'],
+    ['tasks/async:a/value/goal?offset=1e3', 'offset: got "1e3", expected an integer >= 0.'],
+    [`tasks/async:a?${'x'.repeat(100)}`, `"${'x'.repeat(40)}": expected no parameters.`],
+  ])('with the parameters of %.60s is refused in words', async (path, error) => {
+    const { get } = await withTask()
+    expect(await get(path)).toMatchObject({ status: 400, body: { error, code: 'INVALID_INPUT' } })
+  })
+
+  it('of an action takes no parameters', async () => {
+    const { post } = await withTask()
+    expect(await post('tasks/async:a/run-again?x=1')).toMatchObject({
+      status: 400,
+      body: { error: '"x": expected no parameters.' },
+    })
+  })
+})
+
+it('a request that fails is answered, and reported once', async () => {
+  const failures: unknown[] = []
+  const manager = new AsyncTaskManager()
+  manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'x' })
+  const { get } = await startPage({ tasks: manager, onError: (...failure) => failures.push(failure) })
+  manager.readOutput = () => {
+    throw new Error('unreadable')
+  }
+  expect(await get('tasks/async:a/output')).toMatchObject({ status: 500, body: { code: 'INTERNAL' } })
+  expect(failures).toEqual([[new Error('unreadable'), { source: 'page' }]])
+})
+
+it('the output of a task that its manager has forgotten is the end of it', async () => {
+  const manager = new AsyncTaskManager({ maxAsyncTasks: 1 })
+  const { get } = await startPage({ tasks: manager })
+  manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'x' })
+  manager.appendOutput('a', 'the end')
+  manager.cancelTask('a')
+  manager.markNotified('a')
+  for (let index = 0; manager.getTask('a') !== undefined; index += 1) {
+    manager.registerTask({ id: `b${index}`, subagentName: 'helper', goalPrompt: 'x' })
+    manager.completeTask(`b${index}`, {})
+    manager.markNotified(`b${index}`)
+  }
+  expect((await get('tasks/async:a/output')).body).toMatchObject({ text: 'the end', isEnd: true })
+  expect((await get('tasks/async:a/output?cursor=7')).body).toMatchObject({ text: '', cursor: 7, isEnd: true })
+})
