@@ -180,6 +180,25 @@ describe('run again', () => {
     })
   })
 
+  it('says why it cannot: its manager has forgotten the task, and the page holds no function', async () => {
+    const { manager, get, post } = await withHost(1)
+    const launch = async (id: string): Promise<void> => {
+      manager.launch({ id, subagentName: 'helper', goalPrompt: 'x' }, () => ({}))
+      await expect.poll(() => manager.getTask(id)?.status).toBe('completed')
+      manager.markNotified(id)
+    }
+    await launch('a')
+    expect((await get('tasks/async:a')).body['can']).toEqual({ cancel: false, runAgain: true })
+    for (let index = 0; manager.getTask('a') !== undefined; index += 1) await launch(`b${index}`)
+    expect((await get('tasks/async:a')).body['can']).toMatchObject({
+      ...{ runAgain: false, whyNot: expect.stringContaining('has forgotten this one') as unknown },
+    })
+    expect(await post('tasks/async:a/run-again')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
+    // Another task has its id now.
+    await launch('a')
+    expect((await get('tasks/async:a')).body['can']).toMatchObject({ runAgain: true })
+  })
+
   it('does not follow the command task of another one again', async () => {
     const { taskManager } = await withInstance()
     const tasks = createAgentTasks({ taskManager })
