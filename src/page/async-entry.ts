@@ -72,10 +72,10 @@ export class AsyncEntry implements JournalEntry {
     this.heldBytes += 2 * heldBytes(facts)
     const room = new Allowance(Math.max(0, maxBytes - this.heldBytes))
     const output = record.status === 'failed' ? record.lateOutput : record.output
-    const goal = room.keep(record.goalPrompt)
     const kept = {
-      goal,
       ...(error !== undefined && { error: room.keep(error, MAX_ERROR_BYTES) }),
+      // The goal leaves room for what came of it.
+      goal: room.keep(record.goalPrompt, maxBytes / 4),
       ...(output !== undefined && { output: room.keep(output) }),
       ...(record.status === 'failed' && record.cause !== undefined && { cause: room.keep(causeText(record.cause)) }),
       isCommandCut: command !== undefined && isLongCommand(command),
@@ -83,7 +83,7 @@ export class AsyncEntry implements JournalEntry {
     this.kept = kept
     this.record = {
       ...(JSON.parse(facts) as SettledTaskInfo),
-      goalPrompt: goal.text,
+      goalPrompt: kept.goal.text,
       ...(kept.error !== undefined && { error: kept.error.text }),
     } as SettledTaskInfo
     this.heldBytes += room.used

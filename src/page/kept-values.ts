@@ -42,7 +42,7 @@ export class Allowance {
   }
 
   #keep({ type, pieces }: Pick<ShownValue, 'type' | 'pieces'>, most: number): KeptValue {
-    const room = Math.min(most, this.#left)
+    const room = Math.floor(Math.min(most, this.#left))
     let [text, work, isWhole] = ['', 0, true]
     for (const piece of pieces()) {
       text += piece

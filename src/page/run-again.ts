@@ -92,7 +92,10 @@ function submissionOf(sources: Sources, entry: CommandEntry): TaskSubmitMessage 
   if (kept === undefined || [kept.about, ...kept.commands.flatMap(({ call, args }) => [call, args])].some(isCut)) {
     return undefined
   }
-  const commands = kept.commands.map(({ call, args }) => ({ ...Object(parsedKept(call)), args: parsedKept(args) }))
+  const commands = kept.commands.map(({ call, args }) => ({
+    ...(parsedKept(call) as object),
+    args: parsedKept(args),
+  }))
   return {
     type: 'task_submit',
     instanceId,

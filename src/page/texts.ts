@@ -30,5 +30,4 @@ export const heldBytes = (text: string | undefined): number =>
   text === undefined ? 0 : isNarrow(text) ? text.length : 2 * text.length
 
 /** V8 keeps a text in one byte for each character if all of them fit into one. */
-// eslint-disable-next-line no-control-regex
 const isNarrow = (text: string): boolean => !/[^\0-\xff]/.test(text)
