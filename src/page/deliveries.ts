@@ -14,7 +14,7 @@ import { Versioned, type Versions } from './versioned.js'
 import type { OwnerDelivery } from './wire.js'
 
 /** How many owners there are at most. */
-export const MAX_OWNERS = 1000
+const MAX_OWNERS = 1000
 
 /** How many waiting tasks of an owner are listed at most, and what their keys may take, in bytes. */
 const MAX_WAITING = 200

@@ -33,11 +33,6 @@ export class OwnerMessages {
     return this.#messages.size
   }
 
-  /** What they take, in bytes. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
   /** A message has carried a task, or has ended. */
   note(key: string, deliveryId: string, { from, to, at }: DeliveryTransition): void {
     const message = this.#messages.get(deliveryId) ?? this.#add(deliveryId, at)

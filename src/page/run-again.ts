@@ -17,11 +17,8 @@ const NOT_KEPT = 'Its arguments are no longer kept. Submit it again from where i
 
 /** Why a task cannot be run again, in words; undefined when it can. */
 export function whyNotAgain(sources: Sources, entry: PageEntry): string | undefined {
-  if (entry.kind === 'async') {
-    const launched = launchedOf(sources, entry)
-    return launched === 'forgotten' ? FORGOTTEN : launched === undefined ? NOT_LAUNCHED : undefined
-  }
-  return submissionOf(sources, entry) === undefined ? NOT_KEPT : undefined
+  const again = entry.kind === 'async' ? launchedOf(sources, entry) : (submissionOf(sources, entry) ?? NOT_KEPT)
+  return typeof again === 'string' ? again : undefined
 }
 
 /** The key of the new task, or why there is none. */
@@ -29,14 +26,10 @@ export type Again = { readonly key: string } | { readonly error: string; readonl
 
 /** @throws what the launch throws, such as TaskLimitError; nothing has changed then */
 export function runAgain(sources: Sources, entry: PageEntry): Again {
-  const reason = whyNotAgain(sources, entry)
-  if (reason !== undefined) return { error: reason, code: 'NOT_REPEATABLE' }
   if (entry.kind === 'async') {
-    const { manager } = sources
-    const launched = launchedOf(sources, entry)
-    if (manager === undefined || launched === undefined || launched === 'forgotten') {
-      return { error: NOT_LAUNCHED, code: 'NOT_REPEATABLE' }
-    }
+    const found = launchedOf(sources, entry)
+    if (typeof found === 'string') return { error: found, code: 'NOT_REPEATABLE' }
+    const { manager, launched } = found
     const owner = livingOwner(sources, manager, entry)
     const { id } = manager.launch({ ...launched.input, owner }, launched.runner)
     return { key: asyncKey(id) }
@@ -47,12 +40,16 @@ export function runAgain(sources: Sources, entry: PageEntry): Again {
   return 'taskId' in submitted ? { key: commandKey(submitted.taskId) } : submitted
 }
 
-/** What its manager has launched. It is not kept here: nobody knows how much a function holds. */
-function launchedOf({ manager }: Sources, { record }: AsyncEntry): LaunchedTask | 'forgotten' | undefined {
+/** What its manager has launched, or why that is not known. It is not kept here: nobody can count what a function holds. */
+function launchedOf(
+  { manager }: Sources,
+  { record }: AsyncEntry,
+): { readonly manager: AsyncTaskManager; readonly launched: LaunchedTask } | string {
   const retained = manager?.registry.history.get(record.id)
   // Another task may have the id of a forgotten one.
-  if (retained?.record.launchedAt !== record.launchedAt) return 'forgotten'
-  return manager?.registry.peekAttachment(retained)?.launched
+  if (manager === undefined || retained?.record.launchedAt !== record.launchedAt) return FORGOTTEN
+  const launched = manager.registry.peekAttachment(retained)?.launched
+  return launched === undefined ? NOT_LAUNCHED : { manager, launched }
 }
 
 /** The same owner; where a run that has ended would own it, the owner of that run's task. */

@@ -244,6 +244,46 @@ describe('run again', () => {
     expect(again?.metadata).not.toHaveProperty('asyncTaskId')
     expect(again?.commands).toMatchObject([{ tool_name: 'add', args: { a: 1, b: 2 }, timeout: 500 }])
   })
+
+  it('submits the same commands also when their manager has forgotten the task, unless some of them are no longer whole', async () => {
+    const instances = new InstanceManager()
+    const given: unknown[] = []
+    instances.connect(
+      localInstance({ id: 'calc', tools: [{ name: 'note', execute: (input: unknown) => given.push(input) }] }),
+    )
+    const taskManager = new TaskManager({ instances, maxRetained: 1 })
+    onTestFinished(async () => {
+      await taskManager.dispose()
+      await instances.dispose()
+    })
+    const { get, post } = await startPage({ taskManager })
+    const submit = async (args: Record<string, unknown>): Promise<string> => {
+      const submitted = taskManager.submitTask({
+        ...{ type: 'task_submit', task_name: 'Note', task_intention: 'why', instanceId: 'calc' },
+        commands: [{ tool_name: 'note', args, intention: 'because', timeout: 5000 }],
+      })
+      const id = 'taskId' in submitted ? submitted.taskId : ''
+      await expect.poll(() => taskManager.getTask(id)?.status).toBe('completed')
+      return id
+    }
+    const small = await submit({ final_message: 'x' })
+    const large = await submit({ text: 'x'.repeat(3 * 1024 * 1024) })
+    await submit({})
+    const { body } = await post(`tasks/command:${small}/run-again`)
+    await expect.poll(() => taskManager.getTask(idOf(body['key']))?.status).toBe('completed')
+    expect(given.at(-1)).toEqual({ final_message: 'x' })
+    expect(taskManager.getTask(idOf(body['key']))).toMatchObject({
+      ...{ name: 'Note', intention: 'why', commands: [{ tool_name: 'note', intention: 'because', timeout: 5000 }] },
+    })
+    expect((await get(`tasks/command:${large}`)).body).toMatchObject({
+      can: { runAgain: false, whyNot: expect.stringContaining('no longer kept') as unknown },
+      commands: [{ args: { isCut: true } }],
+    })
+    expect(await post(`tasks/command:${large}/run-again`)).toMatchObject({
+      status: 409,
+      body: { code: 'NOT_REPEATABLE' },
+    })
+  })
 })
 
 describe('submit', () => {

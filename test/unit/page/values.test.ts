@@ -77,6 +77,19 @@ describe('a value', () => {
   })
 })
 
+it('jsonPieces writes long names in slices, and what JSON does not know as JSON does', () => {
+  const long = '漢'.repeat(100_000)
+  for (const value of [
+    { [long]: long, a: { [long]: [] } },
+    [undefined, { a: undefined }],
+    JSON.parse('{"__proto__":1}'),
+  ]) {
+    const pieces = [...jsonPieces(value)]
+    expect(pieces.join('') === JSON.stringify(value)).toBe(true)
+    expect(pieces.every((piece) => piece.length <= 64 * 1024 + PIECE_WORK)).toBe(true)
+  }
+})
+
 describe('what is kept of a value', () => {
   it('G2: is a text of its own that takes what is counted', () => {
     const room = new Allowance(1000)
