@@ -25,9 +25,10 @@ export function* jsonPieces(value: unknown): Generator<string, void> {
   const levels: Level[] = [{ ...levelOf([value]), end: '' }]
   let [text, steps] = ['', 0]
   for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
-    for (; text.length >= PIECE_WORK || steps >= PIECE_WORK; steps = Math.max(0, steps - PIECE_WORK)) {
+    if (text.length >= PIECE_WORK || steps >= PIECE_WORK) {
       yield text
       text = ''
+      steps = 0
     }
     steps += 1
     if (level.at === level.length) {
@@ -52,8 +53,6 @@ export function* jsonPieces(value: unknown): Generator<string, void> {
       const inner = levelOf(item)
       levels.push(inner)
       text += inner.keys === undefined ? '[' : '{'
-      // They were listed at once.
-      steps += inner.keys?.length ?? 0
     } else if (typeof item === 'string' && item.length > SLICE) {
       yield* longText(text, item)
       text = ''

@@ -80,14 +80,22 @@ describe('the journal', () => {
     expect(
       await bytesOf({}, () => Promise.reject(Object.assign(new Error('漢'.repeat(5000)), { code: 'c'.repeat(5000) }))),
     ).toBeGreaterThan(plain + 15_000)
-    const children = await bytesOf({}, async (_input, context) => {
+    await run({ id: 'parent' }, async (_input, context) => {
       for (let index = 0; index < 10; index += 1) {
         context.launch({ subagentName: 'child', goalPrompt: 'y', id: `${text}-${index}` }, () => ({}))
       }
       await context.children.waitFor()
       return {}
     })
-    expect(children).toBeGreaterThan(11 * plain + 20 * 500)
+    expect(state.journal.get('async:parent')?.heldBytes).toBeGreaterThan(10 * 500)
+  })
+
+  it('G2: has the beginning of a long goal, and room for what came of it', async () => {
+    const { state, run } = withTasks()
+    await run({ id: 'a', goalPrompt: 'x'.repeat(2 * MIB) }, () => ({ text: 'y'.repeat(MIB / 2) }))
+    const entry = state.journal.get('async:a')
+    if (entry?.kind !== 'async') throw new Error('there is no task')
+    expect([entry.kept?.goal.text.length, entry.kept?.output?.isCut]).toEqual([MIB / 4, false])
   })
 
   it('G2: has of an error that is larger than what one task may keep its beginning', async () => {
