@@ -3,7 +3,7 @@ import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import { cutText } from '../preview.js'
 import { causeText } from './cause-text.js'
-import { isLongCommand, shownWords } from './command-words.js'
+import { shownWords } from './command-words.js'
 import type { JournalEntry } from './journal.js'
 import { Allowance, type KeptValue } from './kept-values.js'
 import { heldBytes, ownText, rowText, sentText } from './texts.js'
@@ -15,8 +15,6 @@ export interface KeptEnd {
   readonly output?: KeptValue
   readonly error?: KeptValue
   readonly cause?: KeptValue
-  /** Its command was too long to be kept. */
-  readonly isCommandCut: boolean
 }
 
 /** How many of the tasks that its run has launched are listed. */
@@ -66,7 +64,7 @@ export class AsyncEntry implements JournalEntry {
 
   /** Keeps what the manager may forget. */
   keep(record: SettledTaskInfo, maxBytes: number): void {
-    const { error, command } = record
+    const { error } = record
     const facts = factsOf(record)
     // What an object takes is at most twice what its JSON does.
     this.heldBytes += 2 * heldBytes(facts)
@@ -78,7 +76,6 @@ export class AsyncEntry implements JournalEntry {
       goal: room.keep(record.goalPrompt, maxBytes / 4),
       ...(output !== undefined && { output: room.keep(output) }),
       ...(record.status === 'failed' && record.cause !== undefined && { cause: room.keep(causeText(record.cause)) }),
-      isCommandCut: command !== undefined && isLongCommand(command),
     }
     this.kept = kept
     this.record = {

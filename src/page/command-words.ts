@@ -11,7 +11,7 @@ export function isLongCommand(command: readonly string[]): boolean {
   return command.length > MAX_WORDS || command.some((word) => (chars += word.length) > MAX_CHARS)
 }
 
-/** The words, or the first of them and a mark. */
+/** The words, or the first of them and a mark: with that they are still too long. */
 export function shownWords(command: readonly string[]): readonly string[] {
   if (!isLongCommand(command)) return command
   const shown: string[] = []

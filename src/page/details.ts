@@ -120,10 +120,9 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
       },
     }),
     ...(children.length > 0 && { children }),
-    copyAs:
-      isLongCommand(command ?? []) || (whole === undefined && kept?.isCommandCut === true)
-        ? { typescript: '// The command is too long to be copied.' }
-        : copySubagent(record),
+    copyAs: isLongCommand(command ?? [])
+      ? { typescript: '// The command is too long to be copied.' }
+      : copySubagent(record),
   }
 }
 

@@ -174,9 +174,10 @@ describe('a task', () => {
       return {}
     })
     await expect.poll(() => manager.getTask('a')?.questions?.length).toBe(2)
-    expect((await get('tasks/async:a')).body['questions']).toMatchObject([
-      { message: 'Small?', schema: small },
-      { message: 'Large?', schema: { type: 'object' } },
+    const { questions = [] } = (await get('tasks/async:a')).body as unknown as PageTaskDetail
+    expect(questions.map(({ message, schema }) => [message, schema])).toEqual([
+      ['Small?', small],
+      ['Large?', { type: 'object' }],
     ])
     manager.cancelTask('a')
   })
@@ -222,17 +223,17 @@ describe('a task', () => {
     const { manager, detail } = await withTasks()
     const words = ['echo', 'x'.repeat(30_000)]
     manager.launch({ ...task('a', 'echo'), kind: 'command', command: words }, () =>
-      Promise.reject(Object.assign(new Error('e'.repeat(100_000)), { code: 'c'.repeat(1000) })),
+      Promise.reject(Object.assign(new Error('漢'.repeat(100_000)), { code: 'c'.repeat(1000) })),
     )
     manager.launch({ ...task('b', 'echo'), kind: 'command', command: ['echo', 'y'] }, () => ({}))
     await expect.poll(() => manager.getTask('b')?.status).toBe('completed')
     const before = await detail('a')
-    expect(before.error?.message).toMatchObject({ text: 'e'.repeat(20_000), isCut: true, hasMore: true })
+    expect(before.error?.message).toMatchObject({ text: '漢'.repeat(20_000), isCut: true, hasMore: true })
     expect(before.program?.command).toEqual(['echo', 'x'.repeat(19_996), '…'])
     forget(manager, 'a')
     forget(manager, 'b')
     const after = await detail('a')
-    expect(after.error?.message).toMatchObject({ text: 'e'.repeat(20_000), isCut: true })
+    expect(after.error?.message).toMatchObject({ text: '漢'.repeat(20_000), isCut: true })
     expect(after.error?.code).toBe('c'.repeat(200))
     expect(after.program?.command).toEqual(before.program?.command)
     expect([before, after].map(({ copyAs }) => copyAs.typescript)).toEqual(

@@ -195,7 +195,7 @@ describe('what has changed since a version', () => {
     expect(items.since(2 * 4097)?.removed).toHaveLength(4096)
     // What comes back takes nothing.
     items.add('8192'.padStart(1024, 'x'), 'back')
-    remove(0, 4096)
+    remove(0, 4097)
     expect(items.since(2 * 4097)).toBeDefined()
   })
 
