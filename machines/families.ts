@@ -3,7 +3,6 @@
  * owed for them pass to its owner.
  */
 import type { Ledger } from './ledger.js'
-import type { AsyncTaskInfo } from './records.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
 /** The owner of what a run launches is this and the id of its task. */
@@ -15,9 +14,6 @@ export const ownerOfRun = (taskId: string): string => RUN_OWNER_PREFIX + taskId
 /** The id of the task whose run is this owner; undefined for another owner. */
 export const runOfOwner = (owner: string): string | undefined =>
   owner.startsWith(RUN_OWNER_PREFIX) ? owner.slice(RUN_OWNER_PREFIX.length) : undefined
-
-/** The id of the task whose run owns a task, mostly its parent. Undefined when no run does. */
-export const owningRun = ({ owner }: Pick<AsyncTaskInfo, 'owner'>): string | undefined => runOfOwner(owner)
 
 /** How large a family may be. */
 export interface FamilyLimits {

@@ -1,6 +1,6 @@
 /** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
 import type { FamilyLimits, FamilyRefusal } from '../../machines/families.js'
-import { ownerOfRun, owningRun, runOfOwner } from '../../machines/families.js'
+import { ownerOfRun, runOfOwner } from '../../machines/families.js'
 import type { History } from '../../machines/history.js'
 import type { Ledger } from '../../machines/ledger.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../machines/records.js'
@@ -166,14 +166,14 @@ export function rootOwner(manager: TaskSource, task: AsyncTaskInfo): string {
 
 /** The task whose run owns another one. Records of elsewhere may name each other: only a smaller depth is above. */
 function owningTask(manager: TaskSource, task: AsyncTaskInfo): AsyncTaskInfo | undefined {
-  const runId = owningRun(task)
+  const runId = runOfOwner(task.owner)
   const owner = runId === undefined ? undefined : manager.getTask(runId)
   return owner !== undefined && (owner.depth ?? 0) < (task.depth ?? 0) ? owner : undefined
 }
 
 /** Whether the result of a task goes to a run, and this is another reader. */
 export function isOfOtherRun(task: AsyncTaskInfo, reader: string | undefined): boolean {
-  return owningRun(task) !== undefined && task.owner !== reader
+  return runOfOwner(task.owner) !== undefined && task.owner !== reader
 }
 
 /** A task in a list, and how far it is indented. */
@@ -214,7 +214,7 @@ export function livingOwner(
 ): string {
   let at = task
   const seen = new Set<string>()
-  for (let runId = owningRun(at); runId !== undefined && !isAlive(runId); runId = owningRun(at)) {
+  for (let runId = runOfOwner(at.owner); runId !== undefined && !isAlive(runId); runId = runOfOwner(at.owner)) {
     const above = findTask(runId)
     // Records of elsewhere may name each other.
     if (above === undefined || seen.has(runId)) return FALLBACK_OWNER
@@ -229,7 +229,7 @@ const FALLBACK_OWNER = 'main'
 
 /** The same records, of a process of which nothing runs any more: no run owns any of them. */
 export function inheritFromLost(records: readonly AsyncTaskInfo[]): readonly AsyncTaskInfo[] {
-  if (records.every((record) => owningRun(record) === undefined)) return records
+  if (records.every((record) => runOfOwner(record.owner) === undefined)) return records
   const byId = new Map(records.map((record) => [record.id, record]))
   return records.map((record) => {
     const owner = livingOwner(

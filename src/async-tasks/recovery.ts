@@ -1,7 +1,7 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
 import type { FindRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, SpentTotals, TaskAttempt } from '../../machines/records.js'
-import { owningRun } from '../../machines/families.js'
+import { runOfOwner } from '../../machines/families.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
@@ -105,7 +105,7 @@ function findFate(
 
 /** What a run that has died owned passes to the owner of its task, also when the task is run again. */
 function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
-  if (found.every(({ task }) => owningRun(task) === undefined)) return found
+  if (found.every(({ task }) => runOfOwner(task.owner) === undefined)) return found
   const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
   const alive = new Set(found.flatMap(({ task, fate }) => (fate?.type === 'followed' ? [task.id] : [])))
   return found.map(({ task, fate }) => {

@@ -3,31 +3,85 @@
 /** The longest slice of a text that is written at once, in UTF-16 units. */
 const SLICE = 64 * 1024
 
-/** The text of `JSON.stringify(value)` in pieces, for plain data (`toPlainData`). */
-export function* jsonPieces(value: unknown): Generator<string, void> {
-  if (typeof value === 'string' && value.length > SLICE) yield* textPieces(value)
-  else if (Array.isArray(value)) {
-    yield '['
-    for (const [index, item] of value.entries()) {
-      if (index > 0) yield ','
-      yield* jsonPieces(item ?? null)
-    }
-    yield ']'
-  } else if (typeof value === 'object' && value !== null) {
-    yield '{'
-    let separator = ''
-    for (const [key, item] of Object.entries(value)) {
-      if (item === undefined) continue
-      yield `${separator}${JSON.stringify(key)}:`
-      yield* jsonPieces(item)
-      separator = ','
-    }
-    yield '}'
-  } else yield JSON.stringify(value ?? null)
+/** What a piece has at least in UTF-16 units, or has taken in steps. Only the last one, and those beside a long text, have less. */
+export const PIECE_WORK = 4096
+
+/** An array or object that is being written. */
+interface Level {
+  readonly value: Readonly<Record<string | number, unknown>>
+  /** Of an object. */
+  readonly keys: readonly string[] | undefined
+  readonly length: number
+  readonly end: string
+  at: number
+  separator: string
 }
 
-function* textPieces(text: string): Generator<string, void> {
-  yield '"'
+/**
+ * The text of `JSON.stringify(value)` in pieces, for plain data (`toPlainData`). A few shared parts can stand for endless text, and fields that JSON
+ * does not know for none at all: whoever takes only the first pieces has work for those alone.
+ */
+export function* jsonPieces(value: unknown): Generator<string, void> {
+  const levels: Level[] = [{ ...levelOf([value]), end: '' }]
+  let [text, steps] = ['', 0]
+  for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    if (text.length >= PIECE_WORK || steps >= PIECE_WORK) {
+      yield text
+      text = ''
+      steps = 0
+    }
+    steps += 1
+    if (level.at === level.length) {
+      text += level.end
+      levels.pop()
+      continue
+    }
+    const key = level.keys?.[level.at]
+    const item = level.value[key ?? level.at]
+    level.at += 1
+    if (key !== undefined && item === undefined) continue
+    text += level.separator
+    level.separator = ','
+    if (key !== undefined) {
+      if (key.length > SLICE) {
+        yield* longText(text, key)
+        text = ''
+      } else text += JSON.stringify(key)
+      text += ':'
+    }
+    if (typeof item === 'object' && item !== null) {
+      const inner = levelOf(item)
+      levels.push(inner)
+      text += inner.keys === undefined ? '[' : '{'
+    } else if (typeof item === 'string' && item.length > SLICE) {
+      yield* longText(text, item)
+      text = ''
+    } else text += JSON.stringify(item ?? null)
+  }
+  if (text !== '') yield text
+}
+
+function levelOf(value: object): Level {
+  const keys = Array.isArray(value) ? undefined : keysOf(value)
+  const { length } = keys ?? (value as readonly unknown[])
+  return { value: value as Level['value'], keys, length, end: keys === undefined ? ']' : '}', at: 0, separator: '' }
+}
+
+/** How many keys are listed again each time. */
+const FEW_KEYS = 10_000
+const listed = new WeakMap<object, readonly string[]>()
+
+/** The keys of an object of plain data, which does not change: a million of them are listed once, since that takes half a second. */
+export function keysOf(value: object): readonly string[] {
+  const known = listed.get(value)
+  if (known !== undefined) return known
+  const keys = Object.keys(value)
+  if (keys.length > FEW_KEYS) listed.set(value, keys)
+  return keys
+}
+
+function* longText(before: string, text: string): Generator<string, void> {
+  yield `${before}"`
   for (let from = 0; from < text.length;) {
     const end = from + SLICE
     // A surrogate pair is not cut in two.

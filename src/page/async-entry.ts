@@ -1,43 +1,44 @@
 /** An async task in the journal. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import type { LaunchedTask } from '../async-tasks/run-plan.js'
 import { commandLine } from '../async-tasks/command-line.js'
-import { jsonBytes } from '../protocol/json-size.js'
+import { cutText } from '../preview.js'
 import { causeText } from './cause-text.js'
+import { shownWords } from './command-words.js'
 import type { JournalEntry } from './journal.js'
 import { Allowance, type KeptValue } from './kept-values.js'
-import { heldBytes, rowText } from './texts.js'
+import { heldBytes, ownText, rowText, sentText } from './texts.js'
 import type { PageTask, PageTaskState } from './wire.js'
 
-/** What is kept of an ended task when its manager has forgotten it. */
+/** What is kept of an ended task when its manager has forgotten it, besides its record. */
 export interface KeptEnd {
-  readonly record: SettledTaskInfo
   readonly goal: KeptValue
   readonly output?: KeptValue
-  readonly cause?: string
+  readonly error?: KeptValue
+  readonly cause?: KeptValue
 }
 
-/** The input of a task whose input is larger is not kept, in bytes of JSON. */
-const MAX_INPUT_BYTES = 256 * 1024
+/** How many of the tasks that its run has launched are listed. */
+const MAX_CHILDREN = 200
+
+/** The most of an error, in bytes. */
+const MAX_ERROR_BYTES = 40_000
+
+/** The longest of the other texts of a record, in UTF-16 units: the name and the code of an error may be of any length. */
+const FACT_CHARS = 20_000
 
 export class AsyncEntry implements JournalEntry {
   readonly kind = 'async'
   readonly key: string
   isEnded = false
   state: PageTaskState
-  heldBytes = 0
-  /** Has all of the record while the task is live, and what is kept of it afterwards. */
+  heldBytes: number
+  /** The manager's while the task is live, and a copy without what may be large afterwards. */
   record: AsyncTaskInfo
   kept: KeptEnd | undefined
-  /** What it was launched with. */
-  launched: LaunchedTask | undefined
-  /** Why it cannot be run again, if that has a reason of its own. */
-  whyNot: string | undefined
   /** The tasks that its run has launched. */
   readonly children: string[] = []
   readonly #title: string
   #hasStarted: boolean
-  #inputBytes = 0
 
   constructor(record: AsyncTaskInfo, state: PageTaskState) {
     this.key = asyncKey(record.id)
@@ -45,41 +46,44 @@ export class AsyncEntry implements JournalEntry {
     this.record = record
     this.#hasStarted = record.status !== 'queued'
     const { kind, command, goalPrompt } = record
-    this.#title = rowText(kind === 'command' && command !== undefined ? commandLine(command) : goalPrompt)
+    this.#title = rowText(kind === 'command' && command !== undefined ? commandLine(shownWords(command)) : goalPrompt)
+    this.heldBytes = heldBytes(this.key) + heldBytes(this.#title)
   }
 
   set(record: AsyncTaskInfo): void {
     if (record.status === 'running') this.#hasStarted = true
-    this.record = this.kept === undefined ? record : slim(record)
+    this.record =
+      this.kept === undefined ? record : ({ ...this.record, ...deliveryOf(record, this.record.owner) } as AsyncTaskInfo)
   }
 
-  /** What the task was launched with, unless that is too large to be kept. */
-  setLaunched(launched: LaunchedTask | undefined): void {
-    if (launched === undefined) return
-    const bytes = jsonBytes(launched.input.params, MAX_INPUT_BYTES)
-    if (bytes > MAX_INPUT_BYTES) {
-      this.whyNot = `Its input is too large for the page to keep (more than ${MAX_INPUT_BYTES} bytes). Launch it again in the host.`
-      return
-    }
-    this.launched = launched
-    this.#inputBytes = bytes + heldBytes(launched.input.goalPrompt)
-    this.heldBytes += this.#inputBytes
+  addChild(key: string): void {
+    if (this.children.length >= MAX_CHILDREN) return
+    this.children.push(key)
+    this.heldBytes += heldBytes(key)
   }
 
   /** Keeps what the manager may forget. */
   keep(record: SettledTaskInfo, maxBytes: number): void {
-    const room = new Allowance(maxBytes)
-    const goal = room.keep(record.goalPrompt)
-    const cause = record.status === 'failed' && record.cause !== undefined ? causeText(record.cause) : undefined
+    const { error } = record
+    const facts = factsOf(record)
+    // What an object takes is at most twice what its JSON does.
+    this.heldBytes += 2 * heldBytes(facts)
+    const room = new Allowance(Math.max(0, maxBytes - this.heldBytes))
     const output = record.status === 'failed' ? record.lateOutput : record.output
-    this.kept = {
-      record: slim(record),
-      goal,
+    const kept = {
+      ...(error !== undefined && { error: room.keep(error, MAX_ERROR_BYTES) }),
+      // The goal leaves room for what came of it.
+      goal: room.keep(record.goalPrompt, maxBytes / 4),
       ...(output !== undefined && { output: room.keep(output) }),
-      ...(cause !== undefined && { cause: room.keepText(cause) }),
+      ...(record.status === 'failed' && record.cause !== undefined && { cause: room.keep(causeText(record.cause)) }),
     }
-    this.record = this.kept.record
-    this.heldBytes = this.#inputBytes + room.used
+    this.kept = kept
+    this.record = {
+      ...(JSON.parse(facts) as SettledTaskInfo),
+      goalPrompt: kept.goal.text,
+      ...(kept.error !== undefined && { error: kept.error.text }),
+    } as SettledTaskInfo
+    this.heldBytes += room.used
   }
 
   row(): Omit<PageTask, 'seq' | 'marks' | 'key' | 'kind' | 'state'> {
@@ -89,7 +93,7 @@ export class AsyncEntry implements JournalEntry {
       id,
       title: this.#title,
       group: owner,
-      subagent: rowText(subagentName),
+      subagent: sentText(subagentName),
       createdAt: launchedAt,
       ...(this.#hasStarted && { startedAt: startedAt ?? launchedAt }),
       ...(completedAt !== undefined && { endedAt: completedAt }),
@@ -98,7 +102,7 @@ export class AsyncEntry implements JournalEntry {
       ...(progress !== undefined && { progress: shownProgress(progress) }),
       ...(delivery !== 'none' && { delivery }),
       ...(questions !== undefined && questions.length > 0 && { questions: questions.length }),
-      ...(error !== undefined && { error: rowText(error) }),
+      ...(error !== undefined && { error: sentText(error) }),
     }
   }
 }
@@ -107,19 +111,32 @@ export class AsyncEntry implements JournalEntry {
 export const asyncKey = (id: string): string => `async:${id}`
 
 const shownProgress = (progress: NonNullable<PageTask['progress']>): NonNullable<PageTask['progress']> =>
-  progress.message === undefined ? progress : { ...progress, message: rowText(progress.message) }
+  progress.message === undefined ? progress : { ...progress, message: sentText(progress.message) }
 
-/** The longest error and other text that a slim record has, in UTF-16 units. */
-const SLIM_CHARS = 20_000
+/** What still changes of a record when its task has ended. */
+const deliveryOf = (
+  { owner, delivery, notifiedAt, isRepeat }: AsyncTaskInfo,
+  known: string,
+): Partial<AsyncTaskInfo> => ({
+  owner: owner === known ? known : ownText(owner),
+  delivery,
+  ...(notifiedAt !== undefined && { notifiedAt }),
+  ...(isRepeat !== undefined && { isRepeat }),
+})
 
-/** A record without what may be large. */
-function slim(record: AsyncTaskInfo): SettledTaskInfo {
-  const { abortController: _, goalPrompt, output: _output, error, ...fields } = record
-  const { lateOutput: _late, ...rest } = fields as typeof fields & { lateOutput?: unknown }
-  const short = (text: string): string => (text.length > SLIM_CHARS ? rowText(text) : text)
-  return {
-    ...rest,
-    goalPrompt: short(goalPrompt),
-    ...(error !== undefined && { error: short(error) }),
-  } as SettledTaskInfo
+/** The JSON of a record without what may be large. */
+function factsOf(record: SettledTaskInfo): string {
+  const {
+    abortController: _,
+    goalPrompt: _goal,
+    output: _output,
+    error: _error,
+    runningChildren: _children,
+    ...rest
+  } = record as SettledTaskInfo & { readonly runningChildren?: readonly string[] }
+  const { lateOutput: _late, command, ...facts } = rest as typeof rest & { readonly lateOutput?: unknown }
+  return JSON.stringify(
+    { ...facts, ...(command !== undefined && { command: shownWords(command) }) },
+    (_key, value: unknown) => (typeof value === 'string' ? cutText(value, FACT_CHARS) : value),
+  )
 }

@@ -3,18 +3,24 @@ import type { Task, TaskCommand } from '../protocol/command-tasks.js'
 import { asyncKey } from './async-entry.js'
 import type { JournalEntry } from './journal.js'
 import { Allowance, type KeptValue } from './kept-values.js'
-import { rowText } from './texts.js'
+import { heldBytes, ownText, rowText, sentText } from './texts.js'
 import type { CommandBar, PageTask, PageTaskState } from './wire.js'
 
 /** A command of an ended task. */
 export interface KeptCommand extends CommandBar {
-  /** The whole name. */
-  readonly toolName: string
-  readonly intention: string
-  readonly timeout?: number | undefined
+  /** What it is called with besides its arguments: JSON. */
+  readonly call: KeptValue
+  /** JSON. */
   readonly args: KeptValue
   readonly result?: KeptValue
   readonly error?: string
+}
+
+/** What is kept of an ended task when its manager has forgotten it. */
+export interface KeptTask {
+  /** Its name and intention: JSON. */
+  readonly about: KeptValue
+  readonly commands: readonly KeptCommand[]
 }
 
 /** How many commands a row has. */
@@ -27,52 +33,58 @@ export class CommandEntry implements JournalEntry {
   readonly key: string
   isEnded = false
   state: PageTaskState
-  heldBytes = 0
+  heldBytes: number
   progress: PageTask['progress'] | undefined
-  /** The commands of an ended task. */
-  kept: readonly KeptCommand[] | undefined
+  kept: KeptTask | undefined
   readonly id: string
   readonly instanceId: string
-  readonly name: string
-  readonly intention: string
   readonly #find: (id: string) => Task | undefined
+  /** Of an ended task. */
   #last: Row | undefined
 
   constructor(task: Task, find: (id: string) => Task | undefined) {
-    this.id = task.id
-    this.key = commandKey(task.id)
+    this.id = ownText(task.id)
+    this.key = commandKey(this.id)
     this.state = commandState(task)
-    this.instanceId = task.instanceId
-    this.name = task.name
-    this.intention = task.intention
+    this.instanceId = ownText(task.instanceId)
     this.#find = find
+    this.heldBytes = heldBytes(this.id) + heldBytes(this.key) + heldBytes(this.instanceId)
   }
 
   /** Keeps what the task manager may forget. */
   keep(task: Task, maxBytes: number): void {
-    const room = new Allowance(maxBytes)
-    this.#last = rowOf(task, undefined)
-    this.kept = task.commands.map((command): KeptCommand => {
-      const { intention, timeout, args, result, error } = command
+    const row = JSON.stringify(rowOf(task, undefined))
+    this.#last = JSON.parse(row) as Row
+    // What an object takes is at most twice what its JSON does.
+    this.heldBytes += 2 * heldBytes(row) + COMMAND_BYTES * task.commands.length
+    const room = new Allowance(Math.max(0, maxBytes - this.heldBytes))
+    const about = room.keepJson({ task_name: task.name, task_intention: task.intention })
+    const commands = task.commands.map((command): KeptCommand => {
+      const { tool_name, intention, timeout, args, result, error } = command
       return {
         ...barOf(command),
-        ...{ toolName: command.tool_name, intention: room.keepText(intention), timeout, args: room.keep(args) },
+        tool: room.keep(rowText(tool_name)).text,
+        call: room.keepJson({ tool_name, intention, timeout }),
+        args: room.keepJson(args),
         ...(result !== undefined && { result: room.keep(result) }),
-        ...(error !== undefined && { error: room.keepText(error.message) }),
+        ...(error !== undefined && { error: room.keep(error.message).text }),
       }
     })
-    this.heldBytes = room.used + COMMAND_BYTES * this.kept.length
+    this.kept = { about, commands }
+    this.heldBytes += room.used
   }
 
   row(): Row {
-    if (this.isEnded && this.#last !== undefined) return this.#last
+    if (this.#last !== undefined) return this.#last
     const task = this.#find(this.id)
-    if (task !== undefined) this.#last = rowOf(task, this.progress)
-    return this.#last ?? { id: this.id, title: '', group: this.instanceId, createdAt: 0 }
+    return task === undefined
+      ? { id: this.id, title: '', group: this.instanceId, createdAt: 0 }
+      : rowOf(task, this.progress)
   }
 }
 
-const COMMAND_BYTES = 300
+/** What a command takes besides its texts, roughly, in bytes. */
+const COMMAND_BYTES = 500
 
 export const commandKey = (id: string): string => `command:${id}`
 
@@ -86,7 +98,7 @@ export const barStates = {
 
 export function barOf({ tool_name, status, startedAt, completedAt }: TaskCommand): CommandBar {
   return {
-    tool: rowText(tool_name),
+    tool: sentText(tool_name),
     state: barStates[status],
     ...(startedAt !== undefined && { startedAt }),
     ...(completedAt !== undefined && { endedAt: completedAt }),
@@ -98,7 +110,7 @@ function rowOf(task: Task, progress: PageTask['progress'] | undefined): Row {
   const parentId = metadata?.['asyncTaskId']
   return {
     id,
-    title: rowText(name),
+    title: sentText(name),
     group: instanceId,
     createdAt,
     ...(startedAt !== undefined && { startedAt }),
@@ -107,7 +119,7 @@ function rowOf(task: Task, progress: PageTask['progress'] | undefined): Row {
     ...(progress !== undefined && { progress }),
     commands: commands.slice(0, ROW_COMMANDS).map(barOf),
     commandCount: commands.length,
-    ...(error !== undefined && { error: rowText(error.message) }),
+    ...(error !== undefined && { error: sentText(error.message) }),
   }
 }
 

@@ -4,6 +4,7 @@ import { escapeControls } from '../control-characters.js'
 import type { Task } from '../protocol/command-tasks.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import type { CommandEntry } from './command-entry.js'
+import { isLongCommand } from './command-words.js'
 import type { PageTaskDetail } from './wire.js'
 
 type CopyAs = PageTaskDetail['copyAs']
@@ -12,9 +13,11 @@ type CopyAs = PageTaskDetail['copyAs']
 const MAX_BYTES = 64 * 1024
 
 /** A subagent's task, as a call of the tool `task`, or of `run_command`. */
-export function copySubagent({ kind, command = [], subagentName, goalPrompt, timeoutMs }: AsyncTaskInfo): CopyAs {
+export function copySubagent(record: AsyncTaskInfo, isGoalCut = false): CopyAs {
+  const { kind, command = [], subagentName, goalPrompt, timeoutMs } = record
   const isCommand = kind === 'command'
-  if (isTooLong(isCommand ? command : goalPrompt)) return tooLong(isCommand ? 'command' : 'goal')
+  if (isCommand && isLongCommand(command)) return tooLong('command')
+  if (!isCommand && (isGoalCut || isTooLong(goalPrompt))) return tooLong('goal')
   const [program = '', ...args] = command
   const input = {
     ...(isCommand ? { command: program, args } : { subagent_name: subagentName, goal_prompt: goalPrompt }),
@@ -59,7 +62,7 @@ export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry
 const isTooLong = (input: unknown): boolean => jsonBytes(input, MAX_BYTES) > MAX_BYTES
 
 const tooLong = (what: string): CopyAs => ({
-  typescript: `// The ${what} is too long to copy: more than ${MAX_BYTES} bytes.`,
+  typescript: `// The ${what} is too long to copy.`,
 })
 
 // Some that JSON allows as they are, such as line separators, were not always allowed in JavaScript.

@@ -1,35 +1,33 @@
-/** How the deliveries to each owner stand, and the messages that carried results. */
+/**
+ * How the deliveries to each owner stand, and the messages that carried results. Whom nothing is owed goes first when there are too many owners; a run is
+ * an owner only while it is owed something, and once a message has carried results to it.
+ */
 import { runOfOwner } from '../../machines/families.js'
-import type { TaskTransition } from '../../machines/records.js'
-import type { DeliveryStanding } from '../async-tasks/delivery-standings.js'
+import type { AsyncTaskInfo, TaskTransition } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { preview } from '../preview.js'
-import type { AsyncEntry } from './async-entry.js'
-import { rowText } from './texts.js'
+import { unrefTimer } from '../clock.js'
+import { asyncKey } from './async-entry.js'
+import { reasonOf, stateOf } from './delivery-reasons.js'
+import { OwnerMessages } from './owner-messages.js'
+import { heldBytes, ownText } from './texts.js'
 import { Versioned, type Versions } from './versioned.js'
-import type { DeliveryMessage, OwnerDelivery } from './wire.js'
+import type { OwnerDelivery } from './wire.js'
 
-/** How many owners, messages of each, tasks of a message, and waiting tasks are shown. */
+/** How many owners there are at most. */
 const MAX_OWNERS = 1000
-const MAX_MESSAGES = 50
-const MAX_TASKS = 50
-const MAX_WAITING = 200
 
-interface Message {
-  readonly deliveryId: string
-  readonly at: number
-  endedAt?: number
-  outcome: DeliveryMessage['outcome']
-  readonly tasks: string[]
-}
+/** How many waiting tasks of an owner are listed at most, and what their keys may take, in bytes. */
+const MAX_WAITING = 200
+const MAX_WAITING_BYTES = 16 * 1024
+
+/** An owner is sent at most once in this time, in ms, and so many of them. */
+const WINDOW_MS = 250
+const MAX_SENT = 100
 
 class Owner {
   readonly name: string
   delivered = 0
-  /** Newest last. */
-  readonly messages = new Map<string, Message>()
-  /** The tasks that are owed or leased. */
-  readonly waiting = new Set<string>()
+  readonly messages = new OwnerMessages()
 
   constructor(name: string) {
     this.name = name
@@ -38,30 +36,47 @@ class Owner {
 
 export class Deliveries {
   readonly #manager: AsyncTaskManager
+  readonly #onChange: () => void
   readonly #owners: Versioned<Owner>
-  readonly #stop: () => void
+  /** Those of them to whom nothing is owed, the first since when longest. */
+  readonly #idle = new Set<string>()
+  /** Those that are owed something, and for whom there is no room. Their manager has an account for each. */
+  readonly #leftOut = new Set<string>()
+  /** The tasks of the journal that are owed or leased, by owner. */
+  readonly #waiting = new Map<string, Set<string>>()
+  /** Those that have changed since the last of them were sent. */
+  readonly #changed = new Set<string>()
+  readonly #subscription: { unsubscribe(): void }
+  /** Runs from when owners were sent until the next may be. */
+  #window: unknown
 
-  /** @param onChange called when the deliveries of an owner stand otherwise */
+  /** @param onChange called when the deliveries of owners stand otherwise */
   constructor(manager: AsyncTaskManager, versions: Versions, onChange: () => void) {
     this.#manager = manager
-    this.#owners = new Versioned(versions, MAX_OWNERS)
+    this.#onChange = onChange
+    this.#owners = new Versioned(versions)
     const { standings } = manager.registry
     for (const owner of standings.owners()) this.#touch(owner)
-    const subscription = standings.changed$.subscribe((owner) => {
+    this.#subscription = standings.changed$.subscribe((owner) => {
       this.#touch(owner)
       onChange()
     })
-    this.#stop = () => subscription.unsubscribe()
   }
 
   stop(): void {
-    this.#stop()
+    this.#subscription.unsubscribe()
+    if (this.#window !== undefined) this.#manager.registry.clock.clearTimeout(this.#window)
   }
 
   /** How many results are owed, in a message or not. */
   get owed(): number {
     const { ledger } = this.#manager.registry
     return ledger.countOf('owed') + ledger.countOf('leased')
+  }
+
+  /** How many owners are owed something and not shown. */
+  get leftOut(): number {
+    return this.#leftOut.size
   }
 
   all(): OwnerDelivery[] {
@@ -76,68 +91,126 @@ export class Deliveries {
     return difference && { owners: difference.changed.map((owner) => this.#shown(owner)), removed: difference.removed }
   }
 
-  /** A task has changed; without a transition it was there before. */
-  note(entry: AsyncEntry, transition: TaskTransition | undefined): void {
-    const { key } = entry
-    const { owner: name, delivery } = entry.record
+  /**
+   * A task has changed; without a transition it was there before.
+   * @param isKept whether the journal has it
+   */
+  note(record: AsyncTaskInfo, transition: TaskTransition | undefined, isKept = true): void {
+    const { id, owner: name, delivery } = record
+    const key = asyncKey(id)
+    if (transition?.kind === 'owner') this.#stopWaiting(transition.from, key)
+    if (isKept && (delivery === 'owed' || delivery === 'leased')) this.#startWaiting(name, key)
+    else this.#stopWaiting(name, key)
     // Most changes of a task are none of its delivery.
-    const isDelivery = transition === undefined || transition.kind === 'delivery' || transition.kind === 'owner'
-    const owner = isDelivery ? this.#touch(name) : (this.#owners.get(name) ?? this.#touch(name))
-    if (transition === undefined) {
-      if (delivery === 'delivered') owner.delivered += 1
-    } else if (transition.kind === 'owner') {
-      this.#touch(transition.from).waiting.delete(key)
-    } else if (transition.kind === 'delivery') this.#noteDelivery(owner, key, transition)
-    if (delivery === 'owed' || delivery === 'leased') owner.waiting.add(key)
-    else owner.waiting.delete(key)
+    if (transition?.kind === 'status' && this.#owners.get(name) !== undefined) return
+    const carrier = transition?.kind === 'delivery' ? transition.deliveryId : undefined
+    const owner = this.#touch(name, carrier !== undefined)
+    if (owner !== undefined) {
+      const isNow = transition === undefined || (transition.kind === 'delivery' && transition.to === 'delivered')
+      if (isNow && delivery === 'delivered') owner.delivered += 1
+      if (transition?.kind === 'delivery' && carrier !== undefined) owner.messages.note(key, carrier, transition)
+    }
+    if (transition?.kind === 'owner') this.#touch(transition.from)
+    this.#fill()
   }
 
   /** The journal has forgotten a task. */
   forget(key: string, name: string): void {
-    const owner = this.#owners.get(name)
-    if (owner?.waiting.delete(key) === true) this.#owners.touch(name)
+    if (this.#stopWaiting(name, key)) this.#send(name)
   }
 
-  #noteDelivery(owner: Owner, key: string, { from, to, at, deliveryId }: TaskTransition & { kind: 'delivery' }): void {
-    if (to === 'delivered') owner.delivered += 1
-    if (deliveryId === undefined) return
-    let message = owner.messages.get(deliveryId)
-    if (message === undefined) {
-      message = { deliveryId, at, outcome: 'open', tasks: [] }
-      owner.messages.set(deliveryId, message)
-      for (const oldest of owner.messages.keys()) {
-        if (owner.messages.size <= MAX_MESSAGES) break
-        owner.messages.delete(oldest)
+  #startWaiting(name: string, key: string): void {
+    const waiting = this.#waiting.get(name)
+    if (waiting === undefined) this.#waiting.set(name, new Set([key]))
+    else waiting.add(key)
+  }
+
+  /** @returns whether it did wait */
+  #stopWaiting(name: string, key: string): boolean {
+    const waiting = this.#waiting.get(name)
+    if (waiting?.delete(key) !== true) return false
+    if (waiting.size === 0) this.#waiting.delete(name)
+    return true
+  }
+
+  #isOwed(name: string): boolean {
+    const { ledger } = this.#manager.registry
+    return ledger.countOf('owed', name) + ledger.countOf('leased', name) > 0
+  }
+
+  /**
+   * The deliveries of an owner have changed.
+   * @param hasMessage whether a message has carried a result to it
+   * @returns undefined when it is not shown
+   */
+  #touch(name: string, hasMessage = false): Owner | undefined {
+    const isOwed = this.#isOwed(name)
+    const isListed = isOwed || hasMessage || runOfOwner(name) === undefined
+    let owner = this.#owners.get(name)
+    if (owner === undefined) {
+      this.#leftOut.delete(name)
+      if (!isListed) return undefined
+      if (!this.#makeRoom()) {
+        if (isOwed) this.#leftOut.add(name)
+        return undefined
       }
+      owner = new Owner(ownText(name))
+      this.#owners.add(owner.name, owner)
+    } else if (isListed || owner.messages.size > 0) this.#send(owner.name)
+    else {
+      this.#remove(name)
+      return undefined
     }
-    if (message.tasks.length < MAX_TASKS && !message.tasks.includes(key)) message.tasks.push(key)
-    if (to === 'leased') return
-    message.outcome = to === 'delivered' ? 'accepted' : 'released'
-    if (from !== 'delivered') message.endedAt = at
-  }
-
-  #touch(name: string): Owner {
-    const known = this.#owners.get(name)
-    if (known !== undefined) {
-      this.#owners.touch(name)
-      return known
-    }
-    const owner = new Owner(name)
-    this.#owners.add(name, owner)
-    if (this.#owners.size > MAX_OWNERS) this.#removeIdle(name)
+    this.#idle.delete(name)
+    if (!isOwed) this.#idle.add(owner.name)
     return owner
   }
 
-  /** Owners come and go with runs: the first one goes to whom nothing is owed. */
-  #removeIdle(except: string): void {
-    for (const { name, waiting } of this.#owners.values()) {
-      if (name === except || waiting.size > 0 || this.#manager.registry.standings.of(name).length > 0) continue
-      this.#owners.remove(name)
-      return
+  /** @returns false when something is owed to all that are shown */
+  #makeRoom(): boolean {
+    if (this.#owners.size < MAX_OWNERS) return true
+    const [first] = this.#idle
+    if (first !== undefined) this.#remove(first)
+    return first !== undefined
+  }
+
+  /** Shows those that were left out, in place of those to whom nothing is owed. */
+  #fill(): void {
+    for (const name of this.#leftOut) {
+      if (this.#owners.size === MAX_OWNERS && this.#idle.size === 0) return
+      this.#touch(name)
     }
   }
 
-  #shown({ name, delivered, messages, waiting }: Owner): OwnerDelivery {
+  #remove(name: string): void {
+    this.#owners.remove(name)
+    this.#idle.delete(name)
+    this.#changed.delete(name)
+  }
+
+  /** An owner has changed: the first is sent at once, those that follow soon after it when the time is over. */
+  #send(name: string): void {
+    if (this.#window === undefined) {
+      this.#owners.touch(name)
+      this.#startWindow()
+    } else this.#changed.add(name)
+  }
+
+  #startWindow(): void {
+    this.#window = this.#manager.registry.clock.setTimeout(() => {
+      this.#window = undefined
+      if (this.#changed.size === 0) return
+      for (const name of [...this.#changed].slice(0, MAX_SENT)) {
+        this.#changed.delete(name)
+        this.#owners.touch(name)
+      }
+      this.#startWindow()
+      this.#onChange()
+    }, WINDOW_MS)
+    unrefTimer(this.#window)
+  }
+
+  #shown({ name, delivered, messages }: Owner): OwnerDelivery {
     const { registry } = this.#manager
     const { ledger, standings, pushSubscribers } = registry
     const [owed, leased] = [ledger.countOf('owed', name), ledger.countOf('leased', name)]
@@ -153,66 +226,19 @@ export class Deliveries {
         isDelivering: ledger.isDelivering(name),
         runId: runOfOwner(name),
       }),
-      messages: Array.from(messages.values(), shownMessage).reverse(),
-      waiting: [...waiting].slice(0, MAX_WAITING),
+      messages: messages.shown(),
+      waiting: firstKeys(this.#waiting.get(name) ?? []),
     }
   }
 }
 
-const shownMessage = ({ deliveryId, at, endedAt, outcome, tasks }: Message): DeliveryMessage => ({
-  deliveryId,
-  at,
-  ...(endedAt !== undefined && { endedAt }),
-  outcome,
-  tasks: [...tasks],
-})
-
-function stateOf(standing: DeliveryStanding | undefined): OwnerDelivery['state'] {
-  const path = standing?.path ?? 'detached'
-  if (path === 'dormant') return 'idle'
-  if (path === 'backingOff') return 'backing-off'
-  if (path.startsWith('delivering')) return 'delivering'
-  if (path === 'detached') return 'none'
-  return path === 'holding.polling' || path === 'holding.waiting' ? 'busy' : 'gathering'
-}
-
-interface Reasons {
-  readonly name: string
-  readonly owed: number
-  readonly leased: number
-  readonly state: OwnerDelivery['state']
-  readonly standing: DeliveryStanding | undefined
-  readonly isPushed: boolean
-  readonly isDelivering: boolean
-  /** The run that is the owner. */
-  readonly runId: string | undefined
-}
-
-/** Why a result still waits, and what to do. */
-function reasonOf({ name, owed, leased, state, standing, isPushed, isDelivering, runId }: Reasons): string {
-  if (owed + leased === 0) return 'Nothing is owed.'
-  switch (state) {
-    case 'none':
-      if (runId !== undefined) {
-        return `The run of task ${preview(rowText(runId))} owns it, and can take it (children, or its tools). When that task ends, its owner gets what is left.`
-      }
-      return leased > 0 && owed === 0
-        ? 'A message with them is on its way: its outcome acknowledges them or owes them again.'
-        : isPushed
-          ? 'Its host delivers by itself.'
-          : `No auto-trigger is subscribed for ${preview(rowText(name))}: the next beforeTurn, check_async_tasks or wait_for_async_tasks of this owner carries them. Set isAgentBusy and triggerAgentTurn to wake its agent.`
-    case 'idle':
-      return 'What is owed is in another message.'
-    case 'gathering':
-      return 'It waits a moment for further tasks to end, and sends one message.'
-    case 'busy':
-      if (isDelivering) return 'Another message to this agent is in flight: the next goes out when that has ended.'
-      return standing?.path === 'holding.waiting'
-        ? 'The agent is busy. The message goes out when it says that it is idle.'
-        : 'The agent is busy (isAgentBusy). It is asked again and again; notifyIdle() sends the message at once.'
-    case 'backing-off':
-      return `The agent has refused ${standing?.failures ?? 1} message(s) in a row: triggerAgentTurn rejected, or took too long. It is tried again after a while; notifyIdle() does it at once.`
-    case 'delivering':
-      return 'A message is in flight: triggerAgentTurn has not settled.'
+function firstKeys(keys: Iterable<string>): string[] {
+  const first: string[] = []
+  let bytes = 0
+  for (const key of keys) {
+    bytes += heldBytes(key)
+    if (first.length === MAX_WAITING || bytes > MAX_WAITING_BYTES) break
+    first.push(key)
   }
+  return first
 }

@@ -1,16 +1,17 @@
 /** One task with everything that is known of it: from its manager, and once that has forgotten it, from the journal. */
-import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { AsyncEntry } from './async-entry.js'
 import { causeText } from './cause-text.js'
 import { barOf, type CommandEntry, type KeptCommand } from './command-entry.js'
+import { shownWords } from './command-words.js'
 import { copyCommandTask, copySubagent } from './copy-as.js'
 import { describeImage, findImages, type FoundImage } from './images.js'
+import { parsedKept, shownKept } from './kept-values.js'
 import type { PageEntry } from './page-entry.js'
-import { shownWords } from './program-words.js'
 import { whyNotAgain } from './run-again.js'
-import { presentRecord, recordOf, taskOf, type Sources } from './sources.js'
-import { cutValue, readBeginning, shownKept, shownValue, type ShownValue } from './values.js'
+import { recordOf, taskOf, type Sources } from './sources.js'
+import { cutValue, isLongJson, readBeginning, shownValue, type ShownValue } from './values.js'
 import type { CutValue, PageTaskDetail } from './wire.js'
 
 /** How much of a value comes with its task, in bytes. */
@@ -26,13 +27,13 @@ export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string
   const values: [string, ShownValue | undefined][] = []
   if (entry.kind === 'async') {
     const { kept } = entry
-    const record = presentRecord(sources, entry)
     const whole = recordOf(sources, entry)
+    const { error } = whole ?? {}
     const output = whole?.status === 'failed' ? whole.lateOutput : whole?.output
     values.push(
       ['goal', whole === undefined ? kept && shownKept(kept.goal) : shownValue(whole.goalPrompt)],
-      ['result', whole === undefined ? kept?.output && shownKept(kept.output) : output && shownValue(output)],
-      ['error', record.error === undefined ? undefined : shownValue(record.error)],
+      ['result', whole === undefined ? kept?.output && shownKept(kept.output) : shownIf(output)],
+      ['error', whole === undefined ? kept?.error && shownKept(kept.error) : shownIf(error)],
       ['cause', causeOf(whole, entry)],
     )
   }
@@ -40,10 +41,10 @@ export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string
     const task = taskOf(sources, entry)
     task?.commands.forEach(({ args, result }, index) => {
       values.push([`args.${index}`, shownValue(args)])
-      values.push([`result.${index}`, result === undefined ? undefined : shownValue(result)])
+      values.push([`result.${index}`, shownIf(result)])
     })
     if (task === undefined) {
-      entry.kept?.forEach(({ args, result }, index) => {
+      entry.kept?.commands.forEach(({ args, result }, index) => {
         values.push([`args.${index}`, shownKept(args)])
         values.push([`result.${index}`, result && shownKept(result)])
       })
@@ -52,17 +53,19 @@ export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string
   return new Map(values.filter((pair): pair is [string, ShownValue] => pair[1] !== undefined))
 }
 
+const shownIf = (value: unknown): ShownValue | undefined => (value === undefined ? undefined : shownValue(value))
+
 /** The images in the results of a task. */
 export function imagesOf(sources: Sources, entry: PageEntry): FoundImage[] {
   if (entry.kind === 'async') {
     const record = recordOf(sources, entry)
     const output = entry.kept?.output
-    const kept = output?.type === 'whole' ? output.value : undefined
-    return findImages([record === undefined ? kept : record.status === 'failed' ? record.lateOutput : record.output])
+    if (record === undefined) return findImages([output && parsedKept(output)])
+    return findImages([record.status === 'failed' ? record.lateOutput : record.output])
   }
   const task = taskOf(sources, entry)
-  const kept = entry.kept?.map(({ result }) => (result?.type === 'whole' ? result.value : undefined))
-  return findImages(task?.commands.map(({ result }) => result) ?? kept ?? [])
+  if (task !== undefined) return findImages(task.commands.map(({ result }) => result))
+  return findImages(entry.kept?.commands.map(({ result }) => result && parsedKept(result)) ?? [])
 }
 
 export async function detailOf(sources: Sources, entry: PageEntry): Promise<PageTaskDetail> {
@@ -86,41 +89,48 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
 }
 
 function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | undefined) {
-  const record = presentRecord(sources, entry)
+  const whole = recordOf(sources, entry)
+  const { kept, children } = entry
+  const record = whole ?? entry.record
+  const isErrorCut = whole === undefined && kept?.error?.isCut === true
   const { error, cancelReason, questions, attempts, budget, spent, timeoutMs, kind, command } = record
   const { errorName, errorCode } = record as { readonly errorName?: string; readonly errorCode?: string }
   const { pid, exitCode, signal } = record
   return {
     ...(error !== undefined && {
       error: {
-        message: cutValue(error, TEXT_CHARS),
+        message: { ...cutValue(error, TEXT_CHARS), ...(isErrorCut && { isCut: true }) },
         ...(errorName !== undefined && { name: cutValue(errorName, 200).text }),
         ...(errorCode !== undefined && { code: cutValue(errorCode, 200).text }),
         ...(cause !== undefined && { cause }),
       },
     }),
     ...(cancelReason !== undefined && { cancelReason }),
-    ...(questions !== undefined && questions.length > 0 && { questions }),
+    ...(questions !== undefined && questions.length > 0 && { questions: questions.map(shownQuestion) }),
     ...(attempts !== undefined && { attempts }),
     ...(budget !== undefined && { budget }),
     ...(spent !== undefined && { spent }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(kind === 'command' && {
       program: {
-        ...shownWords(command ?? []),
+        command: shownWords(command ?? []),
         ...(pid !== undefined && { pid }),
         ...(exitCode !== undefined && { exitCode }),
         ...(signal !== undefined && { signal }),
       },
     }),
-    ...(entry.children.length > 0 && { children: entry.children }),
-    copyAs: copySubagent(record),
+    ...(children.length > 0 && { children }),
+    copyAs: copySubagent(record, whole === undefined && kept?.goal.isCut === true),
   }
 }
 
+/** A question without its schema where that is large: no form is made of it then. */
+const shownQuestion = (question: TaskQuestion): TaskQuestion =>
+  isLongJson(question.schema, VALUE_BYTES) ? { ...question, schema: { type: 'object' } } : question
+
 async function commandDetail(sources: Sources, entry: CommandEntry, values: ReadonlyMap<string, ShownValue>) {
   const task = taskOf(sources, entry)
-  const commands = (task?.commands.map(describeCommand) ?? entry.kept ?? []).slice(0, MAX_COMMANDS)
+  const commands = (task?.commands.map(describeCommand) ?? entry.kept?.commands ?? []).slice(0, MAX_COMMANDS)
   const described = await Promise.all(
     commands.map(async ({ tool, state, startedAt, endedAt, error }, index) => {
       const [args, result] = await Promise.all([
@@ -150,14 +160,12 @@ async function commandDetail(sources: Sources, entry: CommandEntry, values: Read
   }
 }
 
-function describeCommand(
-  command: Task['commands'][number],
-): Omit<KeptCommand, 'args' | 'result' | 'intention' | 'toolName'> {
+function describeCommand(command: Task['commands'][number]): Omit<KeptCommand, 'args' | 'result' | 'call'> {
   return { ...barOf(command), ...(command.error !== undefined && { error: command.error.message }) }
 }
 
 function causeOf(record: AsyncTaskInfo | undefined, { kept }: AsyncEntry): ShownValue | undefined {
-  if (kept?.cause !== undefined) return shownValue(kept.cause)
+  if (kept?.cause !== undefined) return shownKept(kept.cause)
   if (record?.status !== 'failed' || record.cause === undefined) return undefined
   return shownValue(causeText(record.cause))
 }

@@ -1,7 +1,13 @@
 /** Follows the async tasks of a manager. */
 import type { Subscription } from 'rxjs'
 import { timeoutMessage } from '../../machines/async-task.js'
-import type { AsyncTaskInfo, SettledTaskInfo, TaskTransition } from '../../machines/records.js'
+import type {
+  AsyncTaskInfo,
+  DeliveryTransition,
+  OwnerTransition,
+  SettledTaskInfo,
+  TaskTransition,
+} from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { AsyncEntry, asyncKey } from './async-entry.js'
@@ -18,6 +24,8 @@ export interface AsyncSourceOptions {
   readonly now: () => number
   /** Called after each change of a task, and with every one that there is at first. */
   readonly onTransition: (entry: AsyncEntry, transition: TaskTransition | undefined) => void
+  /** Called when the delivery or the owner of a task changes that the journal has forgotten. */
+  readonly onForgotten: (transition: DeliveryTransition | OwnerTransition) => void
   /** Called after progress, a question or a limit. */
   readonly onOther: () => void
 }
@@ -34,9 +42,8 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   const add = (record: AsyncTaskInfo): AsyncEntry => {
     const retained = registry.history.get(record.id)
     const entry = new AsyncEntry(record, stateOf(record, retained?.ref?.getSnapshot().value))
-    entry.setLaunched(retained && registry.peekAttachment(retained)?.launched)
     journal.add(entry)
-    if (record.parentId !== undefined) addChild(find(record.parentId), entry.key)
+    if (record.parentId !== undefined) find(record.parentId)?.addChild(entry.key)
     return entry
   }
   const end = (entry: AsyncEntry, record: SettledTaskInfo): void => {
@@ -59,6 +66,10 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     if (transition.kind === 'history') return
     const isNew = entry === undefined || (transition.kind === 'status' && transition.from === null)
     // A task that is forgotten here and changes in the manager does not come back.
+    if (entry === undefined && transition.kind !== 'status') {
+      options.onForgotten(transition)
+      return
+    }
     if (isNew && (transition.kind !== 'status' || transition.from !== null)) return
     if (entry === undefined || isNew) entry = add(record)
     entry.set(record)
@@ -113,13 +124,6 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     }),
   ]
   return () => subscriptions.forEach((subscription) => subscription.unsubscribe())
-}
-
-/** How many children of a task are listed. */
-const MAX_CHILDREN = 200
-
-function addChild(parent: AsyncEntry | undefined, key: string): void {
-  if (parent !== undefined && parent.children.length < MAX_CHILDREN) parent.children.push(key)
 }
 
 /** @param value the state of its machine, while it is live */

@@ -1,4 +1,5 @@
 /** The images in the results of tasks: content blocks of MCP. */
+import { keysOf } from '../http/json-pieces.js'
 import type { ResultImage } from './wire.js'
 
 /** Other types, such as SVG, are not shown: a browser runs what is in them. */
@@ -26,8 +27,11 @@ export function findImages(values: readonly unknown[]): FoundImage[] {
       images.push({ mimeType, data })
       continue
     }
-    const inner = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value)
-    for (let at = Math.min(inner.length, MAX_VALUES) - 1; at >= 0; at -= 1) open.push(inner[at])
+    const keys = Array.isArray(value) ? undefined : keysOf(value)
+    const inner = value as Readonly<Record<string | number, unknown>>
+    for (let at = Math.min((keys ?? (value as readonly unknown[])).length, MAX_VALUES) - 1; at >= 0; at -= 1) {
+      open.push(inner[keys?.[at] ?? at])
+    }
   }
   return images
 }

@@ -4,7 +4,7 @@ import type { InstanceEntry } from '../instances/instance-manager.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { toPlainData } from '../protocol/plain-data.js'
 import { commandKey } from './command-entry.js'
-import { rowText } from './texts.js'
+import { beginningOf, rowText } from './texts.js'
 import type { PageInstance } from './wire.js'
 
 /** The most that the tools of one instance may have, and of all, in bytes of JSON. Further ones are left out. */
@@ -94,7 +94,7 @@ function toTools(listed: unknown): Tools {
     const schema = typeof inputSchema === 'object' && inputSchema !== null ? inputSchema : { type: 'object' }
     const tool = {
       name: rowText(name),
-      ...(typeof description === 'string' && { description: description.slice(0, MAX_DESCRIPTION) }),
+      ...(typeof description === 'string' && { description: beginningOf(description, MAX_DESCRIPTION) }),
       inputSchema: schema as Readonly<Record<string, unknown>>,
     }
     room -= jsonBytes(tool, room)

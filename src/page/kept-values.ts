@@ -1,13 +1,21 @@
-/** The values of ended tasks: kept whole when they are small, and else their beginning. */
-import { jsonPieces } from '../http/json-pieces.js'
-import { jsonBytes } from '../protocol/json-size.js'
-import { beginningOf, heldBytes } from './texts.js'
+/**
+ * The values of ended tasks, as texts of their own, of which it is known how much they take. A value itself would keep what it shares with others, and the
+ * whole of a text of which it has a slice.
+ */
+import { jsonPieces, PIECE_WORK } from '../http/json-pieces.js'
+import { fittingText, heldBytes } from './texts.js'
+import { shownValue, type ShownValue } from './values.js'
 
-/** A value of a task. */
-export type KeptValue =
-  | { readonly type: 'whole'; readonly value: unknown }
-  /** The beginning of its JSON, or of a text. */
-  | { readonly type: 'cut'; readonly text: string; readonly isText: boolean }
+/** A value of a task: its JSON, or a text. */
+export interface KeptValue {
+  readonly type: ShownValue['type']
+  readonly text: string
+  /** The text is only the beginning. */
+  readonly isCut: boolean
+}
+
+/** How many fields that JSON does not know are passed over at most. */
+const SPARE_WORK = 64 * 1024
 
 /** What one task may still keep, in bytes. */
 export class Allowance {
@@ -23,33 +31,38 @@ export class Allowance {
     return this.#most - this.#left
   }
 
-  /** Keeps a value, or as much of it as there is room for. */
-  keep(value: unknown): KeptValue {
-    const bytes = typeof value === 'string' ? heldBytes(value) : jsonBytes(value, this.#left)
-    if (bytes <= this.#left) {
-      this.#left -= bytes
-      return { type: 'whole', value }
-    }
-    const text = this.#beginningOf(value)
-    this.#left -= Math.min(this.#left, heldBytes(text))
-    return { type: 'cut', text, isText: typeof value === 'string' }
+  /** Keeps a value as it is shown, or as much of it as there is room for. */
+  keep(value: unknown, most = Infinity): KeptValue {
+    return this.#keep(shownValue(value), most)
   }
 
-  /** Keeps a text, or its beginning. */
-  keepText(text: string): string {
-    const kept = beginningOf(text, Math.floor(this.#left / 2))
-    this.#left -= Math.min(this.#left, heldBytes(kept))
-    return kept
+  /** Keeps the JSON of a value. */
+  keepJson(value: unknown): KeptValue {
+    return this.#keep({ type: 'json', pieces: () => jsonPieces(value) }, Infinity)
   }
 
-  #beginningOf(value: unknown): string {
-    const most = Math.floor(this.#left / 2)
-    if (typeof value === 'string') return beginningOf(value, most)
-    let text = ''
-    for (const piece of jsonPieces(value)) {
+  #keep({ type, pieces }: Pick<ShownValue, 'type' | 'pieces'>, most: number): KeptValue {
+    const room = Math.floor(Math.min(most, this.#left))
+    let [text, work, isWhole] = ['', 0, true]
+    for (const piece of pieces()) {
       text += piece
-      if (text.length >= most) break
+      work += Math.max(piece.length, PIECE_WORK)
+      if (text.length <= room && work <= room + SPARE_WORK) continue
+      isWhole = false
+      break
     }
-    return beginningOf(text, most)
+    const kept = fittingText(text, room)
+    this.#left -= heldBytes(kept)
+    return { type, text: kept, isCut: !isWhole || kept.length < text.length }
   }
 }
+
+export const shownKept = ({ type, text, isCut }: KeptValue): ShownValue => ({
+  type,
+  pieces: () => [text],
+  isLost: isCut,
+})
+
+/** The value of its JSON; undefined when that is not whole. */
+export const parsedKept = ({ type, text, isCut }: KeptValue): unknown =>
+  isCut || type === 'text' ? undefined : (JSON.parse(text) as unknown)

@@ -74,11 +74,15 @@ export class PageState {
         followAsyncTasks({
           ...{ ...shared, manager, now },
           onTransition: (entry, transition) => {
-            deliveries.note(entry, transition)
+            deliveries.note(entry.record, transition)
             if (transition?.kind === 'status') {
               if (transition.to === 'running') this.#health.start()
               else if (transition.to !== 'queued') this.#noteEnd(entry, entry.record.launchedAt, transition.at)
             }
+            notify()
+          },
+          onForgotten: (transition) => {
+            deliveries.note(transition.record, transition, false)
             notify()
           },
           onOther: notify,
@@ -150,6 +154,7 @@ export class PageState {
   ready(): ReadyEvent {
     return {
       owners: this.#deliveries?.all() ?? [],
+      ownersLeftOut: this.#deliveries?.leftOut ?? 0,
       instances: this.#instances?.list() ?? [],
       machines: this.machines(),
       health: this.#health.all(),
@@ -175,6 +180,7 @@ export class PageState {
         ...(tasks.removed.length > 0 && { removed: tasks.removed }),
         ...(owners.owners.length > 0 && { owners: owners.owners }),
         ...(owners.removed.length > 0 && { removedOwners: owners.removed }),
+        ...(this.#deliveries && { ownersLeftOut: this.#deliveries.leftOut }),
         ...(areInstancesNew && { instances: this.#instances?.list() ?? [] }),
         machines: this.machines(),
         ...(health.length > 0 && { health }),

@@ -1,25 +1,26 @@
 /** Runs a task again: a new task with the same input. */
-import { owningRun } from '../../machines/families.js'
+import { runOfOwner } from '../../machines/families.js'
 import { DEFAULT_OWNER, type AsyncTaskManager } from '../async-tasks/manager.js'
+import type { LaunchedTask } from '../async-tasks/run-plan.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { commandKey, type CommandEntry } from './command-entry.js'
+import { parsedKept, type KeptValue } from './kept-values.js'
 import { taskOf, type Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
 
 const NOT_LAUNCHED =
   'Its host runs it, or an earlier process launched it: the page does not know what runs it. Launch it again in the host.'
+const FORGOTTEN =
+  'Its manager remembers the last tasks only, and has forgotten this one and what runs it. Launch it again in the host.'
 const NOT_KEPT = 'Its arguments are no longer kept. Submit it again from where it came.'
-
 const DISPOSED = 'Its host has stopped: the manager was disposed. Start the host again.'
 
 /** Why a task cannot be run again, in words; undefined when it can. */
 export function whyNotAgain(sources: Sources, entry: PageEntry): string | undefined {
-  const { manager, taskManager } = sources
-  const isDisposed = entry.kind === 'async' ? manager?.registry.isDisposed : taskManager?.isDisposed
-  if (isDisposed === true) return DISPOSED
-  if (entry.kind === 'async') return entry.launched === undefined ? (entry.whyNot ?? NOT_LAUNCHED) : undefined
-  return submissionOf(sources, entry) === undefined ? NOT_KEPT : undefined
+  if (isDisposed(sources, entry)) return DISPOSED
+  const again = entry.kind === 'async' ? launchedOf(sources, entry) : (submissionOf(sources, entry) ?? NOT_KEPT)
+  return typeof again === 'string' ? again : undefined
 }
 
 /** The key of the new task, or why there is none. */
@@ -27,12 +28,11 @@ export type Again = { readonly key: string } | { readonly error: string; readonl
 
 /** @throws what the launch throws, such as TaskLimitError; nothing has changed then */
 export function runAgain(sources: Sources, entry: PageEntry): Again {
-  const reason = whyNotAgain(sources, entry)
-  if (reason !== undefined) return { error: reason, code: 'NOT_REPEATABLE' }
+  if (isDisposed(sources, entry)) return { error: DISPOSED, code: 'NOT_REPEATABLE' }
   if (entry.kind === 'async') {
-    const { manager } = sources
-    const { launched } = entry
-    if (manager === undefined || launched === undefined) return { error: NOT_LAUNCHED, code: 'NOT_REPEATABLE' }
+    const found = launchedOf(sources, entry)
+    if (typeof found === 'string') return { error: found, code: 'NOT_REPEATABLE' }
+    const { manager, launched } = found
     const owner = livingOwner(sources, manager, entry)
     const { id } = manager.launch({ ...launched.input, owner }, launched.runner)
     return { key: asyncKey(id) }
@@ -43,11 +43,26 @@ export function runAgain(sources: Sources, entry: PageEntry): Again {
   return 'taskId' in submitted ? { key: commandKey(submitted.taskId) } : submitted
 }
 
+const isDisposed = ({ manager, taskManager }: Sources, { kind }: PageEntry): boolean =>
+  (kind === 'async' ? manager?.registry.isDisposed : taskManager?.isDisposed) === true
+
+/** What its manager has launched, or why that is not known. It is not kept here: nobody can count what a function holds. */
+function launchedOf(
+  { manager }: Sources,
+  { record }: AsyncEntry,
+): { readonly manager: AsyncTaskManager; readonly launched: LaunchedTask } | string {
+  const retained = manager?.registry.history.get(record.id)
+  // Another task may have the id of a forgotten one.
+  if (manager === undefined || retained?.record.launchedAt !== record.launchedAt) return FORGOTTEN
+  const launched = manager.registry.peekAttachment(retained)?.launched
+  return launched === undefined ? NOT_LAUNCHED : { manager, launched }
+}
+
 /** The same owner; where a run that has ended would own it, the owner of that run's task. */
 function livingOwner({ state }: Sources, manager: AsyncTaskManager, entry: AsyncEntry): string {
   let { record } = entry
   for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
-    const runId = owningRun(record)
+    const runId = runOfOwner(record.owner)
     if (runId === undefined || manager.getTask(runId)?.status === 'running') return record.owner
     const above = state.journal.get(asyncKey(runId))
     if (above?.kind !== 'async') return DEFAULT_OWNER
@@ -61,17 +76,13 @@ const MAX_DEPTH = 100
 /** The same commands for the same instance. */
 function submissionOf(sources: Sources, entry: CommandEntry): TaskSubmitMessage | undefined {
   const task = taskOf(sources, entry)
-  const common = {
-    type: 'task_submit',
-    instanceId: entry.instanceId,
-    task_name: entry.name,
-    task_intention: entry.intention,
-  } as const
+  const { instanceId, kept } = entry
   if (task !== undefined) {
     // Whose task it was is not the same.
     const { asyncTaskId: _, ...metadata } = task.metadata ?? {}
     return {
-      ...common,
+      type: 'task_submit',
+      ...{ instanceId, task_name: task.name, task_intention: task.intention },
       commands: task.commands.map(({ tool_name, intention, args, timeout }) => ({
         tool_name,
         intention,
@@ -81,10 +92,19 @@ function submissionOf(sources: Sources, entry: CommandEntry): TaskSubmitMessage 
       ...(Object.keys(metadata).length > 0 && { metadata }),
     }
   }
-  const commands: TaskSubmitMessage['commands'] = []
-  for (const { toolName, intention, args, timeout } of entry.kept ?? []) {
-    if (args.type === 'cut') return undefined
-    commands.push({ tool_name: toolName, intention, args: args.value as Record<string, unknown>, timeout })
+  if (kept === undefined || [kept.about, ...kept.commands.flatMap(({ call, args }) => [call, args])].some(isCut)) {
+    return undefined
   }
-  return commands.length === 0 ? undefined : { ...common, commands }
+  const commands = kept.commands.map(({ call, args }) => ({
+    ...(parsedKept(call) as object),
+    args: parsedKept(args),
+  }))
+  return {
+    type: 'task_submit',
+    instanceId,
+    ...(parsedKept(kept.about) as Pick<TaskSubmitMessage, 'task_name' | 'task_intention'>),
+    commands: commands as TaskSubmitMessage['commands'],
+  }
 }
+
+const isCut = ({ isCut }: KeptValue): boolean => isCut

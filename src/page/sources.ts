@@ -23,9 +23,5 @@ export function recordOf({ manager }: Sources, { record, isEnded }: AsyncEntry):
   return found
 }
 
-/** The same, or what the journal has of it. */
-export const presentRecord = (sources: Sources, entry: AsyncEntry): AsyncTaskInfo =>
-  recordOf(sources, entry) ?? entry.record
-
 /** The task in the task manager, as long as that has it. */
 export const taskOf = ({ taskManager }: Sources, { id }: CommandEntry): Task | undefined => taskManager?.getTask(id)

@@ -1,12 +1,17 @@
 /** The values of tasks as texts: their beginning at once, and the rest in pieces. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { jsonPieces } from '../http/json-pieces.js'
-import { beginningOf } from './texts.js'
-import type { KeptValue } from './kept-values.js'
+import { jsonPieces, keysOf, PIECE_WORK } from '../http/json-pieces.js'
+import { cutText } from '../preview.js'
 import type { CutValue, ValuePiece } from './wire.js'
 
 /** How much of a value is written before others have their turn, in UTF-16 units. */
-const TURN_CHARS = 1024 * 1024
+const TURN_WORK = 1024 * 1024
+
+/** By how much more a value is read than is sent of it, to see how long it is. */
+const LOOK_AHEAD = 4
+
+/** How far a value is read in pieces, in bytes: each piece begins at the beginning. */
+const MAX_READ = 8 * 1024 * 1024
 
 /** The longest piece of a text that is measured at once. */
 const SLICE = 64 * 1024
@@ -27,15 +32,10 @@ export function shownValue(value: unknown): ShownValue {
   return { type: 'json', pieces: () => jsonPieces(value), isLost: false }
 }
 
-export function shownKept(kept: KeptValue): ShownValue {
-  if (kept.type === 'whole') return shownValue(kept.value)
-  return { type: kept.isText ? 'text' : 'json', pieces: () => [kept.text], isLost: true }
-}
-
 function onlyMessage(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const [[name, text] = [], ...more] = Object.entries(value)
-  return name === 'final_message' && typeof text === 'string' && more.length === 0 ? text : undefined
+  const { final_message: text } = value as { readonly final_message?: unknown }
+  return typeof text === 'string' && keysOf(value).length === 1 ? text : undefined
 }
 
 function* textPieces(text: string): Generator<string, void> {
@@ -48,47 +48,53 @@ function* textPieces(text: string): Generator<string, void> {
   }
 }
 
-/** A part of a value, and how much there is. */
+/** A part of a value. */
 interface Part {
   readonly bytes: Buffer
-  /** Of the whole. */
-  readonly total: number
+  /** How many bytes were read, with those before the part and some after it. */
+  readonly read: number
+  /** There is more. */
+  readonly hasMore: boolean
 }
 
-/** Reads a part of a value. It is not written as a whole: what is before the part is passed, and what is after it is measured, piece by piece. */
-async function readPart({ pieces }: ShownValue, offset: number, maxBytes: number): Promise<Part> {
+/** Reads a part of a value, piece by piece: what is before the part is passed, and what is after it is measured as far as `maxWork` goes. */
+async function readPart({ pieces }: ShownValue, offset: number, maxBytes: number, maxWork: number): Promise<Part> {
   const parts: Buffer[] = []
-  let [at, taken, sinceTurn] = [0, 0, 0]
+  let [read, taken, work, sinceTurn] = [0, 0, 0, 0]
   for (const piece of pieces()) {
+    if (work >= maxWork) return { bytes: Buffer.concat(parts), read, hasMore: true }
     const bytes = Buffer.byteLength(piece)
-    if (at + bytes > offset && taken < maxBytes) {
-      const from = Math.max(0, offset - at)
+    if (read + bytes > offset && taken < maxBytes) {
+      const from = Math.max(0, offset - read)
       const part = Buffer.from(piece).subarray(from, from + (maxBytes - taken))
       parts.push(part)
       taken += part.length
     }
-    at += bytes
-    sinceTurn += piece.length
-    if (sinceTurn < TURN_CHARS) continue
+    read += bytes
+    work += Math.max(piece.length, PIECE_WORK)
+    sinceTurn += Math.max(piece.length, PIECE_WORK)
+    if (sinceTurn < TURN_WORK) continue
     sinceTurn = 0
     await nextTurn()
   }
-  return { bytes: Buffer.concat(parts), total: at }
+  return { bytes: Buffer.concat(parts), read, hasMore: false }
 }
 
 /** The beginning of a value. */
 export async function readBeginning(value: ShownValue, maxBytes: number): Promise<CutValue> {
-  const { bytes, total } = await readPart(value, 0, maxBytes)
+  const { bytes, read, hasMore } = await readPart(value, 0, maxBytes, LOOK_AHEAD * maxBytes)
   const { text } = wholeCharacters(bytes)
-  return { type: value.type, text, bytes: total, isCut: value.isLost || Buffer.byteLength(text) < total }
+  const isCut = value.isLost || hasMore || Buffer.byteLength(text) < read
+  return { type: value.type, text, bytes: read, isCut, ...(hasMore && { hasMore }) }
 }
 
 /** A piece of a value, from an offset in bytes on; in the middle of a character, from the next one on. */
 export async function readPiece(value: ShownValue, from: number, maxBytes: number): Promise<ValuePiece> {
-  const { bytes, total } = await readPart(value, from, maxBytes)
+  const { bytes, read, hasMore } = await readPart(value, from, maxBytes, Math.min(from + 2 * maxBytes, MAX_READ))
   const { text, skipped } = wholeCharacters(bytes)
-  const offset = Math.min(from + skipped, total)
-  return { text, offset, bytes: total, isEnd: offset + Buffer.byteLength(text) >= total }
+  const offset = Math.min(from + skipped, read)
+  const isEnd = text === '' || (!hasMore && offset + Buffer.byteLength(text) >= read)
+  return { text, offset, bytes: read, isEnd, ...(hasMore && { hasMore }) }
 }
 
 /** The text of bytes without the characters that they cut, and how many bytes that are at the beginning. */
@@ -108,10 +114,15 @@ const isContinuation = (byte: number | undefined): boolean => byte !== undefined
 const lengthOf = (byte: number): number => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4)
 
 /** The whole text as bytes, for an answer that is written as fast as it is read. */
-export function* valueBytes({ pieces }: ShownValue): Generator<Buffer, void> {
-  let text = ''
+export async function* valueBytes({ pieces }: ShownValue): AsyncGenerator<Buffer, void> {
+  let [text, sinceTurn] = ['', 0]
   for (const piece of pieces()) {
     text += piece
+    sinceTurn += Math.max(piece.length, PIECE_WORK)
+    if (sinceTurn >= TURN_WORK) {
+      sinceTurn = 0
+      await nextTurn()
+    }
     if (text.length < SLICE) continue
     yield Buffer.from(text)
     text = ''
@@ -119,8 +130,23 @@ export function* valueBytes({ pieces }: ShownValue): Generator<Buffer, void> {
   if (text !== '') yield Buffer.from(text)
 }
 
+/** Whether the JSON of a value takes more work than this. */
+export function isLongJson(value: unknown, maxWork: number): boolean {
+  let work = 0
+  for (const piece of jsonPieces(value)) {
+    work += Math.max(piece.length, PIECE_WORK)
+    if (work > maxWork) return true
+  }
+  return false
+}
+
 /** A short text as a value. */
 export const cutValue = (text: string, maxChars: number): CutValue => {
-  const shown = beginningOf(text, maxChars)
-  return { type: 'text', text: shown, bytes: Buffer.byteLength(text), isCut: shown.length < text.length }
+  const read = cutText(text, LOOK_AHEAD * maxChars)
+  const shown = cutText(read, maxChars)
+  const hasMore = read.length < text.length
+  return {
+    ...{ type: 'text', text: shown, bytes: Buffer.byteLength(read), isCut: shown.length < text.length },
+    ...(hasMore && { hasMore }),
+  }
 }

@@ -3,6 +3,8 @@
  * state of what has changed meanwhile (G4). Removals that are too long ago are forgotten, and readers of before begin again.
  */
 
+import { heldBytes } from './texts.js'
+
 /** Numbers the changes of several collections. */
 export class Versions {
   #last = 0
@@ -27,8 +29,9 @@ interface Change {
   readonly id: string
 }
 
-/** How many removals are remembered at least; at most twice as many are. */
+/** How many removals are remembered, and what their ids may take, in bytes: at most twice as much. */
 const MAX_REMOVALS = 20_000
+const MAX_REMOVAL_BYTES = 4 * 1024 * 1024
 
 export class Versioned<Item> {
   readonly #versions: Versions
@@ -38,6 +41,7 @@ export class Versioned<Item> {
   readonly #removals = new Map<string, number>()
   /** In the order of their versions; those that a later one of the same id has replaced are dropped now and then. */
   #changes: Change[] = []
+  #removalBytes = 0
   /** Removals up to this version may be forgotten. */
   #forgottenUpTo = 0
 
@@ -65,7 +69,7 @@ export class Versioned<Item> {
   }
 
   add(id: string, item: Item): void {
-    this.#removals.delete(id)
+    if (this.#removals.delete(id)) this.#removalBytes -= heldBytes(id)
     this.#items.set(id, { item, version: this.#note(id) })
   }
 
@@ -78,8 +82,12 @@ export class Versioned<Item> {
   remove(id: string): void {
     if (!this.#items.delete(id)) return
     this.#removals.set(id, this.#note(id))
+    this.#removalBytes += heldBytes(id)
     // Not each time: the first entry of a map is found slowly when many before it were deleted.
-    if (this.#removals.size > 2 * this.#maxRemovals) this.#forgetRemovals()
+    if (this.#removals.size > 2 * this.#maxRemovals || this.#removalBytes > 2 * MAX_REMOVAL_BYTES) {
+      this.#forgetRemovals()
+      this.#compact()
+    }
   }
 
   /** What a reader of this version does not have; undefined when that is not known any more. */
@@ -99,8 +107,9 @@ export class Versioned<Item> {
 
   #forgetRemovals(): void {
     for (const [oldest, version] of this.#removals) {
-      if (this.#removals.size <= this.#maxRemovals) return
+      if (this.#removals.size <= this.#maxRemovals && this.#removalBytes <= MAX_REMOVAL_BYTES) return
       this.#removals.delete(oldest)
+      this.#removalBytes -= heldBytes(oldest)
       this.#forgottenUpTo = version
     }
   }

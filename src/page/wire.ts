@@ -86,23 +86,27 @@ export interface TaskEvent {
 export interface CutValue {
   readonly type: 'json' | 'text'
   readonly text: string
-  /** Of the whole, in UTF-8; of what is left of it, when it is no longer kept whole. */
+  /** Of the whole, in UTF-8; of what is left of it, when it is no longer kept whole; with `hasMore`, of what was read of it. */
   readonly bytes: number
   readonly isCut: boolean
+  /** It was not read to its end. */
+  readonly hasMore?: true
 }
 
 /**
- * A piece of a value: `GET /api/tasks/:key/value/:name?offset=`; without `offset` the whole comes as a file. The names are `goal`, `result`, `error` and
+ * A piece of the first 8 MiB of a value: `GET /api/tasks/:key/value/:name?offset=`; without `offset` the whole comes as a file. The names are `goal`, `result`, `error` and
  * `cause`, and of the command with this index `args.<index>` and `result.<index>`.
  */
 export interface ValuePiece {
   readonly text: string
   /** Where it begins, in bytes of the whole: at the offset that was asked for, or the next whole character. */
   readonly offset: number
-  /** Of the whole, in UTF-8. */
+  /** Of the whole, in UTF-8; with `hasMore`, of what was read of it. */
   readonly bytes: number
-  /** Whether nothing follows. */
+  /** Whether no piece follows. */
   readonly isEnd: boolean
+  /** It was not read to its end. */
+  readonly hasMore?: true
 }
 
 /** An image in a result; `GET /api/tasks/:key/image/:index` returns its bytes. */
@@ -139,8 +143,6 @@ export interface PageTaskDetail {
   readonly timeoutMs?: number
   readonly program?: {
     readonly command: readonly string[]
-    /** How many further words it has. */
-    readonly omitted?: number
     readonly pid?: number
     readonly exitCode?: number
     readonly signal?: string
@@ -180,9 +182,9 @@ export interface OwnerDelivery {
   readonly until?: number
   /** In words, with what to do next. */
   readonly reason: string
-  /** The last 50 messages, newest first. */
+  /** The last messages, newest first: at most 50, and 16 KiB. */
   readonly messages: readonly DeliveryMessage[]
-  /** The keys of what is owed or leased, at most 200. */
+  /** The keys of what is owed or leased: at most 200, and 16 KiB. */
   readonly waiting: readonly string[]
 }
 
@@ -192,7 +194,7 @@ export interface DeliveryMessage {
   readonly at: number
   readonly endedAt?: number
   readonly outcome: 'open' | 'accepted' | 'released'
-  /** Keys, at most 50. */
+  /** Keys: at most 50, and 4 KiB. */
   readonly tasks: readonly string[]
 }
 
@@ -258,7 +260,10 @@ export interface TasksEvent {
 
 /** The end of the snapshot, or of the changes since `Last-Event-ID`. */
 export interface ReadyEvent {
+  /** At most 1,000. */
   readonly owners: readonly OwnerDelivery[]
+  /** How many more owners are owed something. */
+  readonly ownersLeftOut: number
   readonly instances: readonly PageInstance[]
   readonly machines: MachineCounts
   readonly health: readonly HealthPoint[]
@@ -270,8 +275,9 @@ export interface ChangesEvent {
   readonly tasks?: readonly PageTask[]
   /** Keys that the journal no longer has. */
   readonly removed?: readonly string[]
-  /** Those that have changed, whole. */
+  /** Those that have changed, whole: each at most every 250 ms. */
   readonly owners?: readonly OwnerDelivery[]
+  readonly ownersLeftOut?: number
   readonly removedOwners?: readonly string[]
   /** All of them. */
   readonly instances?: readonly PageInstance[]

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
-import { owningRun } from '../../machines/families.js'
+import { runOfOwner } from '../../machines/families.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { QuestionAsker } from '../async-tasks/question-askers.js'
@@ -171,7 +171,7 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
 
 /** A wait takes the results that it returns. */
 function ofOtherRunText(task: AsyncTaskInfo): string {
-  const runId = owningRun(task) ?? ''
+  const runId = runOfOwner(task.owner) ?? ''
   return `The result of task ${task.id} goes to task ${runId}, which owns it. Wait for ${runId}.`
 }
 

@@ -227,6 +227,25 @@ describe('run again', () => {
     expect(await post(`tasks/${key}/run-again`)).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
   })
 
+  it('says why it cannot: its manager has forgotten the task, and the page holds no function', async () => {
+    const { manager, get, post } = await withHost(1)
+    const launch = async (id: string): Promise<void> => {
+      manager.launch({ id, subagentName: 'helper', goalPrompt: 'x' }, () => ({}))
+      await expect.poll(() => manager.getTask(id)?.status).toBe('completed')
+      manager.markNotified(id)
+    }
+    await launch('a')
+    expect((await get('tasks/async:a')).body['can']).toEqual({ cancel: false, runAgain: true })
+    for (let index = 0; manager.getTask('a') !== undefined; index += 1) await launch(`b${index}`)
+    expect((await get('tasks/async:a')).body['can']).toMatchObject({
+      ...{ runAgain: false, whyNot: expect.stringContaining('has forgotten this one') as unknown },
+    })
+    expect(await post('tasks/async:a/run-again')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
+    // Another task has its id now.
+    await launch('a')
+    expect((await get('tasks/async:a')).body['can']).toMatchObject({ runAgain: true })
+  })
+
   it('does not follow the command task of another one again', async () => {
     const { taskManager } = await withInstance()
     const tasks = createAgentTasks({ taskManager })
@@ -271,6 +290,46 @@ describe('run again', () => {
     expect(again).toMatchObject({ name: 'Sum', instanceId: 'calc', metadata: { mine: true } })
     expect(again?.metadata).not.toHaveProperty('asyncTaskId')
     expect(again?.commands).toMatchObject([{ tool_name: 'add', args: { a: 1, b: 2 }, timeout: 500 }])
+  })
+
+  it('submits the same commands also when their manager has forgotten the task, unless some of them are no longer whole', async () => {
+    const instances = new InstanceManager()
+    const given: unknown[] = []
+    instances.connect(
+      localInstance({ id: 'calc', tools: [{ name: 'note', execute: (input: unknown) => given.push(input) }] }),
+    )
+    const taskManager = new TaskManager({ instances, maxRetained: 1 })
+    onTestFinished(async () => {
+      await taskManager.dispose()
+      await instances.dispose()
+    })
+    const { get, post } = await startPage({ taskManager })
+    const submit = async (args: Record<string, unknown>): Promise<string> => {
+      const submitted = taskManager.submitTask({
+        ...{ type: 'task_submit', task_name: 'Note', task_intention: 'why', instanceId: 'calc' },
+        commands: [{ tool_name: 'note', args, intention: 'because', timeout: 5000 }],
+      })
+      const id = 'taskId' in submitted ? submitted.taskId : ''
+      await expect.poll(() => taskManager.getTask(id)?.status).toBe('completed')
+      return id
+    }
+    const small = await submit({ final_message: 'x' })
+    const large = await submit({ text: 'x'.repeat(3 * 1024 * 1024) })
+    await submit({})
+    const { body } = await post(`tasks/command:${small}/run-again`)
+    await expect.poll(() => taskManager.getTask(idOf(body['key']))?.status).toBe('completed')
+    expect(given.at(-1)).toEqual({ final_message: 'x' })
+    expect(taskManager.getTask(idOf(body['key']))).toMatchObject({
+      ...{ name: 'Note', intention: 'why', commands: [{ tool_name: 'note', intention: 'because', timeout: 5000 }] },
+    })
+    expect((await get(`tasks/command:${large}`)).body).toMatchObject({
+      can: { runAgain: false, whyNot: expect.stringContaining('no longer kept') as unknown },
+      commands: [{ args: { isCut: true } }],
+    })
+    expect(await post(`tasks/command:${large}/run-again`)).toMatchObject({
+      status: 409,
+      body: { code: 'NOT_REPEATABLE' },
+    })
   })
 })
 

@@ -57,7 +57,7 @@ describe('a task', () => {
   })
 
   it('keeps its result, its error and its cause when its manager has forgotten it', async () => {
-    const { manager, detail } = await withTasks()
+    const { manager, detail, get } = await withTasks()
     manager.registerTask(task('a'))
     manager.completeTask('a', { answer: 42 })
     manager.launch(task('b'), () => Promise.reject(new TypeError('no such thing', { cause: new Error('deep below') })))
@@ -69,6 +69,7 @@ describe('a task', () => {
     const { error } = await detail('b')
     expect(error).toMatchObject({ name: 'TypeError', message: { text: 'no such thing' } })
     expect(error?.cause?.text).toMatch(/TypeError: no such thing[^]*Caused by: Error: deep below/)
+    expect((await get('tasks/async:b/value/error')).body['text']).toBe('no such thing')
   })
 
   it('shows an output that is one text as text', async () => {
@@ -105,7 +106,7 @@ describe('a task', () => {
     manager.completeTask('a', { text })
     const whole = JSON.stringify({ text })
     const { result } = await detail('a')
-    expect(result).toMatchObject({ type: 'json', bytes: Buffer.byteLength(whole), isCut: true })
+    expect(result).toMatchObject({ type: 'json', isCut: true, hasMore: true })
     let read = ''
     for (let offset = 0; ;) {
       const piece = (await get(`tasks/async:a/value/result?offset=${offset}`)).body as unknown as ValuePiece
@@ -118,26 +119,67 @@ describe('a task', () => {
     expect((await get('tasks/async:a/value/result')).body['text'] === whole).toBe(true)
     const inside = (await get('tasks/async:a/value/result?offset=22')).body as unknown as ValuePiece
     expect([inside.offset, inside.text.slice(0, 3)]).toEqual([24, '😀0'])
-    expect((await get('tasks/async:a/value/result?offset=999999999')).body).toMatchObject({ text: '', isEnd: true })
+    expect((await get('tasks/async:a/value/result?offset=999999999')).body).toEqual({
+      ...{ text: '', offset: Buffer.byteLength(whole), bytes: Buffer.byteLength(whole), isEnd: true },
+    })
     expect(await get('tasks/async:a/value/result?offset=-1')).toMatchObject({ status: 400 })
     expect(await get('tasks/async:a/value/nothing?offset=0')).toMatchObject({ status: 404 })
   })
 
-  it('G2: of 100 MB is shown, and neither copied nor kept whole by the journal', async () => {
+  it('G2: of 100 MB is shown as far as it is read, and neither copied nor kept whole by the journal', async () => {
     const { manager, detail, get } = await withTasks()
     manager.registerTask(task('a'))
     manager.completeTask('a', { text: 'x'.repeat(100 * MIB) })
     const { result } = await detail('a')
-    expect(result).toMatchObject({ bytes: 100 * MIB + 11, isCut: true })
+    expect(result).toMatchObject({ isCut: true, hasMore: true })
     expect(result?.text.length).toBe(64 * 1024)
-    expect((await get(`tasks/async:a/value/result?offset=${100 * MIB}`)).body).toMatchObject({
-      text: 'x'.repeat(9) + '"}',
-      isEnd: true,
+    expect(result?.bytes).toBeLessThan(MIB)
+    const piece = (await get(`tasks/async:a/value/result?offset=${5 * MIB}`)).body as unknown as ValuePiece
+    expect([piece.text.length, piece.isEnd, piece.hasMore]).toEqual([MIB, false, true])
+    expect((await get(`tasks/async:a/value/result?offset=${50 * MIB}`)).body).toMatchObject({
+      ...{ text: '', isEnd: true, hasMore: true },
     })
     forget(manager, 'a')
     const kept = await detail('a')
     expect(kept.result?.isCut).toBe(true)
     expect(kept.result?.bytes).toBeLessThanOrEqual(MIB)
+  })
+
+  it('G2: whose parts are shared a million million times is shown as far as it is read', async () => {
+    const { manager, detail, get, call } = await withTasks()
+    let many: unknown = [1]
+    for (let level = 0; level < 40; level += 1) many = [many, many]
+    manager.registerTask(task('a'))
+    manager.completeTask('a', { many })
+    const shown = await detail('a')
+    expect(shown.result).toMatchObject({ isCut: true, hasMore: true, type: 'json' })
+    expect(shown.result?.text).toHaveLength(64 * 1024)
+    expect((await get('tasks/async:a/value/result?offset=65536')).body).toMatchObject({ isEnd: false, hasMore: true })
+    expect((await call('tasks/async:a/image/0')).status).toBe(404)
+    forget(manager, 'a')
+    expect((await detail('a')).result).toMatchObject({ isCut: true })
+  })
+
+  it('G2: asks with a schema that is not too large to be sent', async () => {
+    const manager = new AsyncTaskManager({ onError: () => undefined })
+    const { get } = await startPage({ tasks: manager })
+    const large = { type: 'string', default: 'x'.repeat(100_000) }
+    const small = { type: 'object', properties: { x: { type: 'string' } } }
+    manager.launch(task('a'), async (_input, context) => {
+      const asked = [
+        context.ask({ message: 'Small?', schema: small }),
+        context.ask({ message: 'Large?', schema: { type: 'object', properties: { x: large } } }),
+      ]
+      await Promise.all(asked)
+      return {}
+    })
+    await expect.poll(() => manager.getTask('a')?.questions?.length).toBe(2)
+    const { questions = [] } = (await get('tasks/async:a')).body as unknown as PageTaskDetail
+    expect(questions.map(({ message, schema }) => [message, schema])).toEqual([
+      ['Small?', small],
+      ['Large?', { type: 'object' }],
+    ])
+    manager.cancelTask('a')
   })
 
   it('nested deep is shown', async () => {
@@ -160,6 +202,46 @@ describe('a task', () => {
     expect([status, headers.get('content-type'), headers.get('content-length')]).toEqual([200, 'image/png', '8'])
     expect((await call('tasks/async:a/image/1')).status).toBe(404)
     expect((await call('tasks/async:a/image/x')).status).toBe(404)
+  })
+
+  it('shows its images when its manager has forgotten it, as long as its result is kept whole', async () => {
+    const { manager, detail } = await withTasks()
+    const image = { type: 'image', mimeType: 'image/png', data: Buffer.from('89504e47', 'hex').toString('base64') }
+    for (const [id, content] of [
+      ['a', [image]],
+      ['b', [image, 'x'.repeat(2 * MIB)]],
+    ] as const) {
+      manager.registerTask(task(id))
+      manager.completeTask(id, { content })
+      forget(manager, id)
+    }
+    expect((await detail('a')).images).toHaveLength(1)
+    expect((await detail('b')).images).toBeUndefined()
+  })
+
+  it('has the beginning of a long error and of a long command when its manager has forgotten it', async () => {
+    const { manager, detail } = await withTasks()
+    const words = ['echo', 'x'.repeat(30_000)]
+    manager.launch({ ...task('a', 'echo'), kind: 'command', command: words }, () =>
+      Promise.reject(Object.assign(new Error('漢'.repeat(100_000)), { code: 'c'.repeat(1000) })),
+    )
+    manager.launch({ ...task('b', 'echo'), kind: 'command', command: ['echo', 'y'] }, () => ({}))
+    await expect.poll(() => manager.getTask('b')?.status).toBe('completed')
+    const before = await detail('a')
+    expect(before.error?.message).toMatchObject({ text: '漢'.repeat(20_000), isCut: true, hasMore: true })
+    expect(before.program?.command).toEqual(['echo', 'x'.repeat(19_996), '…'])
+    forget(manager, 'a')
+    forget(manager, 'b')
+    const after = await detail('a')
+    expect(after.error?.message).toMatchObject({ text: '漢'.repeat(20_000), isCut: true })
+    expect(after.error?.code).toBe('c'.repeat(200))
+    expect(after.program?.command).toEqual(before.program?.command)
+    expect([before, after].map(({ copyAs }) => copyAs.typescript)).toEqual(
+      Array.from({ length: 2 }, () => '// The command is too long to copy.'),
+    )
+    const short = await detail('b')
+    expect(short.program?.command).toEqual(['echo', 'y'])
+    expect(short.copyAs.typescript).toContain('"command":"echo"')
   })
 
   it('shows its output as it comes', async () => {

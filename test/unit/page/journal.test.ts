@@ -24,6 +24,7 @@ function follow(manager: AsyncTaskManager, { maxTasks = 10_000, maxBytes = 64 * 
     ...{ manager, journal, maxTaskBytes },
     now: () => 0,
     onTransition: () => undefined,
+    onForgotten: () => undefined,
     onOther: () => undefined,
   })
   return { journal, forgotten, stop }
@@ -64,7 +65,7 @@ describe('the journal', () => {
     manager.registerTask(task('a', 'g'.repeat(1000)))
     manager.completeTask('a', { text: 'x'.repeat(MIB) })
     const { kept, heldBytes, record } = journal.get('async:a') as AsyncEntry
-    expect(kept?.output?.type).toBe('cut')
+    expect(kept?.output).toMatchObject({ type: 'json', isCut: true })
     expect(heldBytes).toBeLessThanOrEqual(64 * 1024)
     expect(record).not.toHaveProperty('output')
     stop()
@@ -173,6 +174,29 @@ describe('what has changed since a version', () => {
     items.remove('c')
     expect(items.since(before)).toBeUndefined()
     expect(items.since(versions.last - 1)).toEqual({ changed: [], removed: ['c'] })
+  })
+
+  it('G2: is not known after removals of long ids: they take at most 8 MiB', () => {
+    const versions = new Versions()
+    const items = new Versioned<string>(versions)
+    const remove = (from: number, to: number): void => {
+      for (let index = from; index < to; index += 1) {
+        const id = `${index}`.padStart(1024, 'x')
+        items.add(id, id)
+        items.remove(id)
+      }
+    }
+    const before = versions.last
+    remove(0, 8192)
+    expect(items.since(before)?.removed).toHaveLength(8192)
+    remove(8192, 8193)
+    expect(items.since(before)).toBeUndefined()
+    // Half of them are left.
+    expect(items.since(2 * 4097)?.removed).toHaveLength(4096)
+    // What comes back takes nothing.
+    items.add('8192'.padStart(1024, 'x'), 'back')
+    remove(0, 4097)
+    expect(items.since(2 * 4097)).toBeDefined()
   })
 
   it('is known after any number of changes', () => {

@@ -1,19 +1,20 @@
 /** Delivery: what each owner is owed, what has reached it, and why the rest waits. */
-import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
+import { counted } from '../text/format.js'
 import { OwnerCard } from './owner-card.js'
 
 export function DeliveryPart() {
-  const { owners, hello } = usePage().view.value
-  const sorted = owners
-    .filter(hasDeliveries)
-    .toSorted((a, b) => b.owed + b.leased - (a.owed + a.leased) || (a.owner < b.owner ? -1 : 1))
+  const { owners, ownersLeftOut, hello } = usePage().view.value
+  const sorted = owners.toSorted((a, b) => b.owed + b.leased - (a.owed + a.leased) || (a.owner < b.owner ? -1 : 1))
   return (
     <section class="part" aria-labelledby="delivery-heading">
       <div class="part-head">
         <h1 id="delivery-heading">Delivery</h1>
       </div>
+      {ownersLeftOut > 0 && (
+        <p class="hint">{counted(ownersLeftOut, 'more owner')} of whom something is owed: these come first.</p>
+      )}
       {sorted.length > 0 ? (
         <div class="cards">
           {sorted.map((delivery) => (
@@ -35,9 +36,4 @@ export function DeliveryPart() {
       )}
     </section>
   )
-}
-
-/** A run that has launched tasks is an owner as well: it is shown only when it was owed something. */
-function hasDeliveries({ owner, owed, leased, delivered, messages }: OwnerDelivery): boolean {
-  return !owner.startsWith('run:') || owed + leased + delivered + messages.length > 0
 }

@@ -18,6 +18,7 @@ export interface Known {
   readonly hello?: Hello
   readonly tasks: TaskList
   readonly owners: readonly OwnerDelivery[]
+  readonly ownersLeftOut: number
   readonly instances: readonly PageInstance[]
   readonly machines: MachineCounts
   readonly health: readonly HealthPoint[]
@@ -40,7 +41,7 @@ export interface FeedStep {
 const MAX_POINTS = 360
 
 export function createFeed(): Feed {
-  let known: Known = { tasks: createTaskList(), owners: [], instances: [], machines: {}, health: [] }
+  let known: Known = { tasks: createTaskList(), owners: [], ownersLeftOut: 0, instances: [], machines: {}, health: [] }
   let arriving: PageTask[] = []
   let isSnapshot = false
 

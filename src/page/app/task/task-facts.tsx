@@ -116,9 +116,8 @@ function Time({ at }: { readonly at: number }) {
 }
 
 function Program({ program }: { readonly program: NonNullable<PageTaskDetail['program']> }) {
-  const { command, omitted, pid, exitCode, signal } = program
+  const { command, pid, exitCode, signal } = program
   const facts = [
-    omitted !== undefined && `… and ${omitted} more words`,
     pid !== undefined && `process ${pid}`,
     exitCode !== undefined && `exit code ${exitCode}`,
     signal !== undefined && `ended by ${signal}`,

@@ -19,7 +19,7 @@ interface Props {
 const SHORT_CHARS = 400
 /** A browser becomes slow with more text than this. */
 const MOST_CHARS = 2_000_000
-const NO_REST = { text: '', isEnd: false }
+const NO_REST = { text: '', isEnd: false, bytes: 0, hasMore: false }
 
 export function ValueView({ value, path, label }: Props) {
   const { api } = usePage()
@@ -28,13 +28,15 @@ export function ValueView({ value, path, label }: Props) {
   // Another value has another rest.
   const rest = more.value.of === value.text ? more.value : NO_REST
   const text = value.text + rest.text
+  const { bytes, hasMore } = rest.text === '' ? value : rest
   const isWhole = !value.isCut || rest.isEnd
   const json = isWhole && value.type === 'json' ? parsed(text) : undefined
   const readMore = (): Promise<boolean> =>
     reading.run(async () => {
       const offset = new TextEncoder().encode(text).length
       const piece = await api.get<ValuePiece>(`${path}?offset=${offset}`)
-      more.value = { of: value.text, text: rest.text + piece.text, isEnd: piece.isEnd }
+      const { isEnd, bytes, hasMore = false } = piece
+      more.value = { ...{ of: value.text, text: rest.text + piece.text }, isEnd, bytes, hasMore }
     })
   const { isBusy, error } = reading.state.value
   return (
@@ -48,7 +50,8 @@ export function ValueView({ value, path, label }: Props) {
       )}
       {!isWhole && (
         <p class="hint">
-          The first {byteSize(new Blob([text]).size)} of {byteSize(value.bytes)}.{' '}
+          The first {byteSize(new Blob([text]).size)} of {hasMore && 'more than '}
+          {byteSize(bytes)}.{' '}
           {text.length < MOST_CHARS ? (
             <button type="button" disabled={isBusy} onClick={() => void readMore()}>
               Show more
