@@ -5,6 +5,7 @@ import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
 import { Length } from '../shell/length.js'
 import { duration, fullTime, preciseTime } from '../text/format.js'
+import { ownerText } from '../text/owners.js'
 import { partOf, progressText } from '../text/progress.js'
 import { spendingText } from '../text/spending.js'
 import { visible } from '../text/visible.js'
@@ -15,8 +16,10 @@ interface Props {
 }
 
 export function TaskFacts({ task, detail }: Props) {
-  const { createdAt, startedAt, endedAt, progress, parentKey, kind, group, subagent, id, attempt, delivery } = task
+  const { createdAt, startedAt, endedAt, progress, parentKey, kind, subagent, id, attempt, delivery } = task
   const { cancelReason, timeoutMs, budget, spent, program, children = [] } = detail
+  const { taskOf } = usePage().view.value
+  const parent = parentKey === undefined ? undefined : taskOf(parentKey)
   return (
     <dl class="facts">
       {progress && (
@@ -50,7 +53,7 @@ export function TaskFacts({ task, detail }: Props) {
           {visible(cancelReason)}
         </Fact>
       )}
-      <Fact name={kind === 'async' ? 'Owner' : 'Instance'}>{visible(group)}</Fact>
+      <Fact name={kind === 'async' ? 'Owner' : 'Instance'}>{visible(ownerText(task, parent))}</Fact>
       {subagent !== undefined && <Fact name="Subagent">{visible(subagent)}</Fact>}
       <Fact name="Id" isWide>
         <code>{visible(id)}</code>
