@@ -54,6 +54,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
     const { questionId, answer } = parseInput(answerSchema(), body, 'body')
     if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
     const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer as never)
+    if (isAnswered === true) sources.state.noteAnswer(entry, questionId)
     return isAnswered === true
       ? done()
       : conflict('QUESTION_CLOSED', 'This question is not open: it was answered, or its task has gone on without it.')

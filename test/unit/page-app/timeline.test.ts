@@ -92,7 +92,14 @@ describe('the rows of the timeline', () => {
     const family = [
       pageTask({ id: 'later', createdAt: 9 }),
       pageTask({ id: 'grandchild', group: 'run:second', parentKey: 'async:second', createdAt: 8 }),
-      pageTask({ id: 'commands', key: 'command:c', kind: 'command', group: 'desk', parentKey: 'async:second', createdAt: 7 }),
+      pageTask({
+        id: 'commands',
+        key: 'command:c',
+        kind: 'command',
+        group: 'desk',
+        parentKey: 'async:second',
+        createdAt: 7,
+      }),
       // One still runs, the other has ended and its parent as well.
       pageTask({ id: 'second', group: 'run:parent', parentKey: 'async:parent', createdAt: 5 }),
       pageTask({ id: 'first', parentKey: 'async:parent', createdAt: 5 }),
