@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { linePath, roundMax } from '../../../src/page/app/health/line-path.js'
 import { byteSize, counted, duration, growing, preciseTime } from '../../../src/page/app/text/format.js'
+import { beginningOfJson } from '../../../src/page/app/text/json-beginning.js'
 import { entriesOf, folded, parsed } from '../../../src/page/app/text/json-values.js'
 import { partOf, progressText } from '../../../src/page/app/text/progress.js'
 import { spendingText } from '../../../src/page/app/text/spending.js'
@@ -61,6 +62,34 @@ describe('texts of the page', () => {
       undefined,
       [['0', 'y']],
     ])
+  })
+})
+
+describe('the beginning of a JSON text', () => {
+  const value = { a: 'x\n"\u202e\\', 'k"]': [1, -2.5e3, true, null, [], {}, { b: [['deep'], 'y'] }], e: '' }
+
+  it('is a value, wherever it is cut, that goes on in the next one', () => {
+    const text = JSON.stringify(value)
+    let before = ''
+    for (let length = 1; length <= text.length; length += 1) {
+      const { value: shown } = beginningOfJson(text.slice(0, length)) ?? {}
+      expect(typeof shown).toBe('object')
+      // Without what closes it, each is the beginning of the whole.
+      const words = JSON.stringify(shown).replace(/["\]}]+$/, '')
+      expect(text.startsWith(words)).toBe(true)
+      expect(words.length).toBeGreaterThanOrEqual(before.length - 2)
+      before = words
+    }
+    expect(beginningOfJson(text)?.value).toEqual(value)
+    expect(beginningOfJson(JSON.stringify(value, null, 2).slice(0, 40))?.value).toEqual({ a: value.a, 'k"]': [1] })
+  })
+
+  it('is as long as it can be', () => {
+    expect(
+      ['{"a":"line\\nn', '{"a":"\\u20', '{"a":1,"b', '[1,2', '"te', '{"a": [tr', 'tru', ''].map(
+        (text) => beginningOfJson(text)?.value,
+      ),
+    ).toEqual([{ a: 'line\nn' }, { a: '' }, { a: 1 }, [1], 'te', { a: [] }, undefined, undefined])
   })
 })
 

@@ -4,6 +4,7 @@ import { ValueView } from '../text/value-view.js'
 import { LiveOutput } from './live-output.js'
 import { QuestionForm } from './question-form.js'
 import { Section } from './section.js'
+import { TaskAnswers } from './task-answers.js'
 import { TaskAttempts } from './task-attempts.js'
 import { TaskCommands } from './task-commands.js'
 import { TaskError } from './task-error.js'
@@ -21,7 +22,7 @@ interface Props {
 
 export function TaskSections({ task, detail, isAlone }: Props) {
   const { key } = task
-  const { questions = [], goal, commands, error, result, images = [], attempts = [], events } = detail
+  const { questions = [], answers = [], goal, commands, error, result, images = [], attempts = [], events } = detail
   const value = (name: string): string => `${pathOf(key)}/value/${name}`
   return (
     <div class="sections" key={key}>
@@ -30,6 +31,11 @@ export function TaskSections({ task, detail, isAlone }: Props) {
           {questions.map((question) => (
             <QuestionForm key={question.id} taskKey={key} question={question} />
           ))}
+        </Section>
+      )}
+      {answers.length > 0 && (
+        <Section title={answers.length === 1 ? 'Answer' : 'Answers'}>
+          <TaskAnswers answers={answers} />
         </Section>
       )}
       <Section title="Facts">
@@ -42,7 +48,7 @@ export function TaskSections({ task, detail, isAlone }: Props) {
       )}
       {(result ?? images[0]) && (
         <Section title="Result">
-          {result && <ValueView value={result} path={value('result')} label="Result" />}
+          {result && <ValueView value={result} path={value('result')} label="Result" fileName={`${task.id}-result`} />}
           {images.length > 0 && <TaskImages taskKey={key} images={images} />}
         </Section>
       )}
