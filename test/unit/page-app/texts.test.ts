@@ -4,7 +4,7 @@ import { linePath, roundMax } from '../../../src/page/app/health/line-path.js'
 import { byteSize, counted, duration, growing, preciseTime } from '../../../src/page/app/text/format.js'
 import { beginningOfJson } from '../../../src/page/app/text/json-beginning.js'
 import { entriesOf, folded, parsed } from '../../../src/page/app/text/json-values.js'
-import { partOf, progressText } from '../../../src/page/app/text/progress.js'
+import { progressText, shareOf } from '../../../src/page/app/text/progress.js'
 import { spendingText } from '../../../src/page/app/text/spending.js'
 import { visible, visibleLines } from '../../../src/page/app/text/visible.js'
 
@@ -43,11 +43,11 @@ describe('texts of the page', () => {
 
   it('writes progress and spending', () => {
     expect(progressText({ progress: 3, total: 12, message: 'Reading' })).toBe('25 % · Reading')
-    expect([progressText({ progress: 3 }), progressText({ progress: 9, total: 3, message: '' })]).toEqual([
-      '3',
-      '100 %',
+    expect([{ progress: 3 }, { progress: 9, total: 3, message: '' }].map(progressText)).toEqual(['3 so far', '100 %'])
+    expect([{ progress: 0, total: 3, message: 'Waiting' }, { progress: 0, total: 3 }].map(progressText)).toEqual([
+      ...['Waiting', '0 %'],
     ])
-    expect([partOf(-1, 2), partOf(1, 0)]).toEqual([0, 0])
+    expect([shareOf(-1, 2), shareOf(1, 0)]).toEqual([0, 0])
     expect(spendingText({ tokens: 1200, seconds: 3 }, { tokens: 5000, cost: 2 })).toBe(
       '1,200 of 5,000 tokens, 0 of 2 cost, 3 seconds',
     )

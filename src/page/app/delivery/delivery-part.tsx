@@ -3,6 +3,7 @@ import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import { OwnerCard } from './owner-card.js'
+import { Terms } from './terms.js'
 
 export function DeliveryPart() {
   const { owners, hello } = usePage().view.value
@@ -15,11 +16,14 @@ export function DeliveryPart() {
         <h1 id="delivery-heading">Delivery</h1>
       </div>
       {sorted.length > 0 ? (
-        <div class="cards">
-          {sorted.map((delivery) => (
-            <OwnerCard key={delivery.owner} delivery={delivery} />
-          ))}
-        </div>
+        <>
+          <Terms />
+          <div class="cards">
+            {sorted.map((delivery) => (
+              <OwnerCard key={delivery.owner} delivery={delivery} />
+            ))}
+          </div>
+        </>
       ) : hello?.hasAsync === false ? (
         <EmptyState
           title="This server has no async tasks"

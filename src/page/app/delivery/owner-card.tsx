@@ -1,10 +1,10 @@
 /** How the deliveries to one owner stand. */
 import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
-import { count, counted, growing, timeOfDay } from '../text/format.js'
-import { TaskLink } from '../task/task-facts.js'
+import { count, growing, timeOfDay } from '../text/format.js'
 import { visible } from '../text/visible.js'
 import { Messages } from './messages.js'
+import { WaitingResults } from './waiting-results.js'
 
 const WORDS: Readonly<Record<OwnerDelivery['state'], string>> = {
   none: 'Nobody subscribed',
@@ -33,18 +33,7 @@ export function OwnerCard({ delivery }: { readonly delivery: OwnerDelivery }) {
         {visible(reason)}
         <Until delivery={delivery} />
       </p>
-      {waiting.length > 0 && (
-        <details open={waiting.length <= 5}>
-          <summary>{counted(waiting.length, 'result')} waiting</summary>
-          <ul class="links">
-            {waiting.map((key) => (
-              <li key={key}>
-                <TaskLink taskKey={key} />
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      {waiting.length > 0 && <WaitingResults delivery={delivery} />}
       {messages.length > 0 && <Messages messages={messages} />}
     </article>
   )

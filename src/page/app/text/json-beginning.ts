@@ -13,7 +13,7 @@ function closed(text: string): string {
   const closers: string[] = []
   let end = 0
   let before = ''
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const sign = text[at] ?? ''
     if (sign === '"') {
       const isKey = closers.at(-1) === '}' && before !== ':'

@@ -22,7 +22,12 @@ export function ValueTools({ value, path, label, fileName }: Props) {
   return (
     <div class="value-tools" role="group" aria-label={`The whole ${visible(label)}`}>
       <CopyButton text={async () => (await api.blob(path)).text()} label="Copy" what={label} />
-      <button type="button" disabled={isBusy} aria-label={`Download: ${visible(label)}`} onClick={() => void download()}>
+      <button
+        type="button"
+        disabled={isBusy}
+        aria-label={`Download: ${visible(label)}`}
+        onClick={() => void download()}
+      >
         Download
       </button>
       {error !== undefined && (

@@ -77,5 +77,7 @@ function keptRest(text: string, rest: Rest): Rest {
   if (rest.of === text) return rest
   const before = rest.of + rest.text
   const isSame = rest.of !== '' && (before.startsWith(text) || text.startsWith(before))
-  return isSame ? { of: text, text: before.slice(text.length), isEnd: rest.isEnd && text.length <= before.length } : NO_REST
+  return isSame
+    ? { of: text, text: before.slice(text.length), isEnd: rest.isEnd && text.length <= before.length }
+    : NO_REST
 }
