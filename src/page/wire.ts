@@ -264,6 +264,8 @@ export interface Hello {
   readonly maxTasks: number
   /** Whether the changes since `Last-Event-ID` follow, instead of a snapshot. */
   readonly resumed: boolean
+  /** What an empty part suggests: calls of the package, or what to ask the agent of an MCP client. */
+  readonly hints: 'code' | 'mcp'
   /** The address of the task server's REST interface, for `Copy as`. */
   readonly restUrl?: string
 }

@@ -4,20 +4,8 @@ import { fileURLToPath } from 'node:url'
 import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { PNG } from 'pngjs'
+import { PART_NAMES, type Part } from '../../src/page/app/addresses.js'
 import { startPageHost } from './page-host.js'
-
-/** The parts by their addresses. */
-export const PART_HEADINGS = {
-  timeline: 'Timeline',
-  tasks: 'Tasks',
-  task: 'Task',
-  delivery: 'Delivery',
-  machines: 'Machines',
-  instances: 'Instances',
-  health: 'Health',
-} as const
-
-export type PartName = keyof typeof PART_HEADINGS
 
 export interface Window {
   readonly width: number
@@ -52,7 +40,7 @@ export async function startBusyHost() {
 export type BusyHost = Awaited<ReturnType<typeof startBusyHost>>
 
 /** The address of a part, as the fragment; that of the task that asks for `task`. */
-export function fragmentOf(part: PartName, { launched }: Pick<BusyHost, 'launched'>): string {
+export function fragmentOf(part: Part, { launched }: Pick<BusyHost, 'launched'>): string {
   return part === 'task' ? `#/task/${encodeURIComponent(launched.asking)}` : `#/${part}`
 }
 
@@ -73,9 +61,9 @@ export async function openWindow(browser: Browser, url: string, { width, height,
 }
 
 /** Goes to a part and waits until it is drawn. */
-export async function showPart(page: Page, part: PartName, fragment: string): Promise<void> {
+export async function showPart(page: Page, part: Part, fragment: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`)
-  await page.locator('main h1', { hasText: new RegExp(`^${PART_HEADINGS[part]}$`) }).waitFor()
+  await page.locator('main h1', { hasText: new RegExp(`^${PART_NAMES[part]}$`) }).waitFor()
   if (part === 'task') await page.locator('main svg.chart').waitFor()
   await page.waitForTimeout(300)
 }

@@ -44,9 +44,12 @@ describe('texts of the page', () => {
   it('writes progress and spending', () => {
     expect(progressText({ progress: 3, total: 12, message: 'Reading' })).toBe('25 % · Reading')
     expect([{ progress: 3 }, { progress: 9, total: 3, message: '' }].map(progressText)).toEqual(['3 so far', '100 %'])
-    expect([{ progress: 0, total: 3, message: 'Waiting' }, { progress: 0, total: 3 }].map(progressText)).toEqual([
-      ...['Waiting', '0 %'],
-    ])
+    expect(
+      [
+        { progress: 0, total: 3, message: 'Waiting' },
+        { progress: 0, total: 3 },
+      ].map(progressText),
+    ).toEqual([...['Waiting', '0 %']])
     expect([shareOf(-1, 2), shareOf(1, 0)]).toEqual([0, 0])
     expect(spendingText({ tokens: 1200, seconds: 3 }, { tokens: 5000, cost: 2 })).toBe(
       '1,200 of 5,000 tokens, 0 of 2 cost, 3 seconds',

@@ -31,6 +31,11 @@ export function DeliveryPart() {
         >
           Results are delivered to the owners of async tasks. Give the page the tasks of an agent host:
         </EmptyState>
+      ) : hello?.hints === 'mcp' ? (
+        <EmptyState title="No results yet" command="Which of your background tasks have ended, and what came out?">
+          When a task ends, its result is owed to the agent. The next tool call of its MCP client brings it; to have it
+          at once, ask:
+        </EmptyState>
       ) : (
         <EmptyState title="No results yet" command="tasks.setupAsyncTaskAutoTrigger(isAgentBusy, triggerAgentTurn)">
           When a task of an owner ends, its result is owed to that owner until a message has carried it. An owner that
