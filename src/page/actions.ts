@@ -17,6 +17,8 @@ export interface Answer {
 
 /** The longest reason of a cancellation, in characters. */
 const MAX_REASON = 1000
+/** The longest name that a person gives to a task, in characters. */
+const MAX_GIVEN_NAME = 1000
 
 const cancelSchema = lazily(() => z.strictObject({ reason: z.string().max(MAX_REASON).optional() }))
 const nothingSchema = lazily(() => z.strictObject({}))
@@ -25,6 +27,7 @@ const answerSchema = lazily(() => z.strictObject({ questionId: z.string(), answe
 const messageSchema = lazily(() => z.strictObject({ message: z.string().min(1) }))
 const submitSchema = lazily(() =>
   z.strictObject({
+    name: z.string().min(1).max(MAX_GIVEN_NAME).optional(),
     commands: z.array(z.strictObject({ tool: z.string(), args: z.record(z.string(), z.unknown()) })).min(1),
   }),
 )
@@ -71,16 +74,13 @@ export const taskActions: Readonly<Record<string, Action>> = {
 
 /** Submits commands to an instance. */
 export function submit({ taskManager }: Sources, instanceId: string, body: unknown): Answer {
-  const { commands } = parseInput(submitSchema(), body, 'body')
+  const { name, commands } = parseInput(submitSchema(), body, 'body')
   if (taskManager?.instances.get(instanceId) === undefined) {
     return { status: 404, body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' } }
   }
   const submitted = taskManager.submitTask({
     type: 'task_submit',
-    task_name: commands
-      .map(({ tool }) => tool)
-      .join(', ')
-      .slice(0, MAX_NAME),
+    task_name: name ?? namedAfter(commands),
     instanceId,
     commands: commands.map(({ tool, args }) => ({ tool_name: tool, args })),
   })
@@ -89,8 +89,14 @@ export function submit({ taskManager }: Sources, instanceId: string, body: unkno
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
 }
 
-/** The longest name of a task. */
+/** The longest name that a task gets by itself, in characters. */
 const MAX_NAME = 200
+
+const namedAfter = (commands: readonly { readonly tool: string }[]): string =>
+  commands
+    .map(({ tool }) => tool)
+    .join(', ')
+    .slice(0, MAX_NAME)
 
 /** The answer for what an action has thrown; undefined for what is not the client's affair. */
 export function refusalOf(error: unknown): Answer | undefined {

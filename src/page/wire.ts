@@ -338,5 +338,7 @@ export interface MessageRequest {
 
 /** Submits a command task. */
 export interface SubmitRequest {
+  /** Of the task. Default: its tools. */
+  readonly name?: string
   readonly commands: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[]
 }

@@ -1,6 +1,7 @@
 /** The machines, drawn, with how many actors are in each state. */
 import { machineCharts } from 'virtual:machine-charts'
-import type { VNode } from 'preact'
+import { useSignal } from '@preact/signals'
+import type { RefObject, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { MachineCounts } from '../wire.js'
 import { countStates, statesOf, summaryOf } from './chart-counts.js'
@@ -42,13 +43,29 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
   const headingId = `machine-${chart.id}`
   const box = useRef<HTMLDivElement | null>(null)
   const state = path?.state
-  useLayoutEffect(() => showState(box.current, chart, state), [chart, state])
+  const isWide = useIsWide(box, chart.width)
+  const isFitted = useSignal(false)
+  useLayoutEffect(() => showState(box.current, chart, state), [chart, state, isFitted.value])
   return (
     <section class="chart-machine" aria-labelledby={headingId}>
       <Heading id={headingId}>{chart.id}</Heading>
       <p>{chart.description}</p>
+      {isWide && (
+        <p class="chart-hint">
+          {isFitted.value ? 'It is made smaller to fit.' : 'It is wider than this box: scroll it sideways.'}{' '}
+          <button type="button" onClick={() => (isFitted.value = !isFitted.value)}>
+            {isFitted.value ? 'Full size' : 'Fit'}
+          </button>
+        </p>
+      )}
       {/* It scrolls in its box, by keyboard as well. */}
-      <div ref={box} class="chart-box" tabIndex={0} role="group" aria-label={`Drawing of ${chart.id}`}>
+      <div
+        ref={box}
+        class={isFitted.value ? 'chart-box fitted' : isWide ? 'chart-box wide' : 'chart-box'}
+        tabIndex={0}
+        role="group"
+        aria-label={`Drawing of ${chart.id}`}
+      >
         <ChartDrawing chart={chart} label={labelOf(chart, counted, path)} counts={counted} path={path} />
       </div>
       <details>
@@ -67,6 +84,19 @@ function labelOf(
   const counts = counted === undefined ? [] : [summaryOf(chart, counted)]
   const way = path === undefined ? [] : [`this task: ${pathText(path)}`]
   return `${chart.id}: ${[...counts, ...way].join('; ')}`
+}
+
+/** Whether a drawing of this width does not fit into its box. */
+function useIsWide(box: RefObject<HTMLElement | null>, width: number): boolean {
+  const isWide = useSignal(false)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null) return undefined
+    const observer = new ResizeObserver(() => (isWide.value = width > element.clientWidth))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [box, width, isWide])
+  return isWide.value
 }
 
 /** Scrolls a box that is narrower than its drawing to the state of the task, or to the initial state. */
