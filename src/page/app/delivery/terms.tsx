@@ -1,14 +1,18 @@
 /** What the terms of the deliveries mean. */
 import { DELIVERY_MEANINGS } from '../text/deliveries.js'
 
-const TERMS = ['owed', 'leased', 'delivered'] as const
+const TERMS = [
+  ['owed', 'Owed'],
+  ['leased', 'Leased'],
+  ['delivered', 'Delivered'],
+] as const
 
 export function Terms() {
   return (
     <dl class="terms">
-      {TERMS.map((term) => (
+      {TERMS.map(([term, name]) => (
         <div key={term}>
-          <dt>{term}</dt>
+          <dt>{name}</dt>
           <dd>{DELIVERY_MEANINGS[term]}</dd>
         </div>
       ))}
