@@ -18,6 +18,7 @@ import {
   showPart,
   startBusyHost,
   unscroll,
+  VIEWS,
   type BusyHost,
   type Window,
 } from '../support/page-look.js'
@@ -51,6 +52,17 @@ describe.each(windows)('in a window of $width x $height px, $scheme', (window) =
     await unscroll(page)
     expect([...(await layoutProblems(page)), ...(await axeViolations(page))]).toEqual([])
   })
+
+  it.each(Object.entries(VIEWS))(
+    '%s has no violation that axe finds, and nothing is cut or overlaps',
+    async (_, show) => {
+      const page = await openWindow(browser, host.url, window)
+      onTestFinished(() => page.context().close())
+      await show(page, host)
+      await unscroll(page)
+      expect([...(await layoutProblems(page)), ...(await axeViolations(page))]).toEqual([])
+    },
+  )
 })
 
 describe.each(sizes)('in a window of $width x $height px', (size) => {

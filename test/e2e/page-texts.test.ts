@@ -94,8 +94,7 @@ describe('texts of tasks', () => {
       .getByRole('button', { name: 'Show more' })
       .click()
     const result = page.getByRole('group', { name: 'Result' })
-    await result.waitFor()
-    expect((await result.textContent())?.includes('ä'.repeat(400_000))).toBe(true)
+    await expect.poll(async () => (await result.textContent())?.includes('ä'.repeat(400_000))).toBe(true)
   })
 
   it('have their images', async () => {

@@ -1,5 +1,6 @@
 /** The page in Chromium as a person sees it: its parts with something in each of them, in a window of some size and scheme. */
 import { createRequire } from 'node:module'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
@@ -30,14 +31,54 @@ export async function startBusyHost() {
     talking: await host.launch('talker', 'Read the log aloud'),
     sleeping: await host.launch('sleeper', `A goal without a space: ${'abcdefghij'.repeat(30)}`),
   }
+  const answered = await host.launch('asker', 'Store the archive')
+  const content = { region: 'eu', copies: 2, urgent: true, note: 'In the cellar,\nbehind the stairs' }
+  await poll(() => host.manager.getTask(answered.slice('async:'.length))?.questions?.length === 1)
+  host.manager.answerTask(answered.slice('async:'.length), 'question-1', { action: 'accept', content })
+  await host.launch('planner', 'Paint the house')
   const add = { tool_name: 'add', args: { a: 1, b: 2 } }
+  const wait = { tool_name: 'wait', args: { seconds: 3600 } }
+  const cancelled = host.taskManager.submitTask({ task_name: 'Add, wait and add', commands: [add, wait, add] })
+  const cancelledId = 'taskId' in cancelled ? cancelled.taskId : ''
+  await poll(() => host.taskManager.getTask(cancelledId)?.commands[1]?.status === 'running')
+  host.taskManager.cancelTask(cancelledId, 'The desk is needed')
   host.taskManager.submitTask({ task_name: 'Add up', commands: [add, add, add] })
-  host.taskManager.submitTask({ task_name: 'Wait', commands: [add, { tool_name: 'wait', args: { seconds: 3600 } }] })
+  host.taskManager.submitTask({ task_name: 'Wait', commands: [add, wait] })
   host.taskManager.submitTask({ task_name: 'Wait for the desk', commands: [add] })
-  return { ...host, launched }
+  return { ...host, launched: { ...launched, answered, cancelled: `command:${cancelledId}` } }
 }
 
 export type BusyHost = Awaited<ReturnType<typeof startBusyHost>>
+
+/** Waits for what the host does by itself. */
+async function poll(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await pause(5)
+}
+
+/** What a person sees besides the parts. */
+export const VIEWS = {
+  'a task that was answered': async (page, { launched }) => {
+    await showPart(page, 'task', `#/task/${encodeURIComponent(launched.answered)}`)
+  },
+  'a task whose commands were cancelled': async (page, { launched }) => {
+    await showPart(page, 'task', `#/task/${encodeURIComponent(launched.cancelled)}`)
+    await page.locator('.commands summary').first().click()
+  },
+  'a task beside the timeline, with its machine': async (page, { launched }) => {
+    await page.evaluate(`location.hash = ${JSON.stringify(`#/timeline?task=${encodeURIComponent(launched.talking)}`)}`)
+    await page.locator('.task-panel summary', { hasText: 'running' }).click()
+  },
+  'a submission of two commands': async (page) => {
+    await showPart(page, 'instances', '#/instances')
+    await page.getByRole('button', { name: 'Submit …' }).click()
+    await page.getByRole('button', { name: 'Add a command' }).click()
+    await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  },
+  'a question before a live task runs again': async (page, { launched }) => {
+    await showPart(page, 'task', `#/task/${encodeURIComponent(launched.talking)}`)
+    await page.getByRole('button', { name: 'Run again …' }).click()
+  },
+} as const satisfies Readonly<Record<string, (page: Page, host: BusyHost) => Promise<void>>>
 
 /** The address of a part, as the fragment; that of the task that asks for `task`. */
 export function fragmentOf(part: Part, { launched }: Pick<BusyHost, 'launched'>): string {

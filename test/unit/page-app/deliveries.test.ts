@@ -1,7 +1,7 @@
 /** Why results wait, and how far tasks have come, in words. */
 import { describe, expect, it } from 'vitest'
 import { waitingGroups, whyWaits } from '../../../src/page/app/text/deliveries.js'
-import { ownerText } from '../../../src/page/app/text/owners.js'
+import { ownerName, ownerText, taskOfRun } from '../../../src/page/app/text/owners.js'
 import { progressOf } from '../../../src/page/app/text/progress.js'
 import type { OwnerDelivery } from '../../../src/page/wire.js'
 import { pageTask } from './page-tasks.js'
@@ -70,5 +70,9 @@ describe('the owner of a task', () => {
     expect(ownerText(pageTask({ group: 'run:a' }), parent)).toBe('the run of Plan')
     expect(ownerText(pageTask({ group: 'run:a' }), undefined)).toBe('the run that launched it')
     expect(ownerText(pageTask({ group: 'run:a', kind: 'command' }), parent)).toBe('run:a')
+    expect([taskOfRun('run:a'), taskOfRun('main')]).toEqual(['async:a', undefined])
+    expect([ownerName('run:a', parent), ownerName('run:a', undefined), ownerName('main', parent)]).toEqual([
+      ...['The run of Plan', 'run:a', 'main'],
+    ])
   })
 })

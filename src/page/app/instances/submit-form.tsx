@@ -53,7 +53,7 @@ export function SubmitForm({ instance, onClose }: Props) {
   }
   const add = (): void => {
     drafts.value = withAnother(drafts.value, firstTool)
-    focus('li:last-child select')
+    focus('[data-draft]:last-child select')
   }
   const move = (draft: Draft, by: number): void => {
     drafts.value = withMoved(drafts.value, draft.id, by)
@@ -70,13 +70,13 @@ export function SubmitForm({ instance, onClose }: Props) {
   const all = drafts.value
   return (
     <form ref={form} class="submit-form" aria-label="Submit a task" onSubmit={(event) => void submit(event)} noValidate>
-      <ol class="drafts">
+      <div class="drafts">
         {all.map((draft, index) => {
           const fields = fieldsOfTool(draft.tool)
           const isMeant = place?.type === 'command' && place.id === draft.id
           const told = isMeant ? fieldOfPath(place.path, fields) : undefined
           return (
-            <li key={draft.id} data-draft={draft.id} role="group" aria-label={`Command ${index + 1}`}>
+            <div key={draft.id} data-draft={draft.id} role="group" aria-label={`Command ${index + 1}`}>
               {all.length > 1 && (
                 <DraftHead
                   index={index}
@@ -95,10 +95,10 @@ export function SubmitForm({ instance, onClose }: Props) {
                 error={isMeant && told === undefined ? error : undefined}
                 onChange={(change) => (drafts.value = withChanged(drafts.value, draft.id, change))}
               />
-            </li>
+            </div>
           )
         })}
-      </ol>
+      </div>
       <p>
         <button
           type="button"

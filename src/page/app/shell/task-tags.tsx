@@ -6,19 +6,20 @@ import { progressOf } from '../text/progress.js'
 import { visible } from '../text/visible.js'
 
 export function TaskTags({ task }: { readonly task: PageTask }) {
-  const { attempt, questions, delivery, endedAt, commandCount } = task
+  const { attempt, questions, delivery, endedAt, commandCount = 0 } = task
+  const hasMany = commandCount > 1
   const progress = endedAt === undefined ? progressOf(task) : undefined
   return (
     <>
       {questions !== undefined && questions > 0 && <span class="tag asks">{counted(questions, 'question')}</span>}
       {attempt !== undefined && <span class="tag">Attempt {attempt}</span>}
-      {commandCount !== undefined && commandCount > 1 && <span class="tag">{counted(commandCount, 'command')}</span>}
+      {hasMany && !progress && <span class="tag">{counted(commandCount, 'command')}</span>}
       {(delivery === 'owed' || delivery === 'leased') && (
         <span class="tag" title={DELIVERY_MEANINGS[delivery]}>
           {delivery}
         </span>
       )}
-      {progress && <span class="tag progress-tag">{visible(progress.text)}</span>}
+      {progress && <span class="tag">{visible(progress.text)}</span>}
     </>
   )
 }

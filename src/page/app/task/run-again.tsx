@@ -39,7 +39,7 @@ export function RunAgain({ task, can }: Props) {
         aria-describedby={can.runAgain ? undefined : 'why-not-again'}
         onClick={() => (isLive ? (isAsking.value = true) : void run())}
       >
-        {isLive ? 'Run again …' : 'Run again'}
+        {isLive && can.runAgain ? 'Run again …' : 'Run again'}
       </button>
       {error !== undefined && !isAsking.value && (
         <p class="problem" role="alert">

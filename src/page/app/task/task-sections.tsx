@@ -42,7 +42,7 @@ export function TaskSections({ task, detail, isAlone }: Props) {
         <TaskFacts task={task} detail={detail} />
       </Section>
       {error && (
-        <Section title="Error">
+        <Section title={task.state === 'cancelled' ? 'Why it was cancelled' : 'Error'}>
           <TaskError error={error} valuePath={value} />
         </Section>
       )}

@@ -20,7 +20,7 @@ export function ValueTools({ value, path, label, fileName }: Props) {
   const download = (): Promise<boolean> =>
     saving.run(async () => saveAs(await api.blob(path), `${fileName}.${value.type === 'json' ? 'json' : 'txt'}`))
   return (
-    <div class="value-tools" role="group" aria-label={`The whole ${visible(label)}`}>
+    <div class="value-tools">
       <CopyButton text={async () => (await api.blob(path)).text()} label="Copy" what={label} />
       <button
         type="button"

@@ -45,7 +45,7 @@ export function ValueView({ value, path, label, fileName }: Props) {
       {json ? (
         <JsonTree value={json.value} label={label} isOpen={text.length <= SHORT_CHARS} />
       ) : (
-        <pre tabIndex={0} role="region" aria-label={label}>
+        <pre tabIndex={0} role="group" aria-label={label}>
           {visibleLines(text)}
         </pre>
       )}
