@@ -30,6 +30,9 @@ export function Charts({ counts, path, level = 3 }: ChartsProps): VNode {
   )
 }
 
+/** A drawing that is made smaller than this is hard to read. */
+const READABLE = 0.75
+
 interface MachineProps {
   readonly chart: MachineChart
   readonly counts: MachineCounts | undefined
@@ -43,25 +46,27 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
   const headingId = `machine-${chart.id}`
   const box = useRef<HTMLDivElement | null>(null)
   const state = path?.state
-  const isWide = useIsWide(box, chart.width)
-  const isFitted = useSignal(false)
-  useLayoutEffect(() => showState(box.current, chart, state), [chart, state, isFitted.value])
+  const share = useShare(box, chart.width)
+  const isWide = share < 1
+  const chosen = useSignal<boolean | undefined>(undefined)
+  const isFitted = isWide && (chosen.value ?? share >= READABLE)
+  useLayoutEffect(() => showState(box.current, chart, state), [chart, state, isFitted])
   return (
     <section class="chart-machine" aria-labelledby={headingId}>
       <Heading id={headingId}>{chart.id}</Heading>
       <p>{chart.description}</p>
       {isWide && (
         <p class="chart-hint">
-          {isFitted.value ? 'It is made smaller to fit.' : 'It is wider than this box: scroll it sideways.'}{' '}
-          <button type="button" onClick={() => (isFitted.value = !isFitted.value)}>
-            {isFitted.value ? 'Full size' : 'Fit'}
+          {isFitted ? 'It is made smaller to fit.' : 'It is wider than this box: scroll it sideways.'}{' '}
+          <button type="button" onClick={() => (chosen.value = !isFitted)}>
+            {isFitted ? 'Full size' : 'Fit'}
           </button>
         </p>
       )}
       {/* It scrolls in its box, by keyboard as well. */}
       <div
         ref={box}
-        class={isFitted.value ? 'chart-box fitted' : isWide ? 'chart-box wide' : 'chart-box'}
+        class={isFitted ? 'chart-box fitted' : isWide ? 'chart-box wide' : 'chart-box'}
         tabIndex={0}
         role="group"
         aria-label={`Drawing of ${chart.id}`}
@@ -86,17 +91,17 @@ function labelOf(
   return `${chart.id}: ${[...counts, ...way].join('; ')}`
 }
 
-/** Whether a drawing of this width does not fit into its box. */
-function useIsWide(box: RefObject<HTMLElement | null>, width: number): boolean {
-  const isWide = useSignal(false)
+/** How much of a drawing of this width its box shows at full size: below 1 it is wider. */
+function useShare(box: RefObject<HTMLElement | null>, width: number): number {
+  const share = useSignal(1)
   useLayoutEffect(() => {
     const element = box.current
     if (element === null) return undefined
-    const observer = new ResizeObserver(() => (isWide.value = width > element.clientWidth))
+    const observer = new ResizeObserver(() => (share.value = element.clientWidth / width))
     observer.observe(element)
     return () => observer.disconnect()
-  }, [box, width, isWide])
-  return isWide.value
+  }, [box, width, share])
+  return share.value
 }
 
 /** Scrolls a box that is narrower than its drawing to the state of the task, or to the initial state. */
