@@ -13,7 +13,7 @@ import { keepToken, takeToken } from './token.js'
 export interface View extends Omit<Known, 'tasks'> {
   /** Newest first. */
   readonly tasks: readonly PageTask[]
-  taskOf(key: string): PageTask | undefined
+  readonly taskOf: (key: string) => PageTask | undefined
 }
 
 interface Asking {

@@ -19,7 +19,7 @@ async function withAsker() {
   await expect.poll(() => context).toBeDefined()
   const detail = async (): Promise<PageTaskDetail> =>
     (await page.get(`tasks/async:${id}`)).body as unknown as PageTaskDetail
-  return { manager, id, ask: context!.ask, detail, ...page }
+  return { manager, id, ask: (...asked: Parameters<RunContext['ask']>) => context!.ask(...asked), detail, ...page }
 }
 
 describe('a question that is closed', () => {
