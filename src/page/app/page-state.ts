@@ -77,6 +77,8 @@ export function createPage(): Page {
       onState: (state) => {
         if (state.state !== 'connecting') lostAt.value = now()
         connection.value = state
+        // What is shown stands still at once.
+        second.value = now()
       },
       onEvent: (event) => {
         const step = feed.take(event)
