@@ -8,8 +8,7 @@ import { Versions } from '../../../src/page/versioned.js'
 import type { PageTaskDetail } from '../../../src/page/wire.js'
 import { startPage } from './test-page.js'
 
-async function withAsker() {
-  const manager = new AsyncTaskManager(-1)
+async function withAsker(manager = new AsyncTaskManager(-1)) {
   const page = await startPage({ tasks: manager })
   let context: RunContext | undefined
   const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, (_input, given) => {
@@ -57,11 +56,11 @@ describe('a question that is closed', () => {
 
   it('was withdrawn when nobody has answered it, whatever another task was told', async () => {
     const { manager, ask, detail } = await withAsker()
-    const other = await withAsker()
+    const other = await withAsker(manager)
     const abort = new AbortController()
     ask('Which one?', { signal: abort.signal }).catch(() => undefined)
     void other.ask('Another one?')
-    other.manager.answerTask(other.id, 'question-1', { action: 'accept', content: { answer: 'no' } })
+    manager.answerTask(other.id, 'question-1', { action: 'accept', content: { answer: 'no' } })
     manager.answerTask('none', 'question-1', { action: 'decline' })
     abort.abort()
     expect((await detail()).answers).toMatchObject([{ message: 'Which one?', action: 'withdrawn' }])
