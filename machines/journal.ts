@@ -1,5 +1,5 @@
 /** Numbers every change of a task, stamps it with the time, and queues it for the host, in order (R6). */
-import type { AsyncTaskStatus, DeliveryStatus, TaskTransition } from './records.js'
+import type { AsyncTaskStatus, DeliveryStatus, TaskAnswer, TaskTransition } from './records.js'
 import type { TaskEntry } from './task-entry.js'
 
 /** What the host is notified of after a transition of the registry has ended. */
@@ -9,6 +9,8 @@ export type RegistryNotification =
   | { readonly type: 'lease.ended'; readonly owner: string }
   /** The open questions of a task have changed. */
   | { readonly type: 'questions'; readonly entry: TaskEntry }
+  /** A question of a task is answered; `questions` follows. */
+  | { readonly type: 'answer'; readonly entry: TaskEntry; readonly questionId: string; readonly answer: TaskAnswer }
   /** A task has exceeded a budget, or its time: its run is asked to conclude, or to stop. */
   | { readonly type: 'limit'; readonly entry: TaskEntry; readonly state: 'wrapping' | 'stopping' }
   /** A question is owed to this owner (again). */

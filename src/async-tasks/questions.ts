@@ -74,13 +74,14 @@ export function answerQuestion(
   input: TaskAnswer,
 ): boolean {
   // A copy of plain data: no code of the host runs between here and the answer.
-  const answer = parseInput(taskAnswerSchema(), input, 'answer')
+  const answer = Object.freeze(parseInput(taskAnswerSchema(), input, 'answer')) as TaskAnswer
   const question = entry.record.questions?.find(({ id }) => id === questionId)
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
   registry.batch(() => {
+    registry.noteAnswer(entry, questionId, answer)
     entry.ref?.send({ type: 'task.answer', questionId })
-    registry.attachment(entry).questions?.answer(questionId, Object.freeze(answer) as TaskAnswer)
+    registry.attachment(entry).questions?.answer(questionId, answer)
   })
   return true
 }

@@ -15,6 +15,7 @@ import type {
   AsyncTaskInfo,
   ProgramFacts,
   TaskAdmission,
+  TaskAnswer,
   TaskProgress,
   TaskQuestion,
   TaskTransition,
@@ -525,6 +526,11 @@ export class TaskRegistry {
     this.#aborts.push({ entry, reason })
   }
 
+  /** Notifies of the answer to a question, which is closed in the same batch. */
+  noteAnswer(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
+    this.#push({ type: 'answer', entry, questionId, answer })
+  }
+
   #requestWrapUp(taskId: string, excess: string): void {
     const entry = this.history.get(taskId)
     if (entry === undefined) return
@@ -633,6 +639,7 @@ export class TaskRegistry {
       case 'transition':
       case 'questions':
       case 'questions.owed':
+      case 'answer':
       case 'limit':
       case 'lease.ended':
         if (this.notifications$.observed) this.notifications$.next(notification)

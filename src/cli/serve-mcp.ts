@@ -77,7 +77,7 @@ async function showPage(
 ): Promise<void> {
   if (page === undefined) return
   try {
-    say(`the page: ${(await servePage(page, { tasks: manager, taskManager })).url}`)
+    say(`the page: ${(await servePage(page, { tasks: manager, taskManager, hints: 'mcp' })).url}`)
   } catch (error) {
     stopListening()
     await close()

@@ -17,6 +17,8 @@ export interface Answer {
 
 /** The longest reason of a cancellation, in characters. */
 const MAX_REASON = 1000
+/** The longest name that a person gives to a task, in characters. */
+const MAX_GIVEN_NAME = 1000
 
 const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -44,6 +46,7 @@ const contentSchema = lazily(() => z.looseObject({ content: fieldsSchema().optio
 const messageSchema = lazily(() => z.strictObject({ message: z.string().min(1) }))
 const submitSchema = lazily(() =>
   z.strictObject({
+    name: z.string().min(1).max(MAX_GIVEN_NAME).optional(),
     commands: z.array(z.strictObject({ tool: z.string(), args: fieldsSchema() })).min(1),
   }),
 )
@@ -74,6 +77,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
     parseInput(contentSchema(), answer, 'answer')
     if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
     const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer as never)
+    if (isAnswered === true) sources.state.noteAnswer(entry, questionId)
     return isAnswered === true
       ? done()
       : conflict('QUESTION_CLOSED', 'This question is not open: it was answered, or its task has gone on without it.')
@@ -90,16 +94,13 @@ export const taskActions: Readonly<Record<string, Action>> = {
 
 /** Submits commands to an instance. */
 export function submit({ taskManager }: Sources, instanceId: string, body: unknown): Answer {
-  const { commands } = parseInput(submitSchema(), body, 'body')
+  const { name, commands } = parseInput(submitSchema(), body, 'body')
   if (taskManager?.instances.get(instanceId) === undefined) {
     return { status: 404, body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' } }
   }
   const submitted = taskManager.submitTask({
     type: 'task_submit',
-    task_name: commands
-      .map(({ tool }) => tool)
-      .join(', ')
-      .slice(0, MAX_NAME),
+    task_name: name ?? namedAfter(commands),
     instanceId,
     commands: commands.map(({ tool, args }) => ({ tool_name: tool, args })),
   })
@@ -108,8 +109,14 @@ export function submit({ taskManager }: Sources, instanceId: string, body: unkno
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
 }
 
-/** The longest name of a task. */
+/** The longest name that a task gets by itself, in characters. */
 const MAX_NAME = 200
+
+const namedAfter = (commands: readonly { readonly tool: string }[]): string =>
+  commands
+    .map(({ tool }) => tool)
+    .join(', ')
+    .slice(0, MAX_NAME)
 
 /** The answer for what an action has thrown; undefined for what is not the client's affair. */
 export function refusalOf(error: unknown): Answer | undefined {

@@ -1,5 +1,5 @@
 /** A command task in the journal. */
-import type { Task, TaskCommand } from '../protocol/command-tasks.js'
+import { statusText, type Task, type TaskCommand } from '../protocol/command-tasks.js'
 import { asyncKey } from './async-entry.js'
 import type { JournalEntry } from './journal.js'
 import { Allowance, type KeptValue } from './kept-values.js'
@@ -88,7 +88,7 @@ const COMMAND_BYTES = 500
 
 export const commandKey = (id: string): string => `command:${id}`
 
-export const barStates = {
+const barStates = {
   pending: 'waiting',
   running: 'running',
   success: 'completed',
@@ -96,10 +96,16 @@ export const barStates = {
   skipped: 'skipped',
 } as const
 
-export function barOf({ tool_name, status, startedAt, completedAt }: TaskCommand): CommandBar {
+/** A command that was given up while it ran has an error; one that has never started has none. */
+export function barState(status: TaskCommand['status'], error: TaskCommand['error']): CommandBar['state'] {
+  if (status !== 'skipped' || error === undefined) return barStates[status]
+  return statusText(status, error) === 'cancelled' ? 'cancelled' : 'failed'
+}
+
+export function barOf({ tool_name, status, startedAt, completedAt, error }: TaskCommand): CommandBar {
   return {
     tool: sentText(tool_name),
-    state: barStates[status],
+    state: barState(status, error),
     ...(startedAt !== undefined && { startedAt }),
     ...(completedAt !== undefined && { endedAt: completedAt }),
   }

@@ -45,6 +45,8 @@ export interface TaskPageOptions {
   readonly maxBytes?: number
   /** The address of the task server's REST interface, for `Copy as`. Default: none. */
   readonly restUrl?: string
+  /** What an empty part suggests: calls of this package, or what to ask the agent of an MCP client. Default `code`. */
+  readonly hints?: 'code' | 'mcp'
   /** The source of time. Default: the system's. */
   readonly clock?: Clock
   /** Called with failures of requests. Default: `console.error`. */
@@ -61,6 +63,7 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
   maxTasks: integerFrom(1),
   maxBytes: integerFrom(1),
   restUrl: aName,
+  hints: { expected: "'code' or 'mcp'", accepts: (value) => value === 'code' || value === 'mcp' },
   clock: aClock,
   onError: aFunction,
 }
@@ -99,6 +102,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
     clock = systemClock,
     maxTasks = DEFAULT_MAX_TASKS,
     restUrl,
+    hints = 'code',
   } = options
   const token = options.token ?? randomBytes(24).toString('base64url')
   if (!isLoopback(host)) throw new InvalidSettingError('host', host, 'a loopback address, such as 127.0.0.1')
@@ -124,6 +128,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
         hasAsync: manager !== undefined,
         hasCommands: taskManager !== undefined,
         maxTasks,
+        hints,
         ...(restUrl !== undefined && { restUrl }),
       }),
     })

@@ -76,11 +76,13 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
     ['goal', 'result', 'cause'].map((name) => shown(values.get(name), VALUE_BYTES)),
   )
   const whyNot = whyNotAgain(sources, entry)
+  const answers = state.journal.answersOf(entry.key)
   const common = {
     task: state.rowOf(entry),
     ...(goal !== undefined && { goal }),
     ...(result !== undefined && { result }),
     ...(images.length > 0 && { images }),
+    ...(answers.length > 0 && { answers }),
     events: state.journal.eventsOf(entry.key),
     can: { cancel: !entry.isEnded, runAgain: whyNot === undefined, ...(whyNot !== undefined && { whyNot }) },
   }

@@ -1,5 +1,6 @@
 /** Follows the async tasks of a manager. */
 import type { Subscription } from 'rxjs'
+import type { RegistryNotification } from '../../machines/journal.js'
 import { timeoutMessage } from '../../machines/async-task.js'
 import type {
   AsyncTaskInfo,
@@ -11,6 +12,7 @@ import type {
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { AsyncEntry, asyncKey } from './async-entry.js'
+import { CLOSED_WORDS, closedQuestion } from './closed-questions.js'
 import type { Happening, Journal } from './journal.js'
 import type { PageEntry } from './page-entry.js'
 import type { PageTaskState } from './wire.js'
@@ -34,6 +36,8 @@ export interface AsyncSourceOptions {
 export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   const { manager, journal, now } = options
   const { registry } = manager
+  /** The last answer: the end of its question follows it. */
+  let answered: Extract<RegistryNotification, { type: 'answer' }> | undefined
 
   const find = (id: string): AsyncEntry | undefined => {
     const entry = journal.get(asyncKey(id))
@@ -110,11 +114,16 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
       }
       for (const question of before) {
         if (open.has(question.id)) continue
-        journal.update(entry, { at: now(), event: 'question closed', detail: question.message, mark: 'answer', state })
+        const at = now()
+        const isAnswered = answered?.questionId === question.id && answered.entry.record.id === taskId
+        const answer = closedQuestion(question, isAnswered ? answered?.answer : undefined, at)
+        const event = CLOSED_WORDS[answer.action]
+        journal.update(entry, { at, event, detail: question.message, mark: 'answer', state, answer })
       }
       options.onOther()
     }),
     registry.notifications$.subscribe((notification) => {
+      if (notification.type === 'answer') answered = notification
       if (notification.type !== 'limit') return
       const entry = find(notification.entry.record.id)
       if (entry === undefined || entry.isEnded) return

@@ -1,7 +1,7 @@
 /** Follows the command tasks of a task manager. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Task, TaskProgressMessage } from '../protocol/command-tasks.js'
-import { barStates, CommandEntry, commandKey, commandState } from './command-entry.js'
+import { barState, CommandEntry, commandKey, commandState } from './command-entry.js'
 import type { Journal } from './journal.js'
 import type { PageEntry } from './page-entry.js'
 import { rowText } from './texts.js'
@@ -73,7 +73,7 @@ export function followCommandTasks(options: CommandSourceOptions): () => void {
     const isStart = entry.state === 'queued' && status === 'running'
     if (isStart) journal.update(entry, { at, event: 'started', state: 'running' })
     const detail = error === undefined ? which : `${which}: ${error.message}`
-    journal.update(entry, { at, event: `command ${barStates[status]}`, detail })
+    journal.update(entry, { at, event: `command ${barState(status, error)}`, detail })
     onChange(entry, isStart ? 'started' : 'progress')
   }
   const onComplete = (id: string): void => {

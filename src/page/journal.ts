@@ -2,13 +2,15 @@
  * What the page knows of tasks, bounded in number and in bytes: the row, the events and the marks of each, and the results of those that their
  * manager has forgotten. What ended first is forgotten first; a task that has not ended never is (G2).
  */
-import type { PageTask, PageTaskKind, PageTaskState, TaskEvent, TaskMark } from './wire.js'
+import type { ClosedQuestion, PageTask, PageTaskKind, PageTaskState, TaskEvent, TaskMark } from './wire.js'
+import { answerBytes } from './closed-questions.js'
 import { heldBytes, rowText } from './texts.js'
 import { Versioned, type Versions } from './versioned.js'
 
 /** How many events and marks of a task are kept. */
 const MAX_EVENTS = 200
 const MAX_MARKS = 20
+const MAX_ANSWERS = 20
 
 /** What the parts of a task take, roughly, in bytes. */
 const ENTRY_BYTES = 1000
@@ -34,6 +36,7 @@ export interface Happening {
   readonly detail?: string | undefined
   readonly mark?: TaskMark['kind']
   readonly state?: PageTaskState
+  readonly answer?: ClosedQuestion
 }
 
 export interface JournalOptions<Entry> {
@@ -47,7 +50,8 @@ export interface JournalOptions<Entry> {
 interface History {
   readonly events: TaskEvent[]
   readonly marks: TaskMark[]
-  /** What the texts of the events take. */
+  readonly answers: ClosedQuestion[]
+  /** What the texts of the events and the answers take. */
   textBytes: number
   /** What is counted for the task. */
   bytes: number
@@ -90,12 +94,26 @@ export class Journal<Entry extends JournalEntry> {
     return this.#histories.get(key)?.events ?? []
   }
 
+  /** The last questions of a task that are closed. */
+  answersOf(key: string): readonly ClosedQuestion[] {
+    return this.#histories.get(key)?.answers ?? []
+  }
+
+  /** A question that was answered last was answered on a page. */
+  noteAnsweredOnPage(entry: Entry, questionId: string): void {
+    const answers = this.#histories.get(entry.key)?.answers
+    const answer = answers?.at(-1)
+    if (answer?.id !== questionId) return
+    answers?.splice(-1, 1, { ...answer, by: 'page' })
+    this.update(entry)
+  }
+
   add(entry: Entry): void {
     // The host may use the id of a forgotten task again.
     const earlier = this.#tasks.get(entry.key)
     if (earlier !== undefined) this.#forget(earlier)
     this.#tasks.add(entry.key, entry)
-    this.#histories.set(entry.key, { events: [], marks: [], textBytes: 0, bytes: 0 })
+    this.#histories.set(entry.key, { events: [], marks: [], answers: [], textBytes: 0, bytes: 0 })
     this.#count(entry, 1)
     this.#measure(entry)
     this.#forgetExcess()
@@ -136,7 +154,7 @@ export class Journal<Entry extends JournalEntry> {
     return [...this.#tasks.values()].reverse()
   }
 
-  #note(entry: Entry, { at, event, detail, mark, state }: Happening): void {
+  #note(entry: Entry, { at, event, detail, mark, state, answer }: Happening): void {
     const history = this.#histories.get(entry.key)
     if (history === undefined) return
     if (state !== undefined && state !== entry.state) {
@@ -153,6 +171,12 @@ export class Journal<Entry extends JournalEntry> {
     if (mark !== undefined) {
       history.marks.push({ at, kind: mark })
       if (history.marks.length > MAX_MARKS) history.marks.shift()
+    }
+    if (answer !== undefined) {
+      history.answers.push(answer)
+      history.textBytes += answerBytes(answer)
+      const oldest = history.answers.length > MAX_ANSWERS ? history.answers.shift() : undefined
+      if (oldest !== undefined) history.textBytes -= answerBytes(oldest)
     }
   }
 

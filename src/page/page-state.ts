@@ -139,6 +139,12 @@ export class PageState {
     this.changed$.next()
   }
 
+  /** A person has answered a question of a task. */
+  noteAnswer(entry: PageEntry, questionId: string): void {
+    this.journal.noteAnsweredOnPage(entry, questionId)
+    this.changed$.next()
+  }
+
   /** Brings what changes with the time up to date. */
   roll(): void {
     if (this.#areQueuesChanged) this.#instancesVersion = this.#versions.next()

@@ -10,6 +10,7 @@ import type {
   DeliveryStatus,
   TaskAttempt,
   TaskBudget,
+  TaskAnswer,
   TaskProgress,
   TaskQuestion,
   SpentTotals,
@@ -31,7 +32,8 @@ export interface TaskMark {
 /** A command of a command task on the timeline. */
 export interface CommandBar {
   readonly tool: string
-  readonly state: 'waiting' | 'running' | 'completed' | 'failed' | 'skipped'
+  /** `cancelled`: it ran when its task was; `skipped`: it has not run. */
+  readonly state: 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped'
   readonly startedAt?: number
   readonly endedAt?: number
 }
@@ -137,6 +139,8 @@ export interface PageTaskDetail {
   }
   readonly cancelReason?: string
   readonly questions?: readonly TaskQuestion[]
+  /** The last 20 that were answered or withdrawn, oldest first. */
+  readonly answers?: readonly ClosedQuestion[]
   readonly attempts?: readonly TaskAttempt[]
   readonly budget?: TaskBudget
   readonly spent?: SpentTotals
@@ -159,6 +163,21 @@ export interface PageTaskDetail {
   }
   /** The same task from a terminal and from code. */
   readonly copyAs: { readonly curl?: string; readonly typescript: string }
+}
+
+/** A question that is no longer open. */
+export interface ClosedQuestion {
+  readonly id: string
+  /** At most 2,000 characters. */
+  readonly message: string
+  readonly askedAt: number
+  readonly closedAt: number
+  /** `withdrawn`: its run does not wait for it any more. */
+  readonly action: TaskAnswer['action'] | 'withdrawn'
+  /** `page`: a person has answered it on a page; `host`: the host has, or its agent. Absent for one that was withdrawn. */
+  readonly by?: 'page' | 'host'
+  /** What an accepted answer says. There is no more of it than this. */
+  readonly content?: CutValue
 }
 
 /** A piece of live output: `GET /api/tasks/:key/output?cursor=`. */
@@ -249,6 +268,8 @@ export interface Hello {
   readonly maxTasks: number
   /** Whether the changes since `Last-Event-ID` follow, instead of a snapshot. */
   readonly resumed: boolean
+  /** What an empty part suggests: calls of the package, or what to ask the agent of an MCP client. */
+  readonly hints: 'code' | 'mcp'
   /** The address of the task server's REST interface, for `Copy as`. */
   readonly restUrl?: string
 }
@@ -325,5 +346,7 @@ export interface MessageRequest {
 
 /** Submits a command task. */
 export interface SubmitRequest {
+  /** Of the task. Default: its tools. */
+  readonly name?: string
   readonly commands: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[]
 }

@@ -42,6 +42,9 @@ describe('a server that is a process', () => {
     await startProcess(Number(new URL(first.url).port), 'Of the second life')
     await isLive(page)
     await page.getByRole('row', { name: /Of the second life/ }).waitFor()
+    await page.getByRole('status').getByText('The server was started again.').waitFor()
+    await page.getByRole('button', { name: 'Understood' }).click()
+    await page.getByText('The server was started again.').waitFor({ state: 'detached' })
     expect(await page.getByRole('row', { name: /Of the first life/ }).count()).toBe(0)
   })
 
@@ -79,6 +82,8 @@ describe('the token', () => {
     const other = await page.context().newPage()
     await other.goto(page.url())
     await other.getByText('No access.').waitFor()
+    await other.getByText('This address has no token in it.').waitFor()
+    expect(await other.title()).toMatch(/^No access · .*127\.0\.0\.1:\d+/)
   })
 
   it('is asked for when it is missing or wrong; the link or the token can be pasted', async () => {

@@ -7,6 +7,7 @@ import pixelmatch from 'pixelmatch'
 import { PNG } from 'pngjs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { PARTS } from '../../src/page/app/addresses.js'
 import { launchChromium } from '../support/chromium.js'
 import {
   axeViolations,
@@ -14,12 +15,11 @@ import {
   fragmentOf,
   layoutProblems,
   openWindow,
-  PART_HEADINGS,
   showPart,
   startBusyHost,
   unscroll,
+  VIEWS,
   type BusyHost,
-  type PartName,
   type Window,
 } from '../support/page-look.js'
 
@@ -29,7 +29,6 @@ const sizes = [
   { width: 3840, height: 2160 },
 ] as const
 const windows = sizes.flatMap((size) => (['light', 'dark'] as const).map((scheme): Window => ({ ...size, scheme })))
-const parts = Object.keys(PART_HEADINGS) as PartName[]
 
 let browser: Browser
 let host: BusyHost
@@ -45,7 +44,7 @@ afterAll(async () => {
 })
 
 describe.each(windows)('in a window of $width x $height px, $scheme', (window) => {
-  it.each(parts)('the part %s has no violation that axe finds, and nothing is cut or overlaps', async (part) => {
+  it.each(PARTS)('the part %s has no violation that axe finds, and nothing is cut or overlaps', async (part) => {
     const page = await openWindow(browser, host.url, window)
     onTestFinished(() => page.context().close())
     await showPart(page, part, fragmentOf(part, host))
@@ -53,10 +52,21 @@ describe.each(windows)('in a window of $width x $height px, $scheme', (window) =
     await unscroll(page)
     expect([...(await layoutProblems(page)), ...(await axeViolations(page))]).toEqual([])
   })
+
+  it.each(Object.entries(VIEWS))(
+    '%s has no violation that axe finds, and nothing is cut or overlaps',
+    async (_, show) => {
+      const page = await openWindow(browser, host.url, window)
+      onTestFinished(() => page.context().close())
+      await show(page, host)
+      await unscroll(page)
+      expect([...(await layoutProblems(page)), ...(await axeViolations(page))]).toEqual([])
+    },
+  )
 })
 
 describe.each(sizes)('in a window of $width x $height px', (size) => {
-  it.each(parts)('the part %s is bright in the light scheme, dark in the dark one, and drawn in both', async (part) => {
+  it.each(PARTS)('the part %s is bright in the light scheme, dark in the dark one, and drawn in both', async (part) => {
     const [light, dark] = await Promise.all(
       (['light', 'dark'] as const).map(async (scheme) => {
         const page = await openWindow(browser, host.url, { ...size, scheme })

@@ -45,6 +45,21 @@ describe('an empty page', () => {
     }
   })
 
+  it('of an MCP server says what to ask the agent of its client', async () => {
+    const host = await startHost({ hasInstances: false, page: { hints: 'mcp' } })
+    const page = await open(host.url)
+    await isLive(page)
+    for (const [part, words] of [
+      ['timeline', /in the background/],
+      ['delivery', /background tasks/],
+      ['instances', /"instances": /],
+    ] as const) {
+      await goTo(page, `/${part}`)
+      await expect.poll(() => main(page).locator('.command code').textContent()).toMatch(words)
+      expect(await main(page).textContent()).not.toMatch(/await |createTaskPage/)
+    }
+  })
+
   it('has no part for what its host does not have', async () => {
     const host = await startHost()
     const commandsOnly = await startHost({ page: { tasks: undefined } as never })
@@ -105,7 +120,7 @@ describe('a live page', () => {
     const page = await open(host.url)
     await isLive(page)
     await goTo(page, `/task/${key}`)
-    const output = page.getByRole('region', { name: 'Output', exact: true })
+    const output = page.getByRole('group', { name: 'Output', exact: true })
     await output.getByText('line 3').waitFor()
     const before = (await output.textContent())?.split('\n').length ?? 0
     await expect.poll(async () => (await output.textContent())?.split('\n').length).toBeGreaterThan(before + 5)

@@ -69,6 +69,18 @@ const subagents = {
       { takesMessages: true },
     ),
   },
+  /** Launches two tasks, and ends with the first message to it. */
+  planner: {
+    run: Object.assign(
+      async (_input: RunInput, { messages, launch }: RunContext) => {
+        launch({ subagentName: 'sleeper', goalPrompt: 'Measure the walls' })
+        launch({ subagentName: 'writer', goalPrompt: 'List the paints' })
+        for await (const message of messages) return { final_message: `Planned: ${message}` }
+        return {}
+      },
+      { takesMessages: true },
+    ),
+  },
   talker: async (_input: RunInput, context: RunContext) => {
     for (let line = 1; ; line += 1) {
       context.append(`line ${line}\n`)

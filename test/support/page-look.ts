@@ -1,23 +1,12 @@
 /** The page in Chromium as a person sees it: its parts with something in each of them, in a window of some size and scheme. */
 import { createRequire } from 'node:module'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { PNG } from 'pngjs'
+import { PART_NAMES, type Part } from '../../src/page/app/addresses.js'
 import { startPageHost } from './page-host.js'
-
-/** The parts by their addresses. */
-export const PART_HEADINGS = {
-  timeline: 'Timeline',
-  tasks: 'Tasks',
-  task: 'Task',
-  delivery: 'Delivery',
-  machines: 'Machines',
-  instances: 'Instances',
-  health: 'Health',
-} as const
-
-export type PartName = keyof typeof PART_HEADINGS
 
 export interface Window {
   readonly width: number
@@ -42,17 +31,57 @@ export async function startBusyHost() {
     talking: await host.launch('talker', 'Read the log aloud'),
     sleeping: await host.launch('sleeper', `A goal without a space: ${'abcdefghij'.repeat(30)}`),
   }
+  const answered = await host.launch('asker', 'Store the archive')
+  const content = { region: 'eu', copies: 2, urgent: true, note: 'In the cellar,\nbehind the stairs' }
+  await poll(() => host.manager.getTask(answered.slice('async:'.length))?.questions?.length === 1)
+  host.manager.answerTask(answered.slice('async:'.length), 'question-1', { action: 'accept', content })
+  await host.launch('planner', 'Paint the house')
   const add = { tool_name: 'add', args: { a: 1, b: 2 } }
+  const wait = { tool_name: 'wait', args: { seconds: 3600 } }
+  const cancelled = host.taskManager.submitTask({ task_name: 'Add, wait and add', commands: [add, wait, add] })
+  const cancelledId = 'taskId' in cancelled ? cancelled.taskId : ''
+  await poll(() => host.taskManager.getTask(cancelledId)?.commands[1]?.status === 'running')
+  host.taskManager.cancelTask(cancelledId, 'The desk is needed')
   host.taskManager.submitTask({ task_name: 'Add up', commands: [add, add, add] })
-  host.taskManager.submitTask({ task_name: 'Wait', commands: [add, { tool_name: 'wait', args: { seconds: 3600 } }] })
+  host.taskManager.submitTask({ task_name: 'Wait', commands: [add, wait] })
   host.taskManager.submitTask({ task_name: 'Wait for the desk', commands: [add] })
-  return { ...host, launched }
+  return { ...host, launched: { ...launched, answered, cancelled: `command:${cancelledId}` } }
 }
 
 export type BusyHost = Awaited<ReturnType<typeof startBusyHost>>
 
+/** Waits for what the host does by itself. */
+async function poll(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await pause(5)
+}
+
+/** What a person sees besides the parts. */
+export const VIEWS = {
+  'a task that was answered': async (page, { launched }) => {
+    await showPart(page, 'task', `#/task/${encodeURIComponent(launched.answered)}`)
+  },
+  'a task whose commands were cancelled': async (page, { launched }) => {
+    await showPart(page, 'task', `#/task/${encodeURIComponent(launched.cancelled)}`)
+    await page.locator('.commands summary').first().click()
+  },
+  'a task beside the timeline, with its machine': async (page, { launched }) => {
+    await page.evaluate(`location.hash = ${JSON.stringify(`#/timeline?task=${encodeURIComponent(launched.talking)}`)}`)
+    await page.locator('.task-panel summary', { hasText: 'running' }).click()
+  },
+  'a submission of two commands': async (page) => {
+    await showPart(page, 'instances', '#/instances')
+    await page.getByRole('button', { name: 'Submit …' }).click()
+    await page.getByRole('button', { name: 'Add a command' }).click()
+    await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  },
+  'a question before a live task runs again': async (page, { launched }) => {
+    await showPart(page, 'task', `#/task/${encodeURIComponent(launched.talking)}`)
+    await page.getByRole('button', { name: 'Run again …' }).click()
+  },
+} as const satisfies Readonly<Record<string, (page: Page, host: BusyHost) => Promise<void>>>
+
 /** The address of a part, as the fragment; that of the task that asks for `task`. */
-export function fragmentOf(part: PartName, { launched }: Pick<BusyHost, 'launched'>): string {
+export function fragmentOf(part: Part, { launched }: Pick<BusyHost, 'launched'>): string {
   return part === 'task' ? `#/task/${encodeURIComponent(launched.asking)}` : `#/${part}`
 }
 
@@ -73,9 +102,9 @@ export async function openWindow(browser: Browser, url: string, { width, height,
 }
 
 /** Goes to a part and waits until it is drawn. */
-export async function showPart(page: Page, part: PartName, fragment: string): Promise<void> {
+export async function showPart(page: Page, part: Part, fragment: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(fragment)}`)
-  await page.locator('main h1', { hasText: new RegExp(`^${PART_HEADINGS[part]}$`) }).waitFor()
+  await page.locator('main h1', { hasText: new RegExp(`^${PART_NAMES[part]}$`) }).waitFor()
   if (part === 'task') await page.locator('main svg.chart').waitFor()
   await page.waitForTimeout(300)
 }

@@ -10,8 +10,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { createTaskClient } from '../../src/client/index.js'
+import { PARTS } from '../../src/page/app/addresses.js'
 import { launchChromium } from './chromium.js'
-import { openWindow, PART_HEADINGS, showPart, type PartName } from './page-look.js'
+import { openWindow, showPart } from './page-look.js'
 import { toSmallPng } from './small-png.js'
 
 const folder = fileURLToPath(new URL('../../docs/pictures/', import.meta.url))
@@ -68,7 +69,7 @@ async function submitCommands(url: string): Promise<void> {
 
 async function takeAll(browser: Browser, url: string, scheme: 'light' | 'dark'): Promise<void> {
   const page = await openWindow(browser, url, { ...size, scheme })
-  for (const part of Object.keys(PART_HEADINGS) as PartName[]) {
+  for (const part of PARTS) {
     await showPart(page, part, part === 'task' ? await askingTask(page) : `#/${part}`)
     // The first picture: a task of the timeline is chosen.
     if (part === 'timeline') await page.getByText(ASKING).first().click()

@@ -11,7 +11,7 @@ export async function use(taskManager: TaskManager): Promise<void> {
   await createTaskPage({ tasks: createAgentTasks() })
   await createTaskPage({ tasks: createAgentTasks({ taskManager }), taskManager, port: 0, token: '0123456789abcdef' })
   await using page = await createTaskPage({ tasks: new AsyncTaskManager(), maxTasks: 10, maxBytes: 1024 })
-  const options: TaskPageOptions = { taskManager, restUrl: page.url, host: '127.0.0.1' }
+  const options: TaskPageOptions = { taskManager, restUrl: page.url, host: '127.0.0.1', hints: 'mcp' }
   await createTaskPage(options)
   // @ts-expect-error neither tasks nor a task manager
   await createTaskPage()

@@ -1,6 +1,7 @@
 /** The machines, drawn, with how many actors are in each state. */
 import { machineCharts } from 'virtual:machine-charts'
-import type { VNode } from 'preact'
+import { useSignal } from '@preact/signals'
+import type { RefObject, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { MachineCounts } from '../wire.js'
 import { countStates, statesOf, summaryOf } from './chart-counts.js'
@@ -29,6 +30,9 @@ export function Charts({ counts, path, level = 3 }: ChartsProps): VNode {
   )
 }
 
+/** A drawing that is made smaller than this is hard to read. */
+const READABLE = 0.75
+
 interface MachineProps {
   readonly chart: MachineChart
   readonly counts: MachineCounts | undefined
@@ -42,13 +46,31 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
   const headingId = `machine-${chart.id}`
   const box = useRef<HTMLDivElement | null>(null)
   const state = path?.state
-  useLayoutEffect(() => showState(box.current, chart, state), [chart, state])
+  const share = useShare(box, chart.width)
+  const isWide = share < 1
+  const chosen = useSignal<boolean | undefined>(undefined)
+  const isFitted = isWide && (chosen.value ?? share >= READABLE)
+  useLayoutEffect(() => showState(box.current, chart, state), [chart, state, isFitted])
   return (
     <section class="chart-machine" aria-labelledby={headingId}>
       <Heading id={headingId}>{chart.id}</Heading>
       <p>{chart.description}</p>
+      {isWide && (
+        <p class="chart-hint">
+          {isFitted ? 'It is made smaller to fit.' : 'It is wider than this box: scroll it sideways.'}{' '}
+          <button type="button" onClick={() => (chosen.value = !isFitted)}>
+            {isFitted ? 'Full size' : 'Fit'}
+          </button>
+        </p>
+      )}
       {/* It scrolls in its box, by keyboard as well. */}
-      <div ref={box} class="chart-box" tabIndex={0} role="group" aria-label={`Drawing of ${chart.id}`}>
+      <div
+        ref={box}
+        class={isFitted ? 'chart-box fitted' : isWide ? 'chart-box wide' : 'chart-box'}
+        tabIndex={0}
+        role="group"
+        aria-label={`Drawing of ${chart.id}`}
+      >
         <ChartDrawing chart={chart} label={labelOf(chart, counted, path)} counts={counted} path={path} />
       </div>
       <details>
@@ -67,6 +89,19 @@ function labelOf(
   const counts = counted === undefined ? [] : [summaryOf(chart, counted)]
   const way = path === undefined ? [] : [`this task: ${pathText(path)}`]
   return `${chart.id}: ${[...counts, ...way].join('; ')}`
+}
+
+/** How much of a drawing of this width its box shows at full size: below 1 it is wider. */
+function useShare(box: RefObject<HTMLElement | null>, width: number): number {
+  const share = useSignal(1)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null) return undefined
+    const observer = new ResizeObserver(() => (share.value = element.clientWidth / width))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [box, width, share])
+  return share.value
 }
 
 /** Scrolls a box that is narrower than its drawing to the state of the task, or to the initial state. */

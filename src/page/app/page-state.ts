@@ -1,5 +1,5 @@
 /** What all parts of the page share: what is known, how the connection stands, and the time of the server. */
-import { signal, type ReadonlySignal } from '@preact/signals'
+import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { PageTask } from '../wire.js'
@@ -13,7 +13,13 @@ import { keepToken, takeToken } from './token.js'
 export interface View extends Omit<Known, 'tasks'> {
   /** Newest first. */
   readonly tasks: readonly PageTask[]
-  taskOf(key: string): PageTask | undefined
+  readonly taskOf: (key: string) => PageTask | undefined
+}
+
+interface Asking {
+  readonly many: number
+  /** The key of one of them. */
+  readonly first?: string
 }
 
 export interface Page {
@@ -24,8 +30,13 @@ export interface Page {
   now: () => number
   /** The same, once a second. */
   readonly second: ReadonlySignal<number>
+  /** The tasks that ask. */
+  readonly asking: ReadonlySignal<Asking>
   /** When the server was lost, by its clock. */
   readonly lostAt: ReadonlySignal<number>
+  /** When the page has found another server at its address, by the clock of that; undefined again when it was read. */
+  readonly restartedAt: Signal<number | undefined>
+  hasToken: () => boolean
   useToken: (token: string) => void
   retryNow: () => void
 }
@@ -38,6 +49,8 @@ export function createPage(): Page {
   const view = signal(viewOf(feed.known()))
   const second = signal(0)
   const lostAt = signal(0)
+  const restartedAt = signal<number | undefined>(undefined)
+  let run: string | undefined
   // The server's clock at a moment of the browser's.
   let heard = { now: 0, at: 0 }
   let lastHeardAt = 0
@@ -64,12 +77,17 @@ export function createPage(): Page {
       onState: (state) => {
         if (state.state !== 'connecting') lostAt.value = now()
         connection.value = state
+        // What is shown stands still at once.
+        second.value = now()
       },
       onEvent: (event) => {
         const step = feed.take(event)
         if (step.now !== undefined) heard = { now: step.now, at: elapsed() }
         if (step.hasChanged) publish()
         if (step.isWhole) {
+          const before = run
+          run = runOf(event.id)
+          if (before !== undefined && run !== before) restartedAt.value = now()
           connection.value = { state: 'live' }
           second.value = now()
         }
@@ -91,6 +109,9 @@ export function createPage(): Page {
     now,
     second,
     lostAt,
+    asking: computed(() => askingOf(view.value.tasks)),
+    restartedAt,
+    hasToken: () => token !== undefined,
     useToken: (given) => {
       token = given
       keepToken(given)
@@ -103,6 +124,17 @@ export function createPage(): Page {
 
 function viewOf({ tasks, ...rest }: Known): View {
   return { ...rest, tasks: tasks.newestFirst(), taskOf: (key) => tasks.get(key) }
+}
+
+/** Which run of the server has sent an event: the first part of its id. */
+function runOf(id: string): string {
+  return id.slice(0, id.indexOf('-'))
+}
+
+function askingOf(tasks: readonly PageTask[]): Asking {
+  const asking = tasks.filter(({ state }) => state === 'asking')
+  const [first] = asking
+  return { many: asking.length, ...(first && { first: first.key }) }
 }
 
 export const PageContext = createContext<Page | undefined>(undefined)

@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest'
 import { linePath, roundMax } from '../../../src/page/app/health/line-path.js'
 import { byteSize, counted, duration, growing, preciseTime } from '../../../src/page/app/text/format.js'
+import { beginningOfJson } from '../../../src/page/app/text/json-beginning.js'
 import { entriesOf, folded, parsed } from '../../../src/page/app/text/json-values.js'
-import { partOf, progressText } from '../../../src/page/app/text/progress.js'
+import { progressText, shareOf } from '../../../src/page/app/text/progress.js'
 import { spendingText } from '../../../src/page/app/text/spending.js'
 import { visible, visibleLines } from '../../../src/page/app/text/visible.js'
 
@@ -42,11 +43,14 @@ describe('texts of the page', () => {
 
   it('writes progress and spending', () => {
     expect(progressText({ progress: 3, total: 12, message: 'Reading' })).toBe('25 % · Reading')
-    expect([progressText({ progress: 3 }), progressText({ progress: 9, total: 3, message: '' })]).toEqual([
-      '3',
-      '100 %',
-    ])
-    expect([partOf(-1, 2), partOf(1, 0)]).toEqual([0, 0])
+    expect([{ progress: 3 }, { progress: 9, total: 3, message: '' }].map(progressText)).toEqual(['3 so far', '100 %'])
+    expect(
+      [
+        { progress: 0, total: 3, message: 'Waiting' },
+        { progress: 0, total: 3 },
+      ].map(progressText),
+    ).toEqual([...['Waiting', '0 %']])
+    expect([shareOf(-1, 2), shareOf(1, 0)]).toEqual([0, 0])
     expect(spendingText({ tokens: 1200, seconds: 3 }, { tokens: 5000, cost: 2 })).toBe(
       '1,200 of 5,000 tokens, 0 of 2 cost, 3 seconds',
     )
@@ -61,6 +65,34 @@ describe('texts of the page', () => {
       undefined,
       [['0', 'y']],
     ])
+  })
+})
+
+describe('the beginning of a JSON text', () => {
+  const value = { a: 'x\n"\u202e\\', 'k"]': [1, -2.5e3, true, null, [], {}, { b: [['deep'], 'y'] }], e: '' }
+
+  it('is a value, wherever it is cut, that goes on in the next one', () => {
+    const text = JSON.stringify(value)
+    let before = ''
+    for (let length = 1; length <= text.length; length += 1) {
+      const { value: shown } = beginningOfJson(text.slice(0, length)) ?? {}
+      expect(typeof shown).toBe('object')
+      // Without what closes it, each is the beginning of the whole.
+      const words = JSON.stringify(shown).replace(/["\]}]+$/, '')
+      expect(text.startsWith(words)).toBe(true)
+      expect(words.length).toBeGreaterThanOrEqual(before.length - 2)
+      before = words
+    }
+    expect(beginningOfJson(text)?.value).toEqual(value)
+    expect(beginningOfJson(JSON.stringify(value, null, 2).slice(0, 40))?.value).toEqual({ a: value.a, 'k"]': [1] })
+  })
+
+  it('is as long as it can be', () => {
+    expect(
+      ['{"a":"line\\nn', '{"a":"\\u20', '{"a":1,"b', '[1,2', '"te', '{"a": [tr', 'tru', ''].map(
+        (text) => beginningOfJson(text)?.value,
+      ),
+    ).toEqual([{ a: 'line\nn' }, { a: '' }, { a: 1 }, [1], 'te', { a: [] }, undefined, undefined])
   })
 })
 

@@ -1,7 +1,7 @@
 /** The time scale, the rows and the view of the timeline. */
 import { describe, expect, it } from 'vitest'
 import { rowText } from '../../../src/page/app/timeline/row-text.js'
-import { indexOfRow, rowsOf } from '../../../src/page/app/timeline/rows.js'
+import { indexAbove, indexOfRow, levelOf, rowsOf } from '../../../src/page/app/timeline/rows.js'
 import { changedView, viewChangeOf, windowOf } from '../../../src/page/app/timeline/timeline-view.js'
 import { fittingLength, panned, ticksOf, windowAt, xOf, zoomed } from '../../../src/page/app/timeline/time-window.js'
 import { pageTask } from './page-tasks.js'
@@ -86,6 +86,47 @@ describe('the rows of the timeline', () => {
     expect(rows.map(({ key }) => key)).toEqual(['group:async:b', 'group:command:b', 'command:b'])
     expect(rows[0]).toMatchObject({ isOpen: false, live: 1, tasks: [{ id: 'c' }, { id: 'a' }] })
     expect([indexOfRow(rows, 'command:b'), indexOfRow(rows, 'x'), indexOfRow(rows, undefined)]).toEqual([2, -1, -1])
+  })
+
+  it('have what a task has launched under it, in order, whoever owns it now', () => {
+    const family = [
+      pageTask({ id: 'later', createdAt: 9 }),
+      pageTask({ id: 'grandchild', group: 'run:second', parentKey: 'async:second', createdAt: 8 }),
+      pageTask({
+        id: 'commands',
+        key: 'command:c',
+        kind: 'command',
+        group: 'desk',
+        parentKey: 'async:second',
+        createdAt: 7,
+      }),
+      // One still runs, the other has ended and its parent as well.
+      pageTask({ id: 'second', group: 'run:parent', parentKey: 'async:parent', createdAt: 5 }),
+      pageTask({ id: 'first', parentKey: 'async:parent', createdAt: 5 }),
+      pageTask({ id: 'parent', createdAt: 5 }),
+      pageTask({ id: 'orphan', group: 'run:gone', parentKey: 'async:gone', createdAt: 1 }),
+    ]
+    const rows = rowsOf(family, new Set())
+    expect(rows.map((row) => `${' '.repeat(levelOf(row))}${row.key}`)).toEqual([
+      ...[' group:async:main', '  async:later', '  async:parent', '   async:first', '   async:second'],
+      ...['    async:grandchild', ' group:async:run:gone', '  async:orphan', ' group:command:desk', '  command:c'],
+    ])
+    expect(rows[0]).toMatchObject({ name: 'main', kind: 'async', live: 5 })
+    expect([5, 4, 3, 1].map((index) => indexAbove(rows, index))).toEqual([4, 2, 2, 0])
+    expect(indexAbove(rows, 0)).toBe(-1)
+  })
+
+  it('end, also when tasks claim to have launched each other', () => {
+    const circle = [
+      pageTask({ id: 'a', parentKey: 'async:b', createdAt: 3 }),
+      pageTask({ id: 'b', parentKey: 'async:a', createdAt: 2 }),
+      pageTask({ id: 'self', parentKey: 'async:self', createdAt: 1 }),
+    ]
+    expect(
+      rowsOf(circle, new Set())
+        .map(({ key }) => key)
+        .sort(),
+    ).toEqual(['async:a', 'async:b', 'async:self', 'group:async:main'])
   })
 
   it('say in words what is drawn', () => {

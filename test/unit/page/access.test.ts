@@ -126,6 +126,7 @@ describe('createTaskPage', () => {
     [{ port: 65_536 }, InvalidSettingError, 'port'],
     [{ maxTasks: 0 }, InvalidSettingError, 'maxTasks'],
     [{ host: '0.0.0.0' }, InvalidSettingError, 'host'],
+    [{ hints: 'shell' }, InvalidInputError, 'options.hints'],
     [{ token: 'short' }, InvalidInputError, 'options.token'],
     [{ token: 'with a space in the middle' }, InvalidInputError, 'options.token'],
     [{ onError: 1 }, InvalidInputError, 'options.onError'],

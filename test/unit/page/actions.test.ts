@@ -340,13 +340,18 @@ describe('submit', () => {
     expect(status).toBe(200)
     const reader = await read()
     await reader.until(({ tasks }) => tasks.get(String(body['key']))?.state === 'completed')
-    expect(taskManager.getTask(idOf(body['key']))?.commands[0]?.status).toBe('success')
+    expect(taskManager.getTask(idOf(body['key']))).toMatchObject({ name: 'add', commands: [{ status: 'success' }] })
+    const commands = [3, 4].map((a) => ({ tool: 'add', args: { a, b: 0 } }))
+    const named = await post('instances/calc/submit', { name: 'Sums', commands })
+    expect(taskManager.getTask(idOf(named.body['key']))).toMatchObject({ name: 'Sums', commands: [{}, {}] })
     expect(reader.ready?.instances).toMatchObject([{ id: 'calc', state: 'connected', type: 'local' }])
   })
 
   it.each([
     [{}, 400, 'commands'],
     [{ commands: [] }, 400, 'commands'],
+    [{ name: '', commands: [{ tool: 'add', args: {} }] }, 400, 'name'],
+    [{ name: 'x'.repeat(1001), commands: [{ tool: 'add', args: {} }] }, 400, 'name'],
     [{ commands: [{ tool: 3, args: {} }] }, 400, 'commands.0.tool'],
     [{ commands: [{ tool: 'add', args: [] }] }, 400, 'commands.0.args'],
     [{ commands: [{ tool: 'add', args: {}, more: 1 }] }, 400, 'commands.0.more'],

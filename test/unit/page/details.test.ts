@@ -43,7 +43,7 @@ describe('a task', () => {
     expect(events.map(({ event }) => event)).toEqual([
       'started',
       'asked',
-      'question closed',
+      'answered',
       'completed',
       'owed',
       'leased',

@@ -18,7 +18,7 @@ async function withStreams(manager: AsyncTaskManager, clock: ManualClock) {
   const failures: unknown[] = []
   const streams = new Streams({
     ...{ state, clock },
-    hello: () => ({ version: '0', hasAsync: true, hasCommands: false, maxTasks: 1 }),
+    hello: () => ({ version: '0', hasAsync: true, hasCommands: false, maxTasks: 1, hints: 'code' }),
     onFailure: (error) => failures.push(error),
   })
   /** What is written, and what is waiting with it for the reader, in bytes. */

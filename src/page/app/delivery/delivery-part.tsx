@@ -3,6 +3,7 @@ import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import { counted } from '../text/format.js'
 import { OwnerCard } from './owner-card.js'
+import { Terms } from './terms.js'
 
 export function DeliveryPart() {
   const { owners, ownersLeftOut, hello } = usePage().view.value
@@ -16,17 +17,25 @@ export function DeliveryPart() {
         <p class="hint">{counted(ownersLeftOut, 'more owner')} of whom something is owed: these come first.</p>
       )}
       {sorted.length > 0 ? (
-        <div class="cards">
-          {sorted.map((delivery) => (
-            <OwnerCard key={delivery.owner} delivery={delivery} />
-          ))}
-        </div>
+        <>
+          <Terms />
+          <div class="cards">
+            {sorted.map((delivery) => (
+              <OwnerCard key={delivery.owner} delivery={delivery} />
+            ))}
+          </div>
+        </>
       ) : hello?.hasAsync === false ? (
         <EmptyState
           title="This server has no async tasks"
           command="await createTaskPage({ tasks: createAgentTasks({ … }) })"
         >
           Results are delivered to the owners of async tasks. Give the page the tasks of an agent host:
+        </EmptyState>
+      ) : hello?.hints === 'mcp' ? (
+        <EmptyState title="No results yet" command="Which of your background tasks have ended, and what came out?">
+          When a task ends, its result is owed to the agent. The next tool call of its MCP client brings it; to have it
+          at once, ask:
         </EmptyState>
       ) : (
         <EmptyState title="No results yet" command="tasks.setupAsyncTaskAutoTrigger(isAgentBusy, triggerAgentTurn)">

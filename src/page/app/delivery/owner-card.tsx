@@ -1,10 +1,11 @@
 /** How the deliveries to one owner stand. */
 import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
-import { count, counted, growing, timeOfDay } from '../text/format.js'
-import { TaskLink } from '../task/task-facts.js'
+import { count, growing, timeOfDay } from '../text/format.js'
+import { ownerName, taskOfRun } from '../text/owners.js'
 import { visible } from '../text/visible.js'
 import { Messages } from './messages.js'
+import { WaitingResults } from './waiting-results.js'
 
 const WORDS: Readonly<Record<OwnerDelivery['state'], string>> = {
   none: 'Nobody subscribed',
@@ -18,11 +19,16 @@ const WORDS: Readonly<Record<OwnerDelivery['state'], string>> = {
 export function OwnerCard({ delivery }: { readonly delivery: OwnerDelivery }) {
   const { owner, owed, leased, delivered, state, reason, messages, waiting } = delivery
   const waits = owed + leased > 0
+  const run = taskOfRun(owner)
+  const { taskOf } = usePage().view.value
+  const name = ownerName(owner, run === undefined ? undefined : taskOf(run))
   return (
-    <article class="card" aria-label={`Owner ${visible(owner)}`} data-owner={owner}>
+    <article class="card" aria-label={`Owner ${visible(name)}`} data-owner={owner}>
       <header>
-        <h2>{visible(owner)}</h2>
-        <span class={`tag delivery-${state}${waits ? ' waits' : ''}`}>{WORDS[state]}</span>
+        <h2>{visible(name)}</h2>
+        <span class={`tag delivery-${state}${waits ? ' waits' : ''}`}>
+          {run === undefined ? WORDS[state] : 'A run'}
+        </span>
       </header>
       <dl class="figures">
         <Figure name="Owed" value={owed} />
@@ -33,18 +39,7 @@ export function OwnerCard({ delivery }: { readonly delivery: OwnerDelivery }) {
         {visible(reason)}
         <Until delivery={delivery} />
       </p>
-      {waiting.length > 0 && (
-        <details open={waiting.length <= 5}>
-          <summary>{counted(waiting.length, 'result')} waiting</summary>
-          <ul class="links">
-            {waiting.map((key) => (
-              <li key={key}>
-                <TaskLink taskKey={key} />
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      {waiting.length > 0 && <WaitingResults delivery={delivery} />}
       {messages.length > 0 && <Messages messages={messages} />}
     </article>
   )

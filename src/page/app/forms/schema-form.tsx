@@ -8,7 +8,7 @@ import { visible } from '../text/visible.js'
 import type { Action } from '../use-action.js'
 import { contentOf, fieldOfPath, type Entries, type FieldErrors } from './form-content.js'
 import type { FormField } from './form-fields.js'
-import { SchemaField } from './schema-field.js'
+import { SchemaFields } from './schema-fields.js'
 
 interface Props {
   readonly fields: readonly FormField[]
@@ -40,16 +40,11 @@ export function SchemaForm({ fields, action, errorPrefix, submitLabel, onSubmit,
   }
   return (
     <form ref={form} class="schema-form" onSubmit={submit} noValidate>
-      {fields.map((one) => (
-        <SchemaField
-          key={one.name}
-          id={`${id}-${one.name}`}
-          field={one}
-          entry={entries.value[one.name] ?? one.initial}
-          error={errors[one.name]}
-          onEntry={(entry) => (entries.value = { ...entries.value, [one.name]: entry })}
-        />
-      ))}
+      <SchemaFields
+        {...{ id, fields, errors }}
+        entries={entries.value}
+        onEntries={(changed) => (entries.value = changed)}
+      />
       {error !== undefined && told === undefined && (
         <p class="problem" role="alert">
           {visible(error)}

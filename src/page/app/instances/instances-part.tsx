@@ -21,6 +21,14 @@ export function InstancesPart({ address }: PartProps) {
         <EmptyState title="This page has no task manager" command="await createTaskPage({ tasks, taskManager })">
           Commands run on instances of a task manager. Give the page one:
         </EmptyState>
+      ) : hello?.hints === 'mcp' ? (
+        <EmptyState
+          title="No instance is connected"
+          command={'"instances": [{ "name": "browser", "command": "npx", "args": ["@playwright/mcp", "--headless"] }]'}
+        >
+          An instance is another MCP server, on which commands run. Add it to agent-tasks.config.json, and start this
+          server again:
+        </EmptyState>
       ) : (
         <EmptyState title="No instance is connected" command="npx agent-tasks serve --demo">
           An instance is a set of functions, an MCP server or a remote worker that runs commands. Connect one, or look

@@ -1,14 +1,19 @@
-/** Submits a command to an instance, with a form made from the tool's schema. */
+/** Submits a task to an instance: one command or several, each with a form made from the schema of its tool. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
-import type { ActionDone, PageInstance, SubmitRequest } from '../../wire.js'
+import type { ActionDone, PageInstance } from '../../wire.js'
 import { addressOf, encoded } from '../addresses.js'
+import { onFrame } from '../browser-clock.js'
 import { goTo } from '../current-address.js'
-import { fieldsOf } from '../forms/form-fields.js'
-import { SchemaForm } from '../forms/schema-form.js'
+import { fieldOfPath, type FieldErrors } from '../forms/form-content.js'
+import { fieldsOf, type FormField } from '../forms/form-fields.js'
 import { usePage } from '../page-state.js'
 import { visible } from '../text/visible.js'
 import { useAction } from '../use-action.js'
+import { CommandFields } from './command-fields.js'
+import { placeOf, requestOf, withAnother, withChanged, withMoved, type Draft } from './drafts.js'
+import { DraftHead } from './draft-head.js'
+import { NameField } from './name-field.js'
 
 interface Props {
   readonly instance: PageInstance
@@ -16,51 +21,123 @@ interface Props {
 }
 
 export function SubmitForm({ instance, onClose }: Props) {
-  const { api } = usePage()
+  const { api, connection } = usePage()
   const { id, tools } = instance
-  const selectId = useId()
-  const select = useRef<HTMLSelectElement>(null)
-  const chosen = useSignal(tools[0]?.name ?? '')
-  const tool = tools.find(({ name }) => name === chosen.value)
-  const fields = useMemo(() => fieldsOf(tool?.inputSchema ?? { type: 'object' }), [tool?.inputSchema])
+  const formId = useId()
+  const form = useRef<HTMLFormElement>(null)
+  const firstTool = tools[0]?.name ?? ''
+  const name = useSignal('')
+  const drafts = useSignal(withAnother([], firstTool))
+  const own = useSignal<ReadonlyMap<number, FieldErrors>>(new Map())
+  const sent = useRef<readonly Draft[]>([])
   const submitting = useAction()
-  useEffect(() => select.current?.focus(), [])
-  const submit = (args: Readonly<Record<string, unknown>>): Promise<boolean> =>
-    submitting.run(async () => {
-      const request: SubmitRequest = { commands: [{ tool: chosen.value, args }] }
-      const { key } = await api.post<ActionDone>(`/api/instances/${encoded(id)}/submit`, request)
-      if (key !== undefined) goTo(addressOf('task', key))
-    })
+  const { isBusy, error, field } = submitting.state.value
+  const place = error === undefined ? undefined : placeOf(field, sent.current)
+  const fieldsOfTool = useMemo(() => fieldReader(tools), [tools])
+  const focus = (selector: string): void => onFrameFocus(form.current, selector)
+  useEffect(() => form.current?.querySelector('select')?.focus(), [])
+
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    const { request, errors } = requestOf(name.value, drafts.value, fieldsOfTool)
+    own.value = errors ?? new Map()
+    if (request) {
+      sent.current = drafts.value
+      const isDone = await submitting.run(async () => {
+        const { key } = await api.post<ActionDone>(`/api/instances/${encoded(id)}/submit`, request)
+        if (key !== undefined) goTo(addressOf('task', key))
+      })
+      if (isDone) return
+    }
+    focus('[aria-invalid=true]')
+  }
+  const add = (): void => {
+    drafts.value = withAnother(drafts.value, firstTool)
+    focus('[data-draft]:last-child select')
+  }
+  const move = (draft: Draft, by: number): void => {
+    drafts.value = withMoved(drafts.value, draft.id, by)
+    // At the end it has no further way: the other button gets the focus.
+    const [wanted, other] = by < 0 ? ['up', 'down'] : ['down', 'up']
+    const at = `[data-draft="${draft.id}"]`
+    focus(`${at} .${wanted}:enabled, ${at}:not(:has(.${wanted}:enabled)) .${other}`)
+  }
+  const remove = (draft: Draft): void => {
+    const at = drafts.value.indexOf(draft)
+    drafts.value = drafts.value.filter((one) => one !== draft)
+    focus(`[data-draft="${drafts.value[Math.min(at, drafts.value.length - 1)]?.id}"] select`)
+  }
+  const all = drafts.value
   return (
-    <div class="submit-form" role="group" aria-label="Submit a command">
-      <div class="field">
-        <label for={selectId}>Tool</label>
-        <select
-          ref={select}
-          id={selectId}
-          value={chosen.value}
-          onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
-        >
-          {tools.map(({ name }) => (
-            <option key={name} value={name}>
-              {visible(name)}
-            </option>
-          ))}
-        </select>
-        {tool?.description !== undefined && <p class="hint">{visible(tool.description)}</p>}
+    <form ref={form} class="submit-form" aria-label="Submit a task" onSubmit={(event) => void submit(event)} noValidate>
+      <div class="drafts">
+        {all.map((draft, index) => {
+          const fields = fieldsOfTool(draft.tool)
+          const isMeant = place?.type === 'command' && place.id === draft.id
+          const told = isMeant ? fieldOfPath(place.path, fields) : undefined
+          return (
+            <div key={draft.id} data-draft={draft.id} role="group" aria-label={`Command ${index + 1}`}>
+              {all.length > 1 && (
+                <DraftHead
+                  index={index}
+                  count={all.length}
+                  onMove={(by) => move(draft, by)}
+                  onRemove={() => remove(draft)}
+                />
+              )}
+              <CommandFields
+                id={`${formId}-${draft.id}`}
+                {...{ draft, tools, fields }}
+                errors={{
+                  ...own.value.get(draft.id),
+                  ...(told !== undefined && error !== undefined && { [told]: error }),
+                }}
+                error={isMeant && told === undefined ? error : undefined}
+                onChange={(change) => (drafts.value = withChanged(drafts.value, draft.id, change))}
+              />
+            </div>
+          )
+        })}
       </div>
-      <SchemaForm
-        key={chosen.value}
-        fields={fields}
-        action={submitting}
-        errorPrefix="commands.0.args."
-        submitLabel="Submit"
-        onSubmit={(args) => void submit(args)}
-      >
+      <p>
+        <button
+          type="button"
+          title="Commands run one after the other; when one fails, the rest is not run"
+          onClick={add}
+        >
+          Add a command
+        </button>
+      </p>
+      <NameField
+        id={`${formId}-name`}
+        name={name.value}
+        placeholder={all.map(({ tool }) => tool).join(', ')}
+        error={place?.type === 'name' ? error : undefined}
+        onName={(to) => (name.value = to)}
+      />
+      {place?.type === 'all' && error !== undefined && (
+        <p class="problem" role="alert">
+          {visible(error)}
+        </p>
+      )}
+      <div class="actions">
+        <button type="submit" class="primary" disabled={isBusy || connection.value.state !== 'live'}>
+          Submit
+        </button>
         <button type="button" onClick={onClose}>
           Close
         </button>
-      </SchemaForm>
-    </div>
+      </div>
+    </form>
   )
+}
+
+function onFrameFocus(form: HTMLFormElement | null, selector: string): void {
+  onFrame(() => form?.querySelector<HTMLElement>(selector)?.focus())
+}
+
+/** The fields of each tool, made once: what stands in them stays where it is. */
+function fieldReader(tools: PageInstance['tools']): (tool: string) => readonly FormField[] {
+  const known = new Map(tools.map(({ name, inputSchema }) => [name, fieldsOf(inputSchema)]))
+  return (tool) => known.get(tool) ?? []
 }

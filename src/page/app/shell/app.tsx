@@ -1,4 +1,5 @@
 /** The frame around the parts. */
+import { useSignalEffect } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { PART_NAMES, type Part } from '../addresses.js'
 import { currentAddress } from '../current-address.js'
@@ -13,6 +14,7 @@ import { TimelinePart } from '../timeline/timeline-part.js'
 import { ConnectionBadge } from './connection-badge.js'
 import { ConnectionNotice } from './connection-notice.js'
 import { Navigation } from './navigation.js'
+import { pageTitle } from './page-title.js'
 import type { PartProps } from './part-props.js'
 import { QuestionsBadge } from './questions-badge.js'
 
@@ -27,12 +29,18 @@ const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
 }
 
 export function App() {
-  const { connection, view } = usePage()
+  const { connection, view, asking } = usePage()
   const address = currentAddress.value
   const { state } = connection.value
   const Shown = COMPONENTS[address.part]
   const isStale = state !== 'live'
   const hasSeen = view.value.hello !== undefined
+  useSignalEffect(() => {
+    const { part } = currentAddress.value
+    document.title = pageTitle({
+      ...{ part, asking: asking.value.many, state: connection.value.state, host: location.host },
+    })
+  })
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
@@ -41,7 +49,7 @@ export function App() {
       <header class="top">
         <p class="brand">agent-tasks</p>
         <Navigation current={address.part} />
-        <QuestionsBadge part={address.part} />
+        <QuestionsBadge />
         <ConnectionBadge />
       </header>
       <ConnectionNotice />

@@ -1,22 +1,35 @@
-/** What to do while the server is lost or refuses the page. */
+/** What to do while the server is lost or refuses the page, or after it was started again. */
 import { usePage } from '../page-state.js'
+import { timeOfDay } from '../text/format.js'
 import { visible } from '../text/visible.js'
+import { lossText, RESTARTED } from './connection-words.js'
 import { TokenForm } from './token-form.js'
 
 export function ConnectionNotice() {
-  const { connection, retryNow, view } = usePage()
+  const { connection, retryNow, view, restartedAt } = usePage()
   const now = connection.value
-  if (now.state === 'refused') return <TokenForm why={now.why} />
-  if (now.state !== 'lost') return null
   const hasSeen = view.value.hello !== undefined
+  if (now.state === 'refused') return <TokenForm hasSeen={hasSeen} />
+  if (now.state === 'lost') {
+    return (
+      <div class="notice" role="alert">
+        <p>
+          <strong>The server is lost.</strong> {visible(lossText(now.why, hasSeen))}
+        </p>
+        <button type="button" onClick={retryNow}>
+          Try now
+        </button>
+      </div>
+    )
+  }
+  if (restartedAt.value === undefined) return null
   return (
-    <div class="notice" role="alert">
+    <div class="notice" role="status">
       <p>
-        <strong>The server is lost.</strong> {visible(now.why)} {hasSeen ? 'What you see is as it was then. ' : ''}The
-        page tries again by itself.
+        {RESTARTED} <span class="hint number">Found at {timeOfDay(restartedAt.value)}.</span>
       </p>
-      <button type="button" onClick={retryNow}>
-        Try now
+      <button type="button" onClick={() => (restartedAt.value = undefined)}>
+        Understood
       </button>
     </div>
   )

@@ -2,35 +2,61 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { after } from '../browser-clock.js'
+import { visible } from '../text/visible.js'
 
 interface Props {
-  readonly text: string
+  /** Of what is long, how it is read. */
+  readonly text: string | (() => Promise<string>)
   readonly label: string
+  /** Names what is copied, where the label does not. */
+  readonly what?: string
 }
 
-export function CopyButton({ text, label }: Props) {
-  const outcome = useSignal<'none' | 'copied' | 'refused'>('none')
+type Outcome =
+  | { readonly type: 'none' | 'copied' }
+  | { readonly type: 'refused'; readonly text: string }
+  | { readonly type: 'failed'; readonly why: string }
+
+export function CopyButton({ text, label, what }: Props) {
+  const outcome = useSignal<Outcome>({ type: 'none' })
   const said = outcome.value
-  useEffect(() => (said === 'copied' ? after(2000, () => (outcome.value = 'none')) : undefined), [said, outcome])
+  useEffect(
+    () => (said.type === 'copied' ? after(2000, () => (outcome.value = { type: 'none' })) : undefined),
+    [said, outcome],
+  )
   const copy = async (): Promise<void> => {
     try {
-      await navigator.clipboard.writeText(text)
-      outcome.value = 'copied'
-    } catch {
-      outcome.value = 'refused'
+      outcome.value = await copied(typeof text === 'string' ? text : await text())
+    } catch (error) {
+      outcome.value = { type: 'failed', why: error instanceof Error ? error.message : String(error) }
     }
   }
+  const name = what === undefined ? label : `${label}: ${visible(what)}`
   return (
     <span class="copy">
-      <button type="button" onClick={() => void copy()}>
+      <button type="button" aria-label={name} onClick={() => void copy()}>
         {label}
       </button>
       <span role="status" class="said">
-        {said === 'copied' && 'Copied'}
+        {said.type === 'copied' && 'Copied'}
       </span>
-      {said === 'refused' && (
-        <textarea class="by-hand" readOnly rows={4} value={text} aria-label={`${label}: copy this text`} />
+      {said.type === 'refused' && (
+        <textarea class="by-hand" readOnly rows={4} value={said.text} aria-label={`${name}: copy this text`} />
+      )}
+      {said.type === 'failed' && (
+        <span role="alert" class="problem">
+          {visible(said.why)}
+        </span>
       )}
     </span>
   )
+}
+
+async function copied(text: string): Promise<Outcome> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return { type: 'copied' }
+  } catch {
+    return { type: 'refused', text }
+  }
 }

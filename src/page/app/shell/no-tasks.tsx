@@ -4,6 +4,16 @@ import { EmptyState } from './empty-state.js'
 
 export function NoTasks() {
   const { hello } = usePage().view.value
+  if (hello?.hints === 'mcp') {
+    return (
+      <EmptyState
+        title="No tasks yet"
+        command="Write a haiku in the background with a subagent, and tell me when it is done."
+      >
+        A task appears here as soon as the agent of your MCP client starts one. Ask it, for example:
+      </EmptyState>
+    )
+  }
   if (hello?.hasAsync === true) {
     return (
       <EmptyState

@@ -1,11 +1,11 @@
 /** Asks for the token, since the server did not accept the one that the page has. */
 import { useSignal } from '@preact/signals'
 import { usePage } from '../page-state.js'
-import { visible } from '../text/visible.js'
 import { pastedToken } from '../token.js'
+import { refusalText } from './connection-words.js'
 
-export function TokenForm({ why }: { readonly why: string }) {
-  const { useToken } = usePage()
+export function TokenForm({ hasSeen }: { readonly hasSeen: boolean }) {
+  const { useToken, hasToken } = usePage()
   const pasted = useSignal('')
   return (
     <form
@@ -16,8 +16,7 @@ export function TokenForm({ why }: { readonly why: string }) {
       }}
     >
       <p role="alert">
-        <strong>No access.</strong> {visible(why)} The server prints a link with its token when it starts: open that
-        link, or paste it here.
+        <strong>No access.</strong> {refusalText({ hasToken: hasToken(), hasSeen })}
       </p>
       <label for="token">Link or token</label>
       <input

@@ -72,7 +72,7 @@ export function LiveOutput({ taskKey, attempt }: Props) {
           ref={box}
           class="output"
           tabIndex={0}
-          role="region"
+          role="group"
           aria-label="Output"
           onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
             (isFollowing.value = scrollTop + clientHeight >= scrollHeight - 8)

@@ -1,62 +1,47 @@
 /** What can be done with a task. */
 import { useSignal } from '@preact/signals'
-import type { ActionDone, PageTaskDetail } from '../../wire.js'
-import { addressOf } from '../addresses.js'
-import { goTo } from '../current-address.js'
+import type { PageTask, PageTaskDetail } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { CopyButton } from '../shell/copy-button.js'
 import { visible } from '../text/visible.js'
-import { useAction } from '../use-action.js'
 import { CancelDialog } from './cancel-dialog.js'
-import { pathOf } from './use-task-detail.js'
+import { RunAgain } from './run-again.js'
 
 interface Props {
-  readonly taskKey: string
+  /** As the stream has it: what has ended there cannot be cancelled, whatever is still being asked for. */
+  readonly task: PageTask
   readonly detail: PageTaskDetail | undefined
 }
 
-export function TaskActions({ taskKey, detail }: Props) {
-  const { api, connection } = usePage()
+export function TaskActions({ task, detail }: Props) {
+  const { connection } = usePage()
   const isAsking = useSignal(false)
-  const again = useAction()
   const isLost = connection.value.state !== 'live'
-  const { isBusy, error } = again.state.value
   if (!detail) return null
   const { can, copyAs } = detail
-  const runAgain = (): Promise<boolean> =>
-    again.run(async () => {
-      const { key } = await api.post<ActionDone>(`${pathOf(taskKey)}/run-again`, {})
-      if (key !== undefined) goTo(addressOf('task', key))
-    })
   return (
     <div class="actions" role="group" aria-label="Actions">
-      {can.cancel && (
-        <button type="button" class="danger" disabled={isLost} onClick={() => (isAsking.value = true)}>
+      <RunAgain task={task} can={can} />
+      {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}
+      <CopyButton text={copyAs.typescript} label="Copy as TypeScript" />
+      {can.cancel && task.endedAt === undefined && (
+        <button
+          type="button"
+          class="danger apart"
+          title="Asks for a reason first"
+          disabled={isLost}
+          onClick={() => (isAsking.value = true)}
+        >
           Cancel …
         </button>
       )}
-      <button
-        type="button"
-        disabled={!can.runAgain || isBusy || isLost}
-        aria-describedby={can.runAgain ? undefined : 'why-not-again'}
-        onClick={() => void runAgain()}
-      >
-        Run again
-      </button>
-      {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}
-      <CopyButton text={copyAs.typescript} label="Copy as TypeScript" />
       {!can.runAgain && can.whyNot !== undefined && (
         <p id="why-not-again" class="hint">
           It cannot run again: {visible(can.whyNot)}
         </p>
       )}
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          {visible(error)}
-        </p>
-      )}
       {isAsking.value && (
-        <CancelDialog taskKey={taskKey} title={detail.task.title} onClose={() => (isAsking.value = false)} />
+        <CancelDialog taskKey={task.key} title={task.title} onClose={() => (isAsking.value = false)} />
       )}
     </div>
   )

@@ -1,6 +1,6 @@
 /** The commands of a task, with their arguments and results. */
 import type { PageTaskDetail } from '../../wire.js'
-import { STATE_OF_COMMAND } from '../text/command-states.js'
+import { COMMAND_WORDS, STATE_OF_COMMAND } from '../text/command-states.js'
 import { duration } from '../text/format.js'
 import { StateIcon } from '../shell/state-icon.js'
 import { ValueView } from '../text/value-view.js'
@@ -21,7 +21,8 @@ export function TaskCommands({ taskKey, commands }: Props) {
           <details open={commands.length === 1 || state === 'failed'}>
             <summary>
               <StateIcon state={STATE_OF_COMMAND[state]} />
-              <code>{visible(tool)}</code> <span class={`hint state-${STATE_OF_COMMAND[state]}`}>{state}</span>
+              <code>{visible(tool)}</code>{' '}
+              <span class={`state-${STATE_OF_COMMAND[state]}`}>{COMMAND_WORDS[state]}</span>
               {startedAt !== undefined && endedAt !== undefined && (
                 <span class="hint number"> {duration(endedAt - startedAt)}</span>
               )}
@@ -35,6 +36,7 @@ export function TaskCommands({ taskKey, commands }: Props) {
                   value={result}
                   path={`${pathOf(taskKey)}/value/result.${index}`}
                   label={`Result of ${tool}`}
+                  fileName={`${taskKey.slice(taskKey.indexOf(':') + 1)}-result-${index + 1}`}
                 />
               </>
             )}

@@ -4,8 +4,10 @@ import type { PageTask, PageTaskDetail } from '../../wire.js'
 import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
 import { Length } from '../shell/length.js'
+import { DELIVERY_MEANINGS, whyWaits } from '../text/deliveries.js'
 import { duration, fullTime, preciseTime } from '../text/format.js'
-import { partOf, progressText } from '../text/progress.js'
+import { ownerText } from '../text/owners.js'
+import { progressOf } from '../text/progress.js'
 import { spendingText } from '../text/spending.js'
 import { visible } from '../text/visible.js'
 
@@ -15,16 +17,17 @@ interface Props {
 }
 
 export function TaskFacts({ task, detail }: Props) {
-  const { createdAt, startedAt, endedAt, progress, parentKey, kind, group, subagent, id, attempt, delivery } = task
+  const { createdAt, startedAt, endedAt, parentKey, kind, subagent, id, attempt, delivery } = task
   const { cancelReason, timeoutMs, budget, spent, program, children = [] } = detail
+  const { taskOf, owners } = usePage().view.value
+  const progress = progressOf(task)
+  const parent = parentKey === undefined ? undefined : taskOf(parentKey)
   return (
     <dl class="facts">
       {progress && (
         <Fact name="Progress" isWide>
-          {progress.total !== undefined && (
-            <progress value={partOf(progress.progress, progress.total)} max={1} aria-label="Progress" />
-          )}{' '}
-          {visible(progressText(progress))}
+          {progress.part !== undefined && <progress value={progress.part} max={1} aria-label="Progress" />}{' '}
+          {visible(progress.text)}
         </Fact>
       )}
       <Fact name="Duration">
@@ -50,15 +53,20 @@ export function TaskFacts({ task, detail }: Props) {
           {visible(cancelReason)}
         </Fact>
       )}
-      <Fact name={kind === 'async' ? 'Owner' : 'Instance'}>{visible(group)}</Fact>
+      <Fact name={kind === 'async' ? 'Owner' : 'Instance'}>{visible(ownerText(task, parent))}</Fact>
       {subagent !== undefined && <Fact name="Subagent">{visible(subagent)}</Fact>}
       <Fact name="Id" isWide>
         <code>{visible(id)}</code>
       </Fact>
       {attempt !== undefined && <Fact name="Attempt">{attempt}</Fact>}
       {delivery !== undefined && delivery !== 'none' && (
-        <Fact name="Delivery">
+        <Fact name="Delivery" isWide>
           <a href="#/delivery">{delivery}</a>
+          {' · '}
+          {whyWaits(
+            task,
+            owners.find(({ owner }) => owner === task.group),
+          ) ?? DELIVERY_MEANINGS[delivery]}
         </Fact>
       )}
       {(budget ?? spent) && (

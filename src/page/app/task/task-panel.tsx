@@ -1,4 +1,5 @@
 /** Everything about one task, and what can be done with it. */
+import { useRef } from 'preact/hooks'
 import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
 import { StateBadge } from '../shell/state-badge.js'
@@ -8,6 +9,7 @@ import { MessageForm } from './message-form.js'
 import { SectionLevel } from './section.js'
 import { TaskActions } from './task-actions.js'
 import { TaskSections } from './task-sections.js'
+import { useKeptFocus } from './use-kept-focus.js'
 import { useTaskDetail } from './use-task-detail.js'
 
 interface Props {
@@ -24,8 +26,10 @@ export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Prop
   const { detail, error, isUnknown } = useTaskDetail(taskKey, row).value
   const task = row ?? detail?.task
   const Heading = isAlone ? 'h1' : 'h2'
+  const panel = useRef<HTMLElement>(null)
+  useKeptFocus(panel, headingId)
   return (
-    <article class="task-panel" data-task={taskKey}>
+    <article ref={panel} class="task-panel" data-task={taskKey}>
       <header class="task-head">
         <div class="part-head">
           <Heading id={headingId} tabIndex={-1}>
@@ -34,7 +38,7 @@ export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Prop
           <span class="grow" />
           {!isAlone && <a href={addressOf('task', taskKey)}>Open alone</a>}
           {onClose && (
-            <button type="button" class="quiet" onClick={onClose} aria-label="Close the task">
+            <button type="button" class="quiet" onClick={onClose} title="Close (Escape)" aria-label="Close the task">
               ✕
             </button>
           )}
@@ -46,7 +50,7 @@ export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Prop
               <StateBadge state={task.state} />
               <TaskTags task={task} />
             </p>
-            <TaskActions taskKey={taskKey} detail={detail} />
+            <TaskActions key={taskKey} task={task} detail={detail} />
             {task.kind === 'async' && task.endedAt === undefined && <MessageForm key={taskKey} taskKey={taskKey} />}
           </>
         )}

@@ -4,6 +4,7 @@ import { ValueView } from '../text/value-view.js'
 import { LiveOutput } from './live-output.js'
 import { QuestionForm } from './question-form.js'
 import { Section } from './section.js'
+import { TaskAnswers } from './task-answers.js'
 import { TaskAttempts } from './task-attempts.js'
 import { TaskCommands } from './task-commands.js'
 import { TaskError } from './task-error.js'
@@ -21,7 +22,7 @@ interface Props {
 
 export function TaskSections({ task, detail, isAlone }: Props) {
   const { key } = task
-  const { questions = [], goal, commands, error, result, images = [], attempts = [], events } = detail
+  const { questions = [], answers = [], goal, commands, error, result, images = [], attempts = [], events } = detail
   const value = (name: string): string => `${pathOf(key)}/value/${name}`
   return (
     <div class="sections" key={key}>
@@ -32,17 +33,22 @@ export function TaskSections({ task, detail, isAlone }: Props) {
           ))}
         </Section>
       )}
+      {answers.length > 0 && (
+        <Section title={answers.length === 1 ? 'Answer' : 'Answers'}>
+          <TaskAnswers answers={answers} />
+        </Section>
+      )}
       <Section title="Facts">
         <TaskFacts task={task} detail={detail} />
       </Section>
       {error && (
-        <Section title="Error">
+        <Section title={task.state === 'cancelled' ? 'Why it was cancelled' : 'Error'}>
           <TaskError error={error} valuePath={value} />
         </Section>
       )}
       {(result ?? images[0]) && (
         <Section title="Result">
-          {result && <ValueView value={result} path={value('result')} label="Result" />}
+          {result && <ValueView value={result} path={value('result')} label="Result" fileName={`${task.id}-result`} />}
           {images.length > 0 && <TaskImages taskKey={key} images={images} />}
         </Section>
       )}

@@ -1,5 +1,6 @@
 /** Which tasks the table shows, and in which order; both are in its address. */
 import type { PageTask, PageTaskState } from '../../wire.js'
+import { isRun } from '../text/owners.js'
 import { STATES, lengthOf } from '../text/states.js'
 
 export const SORTS = ['created', 'title', 'state', 'group', 'subagent', 'duration'] as const
@@ -94,7 +95,8 @@ export function choicesOf(tasks: readonly PageTask[], filter: TaskFilter): Filte
   for (const task of tasks) {
     const { state, kind, group, subagent } = task
     states.set(state, (states.get(state) ?? 0) + (matches(task) ? 1 : 0))
-    ;(kind === 'async' ? owners : instances).add(group)
+    if (kind === 'command') instances.add(group)
+    else if (!isRun(group)) owners.add(group)
     if (subagent !== undefined) subagents.add(subagent)
   }
   return { states, owners: [...owners].sort(), instances: [...instances].sort(), subagents: [...subagents].sort() }

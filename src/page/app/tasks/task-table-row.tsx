@@ -1,9 +1,11 @@
 /** A row of the table. */
 import type { PageTask } from '../../wire.js'
+import { usePage } from '../page-state.js'
 import { Length } from '../shell/length.js'
 import { StateBadge } from '../shell/state-badge.js'
 import { TaskTags } from '../shell/task-tags.js'
 import { fullTime, timeOfDay } from '../text/format.js'
+import { ownerText } from '../text/owners.js'
 import { visible } from '../text/visible.js'
 
 interface Props {
@@ -19,6 +21,8 @@ export function rowId(index: number): string {
 }
 
 export function TaskTableRow({ task, index, top, isChosen, onOpen }: Props) {
+  const { taskOf } = usePage().view.value
+  const parent = task.parentKey === undefined ? undefined : taskOf(task.parentKey)
   return (
     <div
       id={rowId(index)}
@@ -39,7 +43,7 @@ export function TaskTableRow({ task, index, top, isChosen, onOpen }: Props) {
         {task.error !== undefined && <span class="error-text">{visible(task.error)}</span>}
       </div>
       <div role="gridcell" class="cell group">
-        {visible(task.group)}
+        {visible(ownerText(task, parent))}
       </div>
       <div role="gridcell" class="cell subagent">
         {visible(task.subagent ?? '')}

@@ -1,4 +1,4 @@
-/** The state of a task whose sign and colour stand for the state of a command. */
+/** The states of a command, in words, and the state of a task whose sign and colour stand for each. */
 import type { CommandBar, PageTaskState } from '../../wire.js'
 
 export const STATE_OF_COMMAND: Readonly<Record<CommandBar['state'], PageTaskState>> = {
@@ -6,5 +6,15 @@ export const STATE_OF_COMMAND: Readonly<Record<CommandBar['state'], PageTaskStat
   running: 'running',
   completed: 'completed',
   failed: 'failed',
-  skipped: 'cancelled',
+  cancelled: 'cancelled',
+  skipped: 'queued',
+}
+
+export const COMMAND_WORDS: Readonly<Record<CommandBar['state'], string>> = {
+  waiting: 'waiting',
+  running: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  skipped: 'not run',
 }

@@ -4,13 +4,50 @@ import { count } from './format.js'
 
 type Progress = NonNullable<PageTask['progress']>
 
-/** `40 % · Reading`, or `12 · Reading` without a total. */
-export function progressText({ progress, total, message }: Progress): string {
-  const done = total === undefined ? count(progress) : `${Math.round(partOf(progress, total) * 100)} %`
-  return message === undefined || message === '' ? done : `${done} · ${message}`
+export interface ShownProgress {
+  readonly text: string
+  /** How much is done, from 0 to 1, where that is known. */
+  readonly part?: number
+}
+
+/**
+ * How far a task has come; undefined where nobody knows. Reported progress is that of a run that goes on: it says nothing of a task that waits for an
+ * answer, and of one that has completed nothing more. That of a command task is of its present command.
+ */
+export function progressOf(task: PageTask): ShownProgress | undefined {
+  const { progress, state, endedAt } = task
+  const shown = progress && { text: progressText(progress), ...partOf(progress) }
+  if (endedAt !== undefined) {
+    return shown && state !== 'completed' ? { ...shown, text: `stopped at ${shown.text}` } : undefined
+  }
+  if (state !== 'running' && state !== 'wrapping') return undefined
+  return commandProgress(task, shown) ?? shown
+}
+
+/** `40 % · Reading`; without a total `12 so far · Reading`; and nothing but the words when nothing is done yet. */
+export function progressText({ progress, total, message = '' }: Progress): string {
+  if (progress === 0 && message !== '') return message
+  const done = total === undefined ? `${count(progress)} so far` : `${Math.round(shareOf(progress, total) * 100)} %`
+  return message === '' ? done : `${done} · ${message}`
+}
+
+function partOf({ progress, total }: Progress): { part?: number } {
+  return total === undefined ? {} : { part: shareOf(progress, total) }
 }
 
 /** How much is done, from 0 to 1. */
-export function partOf(progress: number, total: number): number {
+export function shareOf(progress: number, total: number): number {
   return total > 0 ? Math.min(1, Math.max(0, progress / total)) : 0
+}
+
+/** `2 of 4: slow`, of a task with several commands. @param shown of the one that runs */
+function commandProgress(
+  { commands = [], commandCount = 0 }: PageTask,
+  shown: ShownProgress | undefined,
+): ShownProgress | undefined {
+  const index = commands.findIndex(({ state }) => state === 'running')
+  const command = commands[index]
+  if (command === undefined || commandCount < 2) return undefined
+  const words = `${index + 1} of ${commandCount}: ${command.tool}`
+  return { text: shown ? `${words} · ${shown.text}` : words, part: (index + (shown?.part ?? 0)) / commandCount }
 }

@@ -4,8 +4,9 @@ import type { CutValue, ValuePiece } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { useAction } from '../use-action.js'
 import { byteSize } from './format.js'
+import { beginningOfJson } from './json-beginning.js'
 import { JsonTree } from './json-tree.js'
-import { parsed } from './json-values.js'
+import { ValueTools } from './value-tools.js'
 import { visible, visibleLines } from './visible.js'
 
 interface Props {
@@ -13,24 +14,26 @@ interface Props {
   /** Where the rest is read. */
   readonly path: string
   readonly label: string
+  /** The name of the file that it is downloaded as, without its ending; absent for what is not worth that. */
+  readonly fileName?: string
 }
 
 /** What is shorter needs no folding. */
 const SHORT_CHARS = 400
 /** A browser becomes slow with more text than this. */
 const MOST_CHARS = 2_000_000
-const NO_REST = { text: '', isEnd: false, bytes: 0, hasMore: false }
+const NO_REST = { of: '', text: '', isEnd: false, bytes: 0, hasMore: false }
 
-export function ValueView({ value, path, label }: Props) {
+export function ValueView({ value, path, label, fileName }: Props) {
   const { api } = usePage()
-  const more = useSignal({ of: '', ...NO_REST })
+  const more = useSignal(NO_REST)
   const reading = useAction()
-  // Another value has another rest.
-  const rest = more.value.of === value.text ? more.value : NO_REST
+  // What was read stays while the value is the same, or goes on as it began; another value has another rest.
+  const rest = keptRest(value.text, more.value)
   const text = value.text + rest.text
   const { bytes, hasMore } = rest.text === '' ? value : rest
   const isWhole = !value.isCut || rest.isEnd
-  const json = isWhole && value.type === 'json' ? parsed(text) : undefined
+  const json = value.type === 'json' ? beginningOfJson(text) : undefined
   const readMore = (): Promise<boolean> =>
     reading.run(async () => {
       const offset = new TextEncoder().encode(text).length
@@ -44,7 +47,7 @@ export function ValueView({ value, path, label }: Props) {
       {json ? (
         <JsonTree value={json.value} label={label} isOpen={text.length <= SHORT_CHARS} />
       ) : (
-        <pre tabIndex={0} role="region" aria-label={label}>
+        <pre tabIndex={0} role="group" aria-label={label}>
           {visibleLines(text)}
         </pre>
       )}
@@ -57,7 +60,7 @@ export function ValueView({ value, path, label }: Props) {
               Show more
             </button>
           ) : (
-            'Read the rest with a program.'
+            'Download it to read the rest.'
           )}
         </p>
       )}
@@ -66,6 +69,18 @@ export function ValueView({ value, path, label }: Props) {
           {visible(error)}
         </p>
       )}
+      {fileName !== undefined && <ValueTools value={value} path={path} label={label} fileName={fileName} />}
     </div>
   )
+}
+
+type Rest = typeof NO_REST
+
+function keptRest(text: string, rest: Rest): Rest {
+  if (rest.of === text) return rest
+  const before = rest.of + rest.text
+  const isSame = rest.of !== '' && (before.startsWith(text) || text.startsWith(before))
+  return isSame
+    ? { ...rest, of: text, text: before.slice(text.length), isEnd: rest.isEnd && text.length <= before.length }
+    : NO_REST
 }

@@ -3,7 +3,7 @@ import { StateIcon } from '../shell/state-icon.js'
 import { count } from '../text/format.js'
 import { visible } from '../text/visible.js'
 import { rowText } from './row-text.js'
-import type { Row } from './rows.js'
+import { levelOf, type Row } from './rows.js'
 import { ROW } from './timeline-painter.js'
 
 interface Props {
@@ -14,6 +14,9 @@ interface Props {
   readonly labelWidth: number
   readonly onPress: (row: Row) => void
 }
+
+/** Of a level, in px. */
+const INDENT = 14
 
 export function timelineRowId(index: number): string {
   return `timeline-row-${index}`
@@ -27,7 +30,7 @@ export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: 
       id={timelineRowId(index)}
       role="treeitem"
       class={`timeline-row ${row.type}`}
-      aria-level={isGroup ? 1 : 2}
+      aria-level={levelOf(row)}
       aria-expanded={isGroup ? row.isOpen : undefined}
       aria-selected={isActive}
       aria-label={text}
@@ -49,6 +52,9 @@ export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: 
           </>
         ) : (
           <>
+            {row.depth > 0 && (
+              <span class="branch" aria-hidden="true" style={{ marginLeft: `${indentOf(row.depth, labelWidth)}px` }} />
+            )}
             <StateIcon state={row.task.state} />
             <span class="text">{visible(row.task.title)}</span>
           </>
@@ -56,4 +62,9 @@ export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: 
       </span>
     </div>
   )
+}
+
+/** A deep family leaves room for its names. */
+function indentOf(depth: number, labelWidth: number): number {
+  return Math.min((depth - 1) * INDENT, labelWidth / 4)
 }

@@ -5,7 +5,7 @@ import { movedTo } from '../list-window.js'
 import { usePage } from '../page-state.js'
 import type { Choosing } from '../task/with-task-panel.js'
 import { useListWindow } from '../use-list-window.js'
-import { indexOfRow, rowsOf, type Row } from './rows.js'
+import { indexAbove, indexOfRow, rowsOf, type Row } from './rows.js'
 import { TimelineCanvas } from './timeline-canvas.js'
 import { AXIS, ROW } from './timeline-painter.js'
 import { TimelineRow, timelineRowId } from './timeline-row.js'
@@ -62,7 +62,7 @@ export function TimelineRows({ timeline, closed, onClosed, choosing }: Props) {
       else goTo(active + 1)
     } else if (row && event.key === 'ArrowLeft') {
       if (row.type === 'group') toggle(row.key, false)
-      else goTo(rows.findLastIndex(({ type }, at) => at < active && type === 'group'))
+      else goTo(indexAbove(rows, active))
     } else return
     event.preventDefault()
   }

@@ -1,0 +1,71 @@
+/** The commands of a submission while they are filled in. */
+import type { SubmitRequest } from '../../wire.js'
+import { contentOf, type Entries, type FieldErrors } from '../forms/form-content.js'
+import type { FormField } from '../forms/form-fields.js'
+
+export interface Draft {
+  /** Stays the same when it is moved. */
+  readonly id: number
+  readonly tool: string
+  readonly entries: Entries
+}
+
+/** The last one's tool again: the next command is often of the same kind. */
+export function withAnother(drafts: readonly Draft[], firstTool: string): readonly Draft[] {
+  const id = Math.max(0, ...drafts.map((draft) => draft.id)) + 1
+  return [...drafts, { id, tool: drafts.at(-1)?.tool ?? firstTool, entries: {} }]
+}
+
+/** @param by places down, below 0 up; at the ends nothing moves */
+export function withMoved(drafts: readonly Draft[], id: number, by: number): readonly Draft[] {
+  const from = drafts.findIndex((draft) => draft.id === id)
+  const [moved, to] = [drafts[from], from + by]
+  if (moved === undefined || to < 0 || to >= drafts.length) return drafts
+  return drafts.toSpliced(from, 1).toSpliced(to, 0, moved)
+}
+
+/** Another tool has other fields: it begins empty. */
+export function withChanged(
+  drafts: readonly Draft[],
+  id: number,
+  change: Partial<Omit<Draft, 'id'>>,
+): readonly Draft[] {
+  return drafts.map((draft) => (draft.id === id ? { ...draft, ...change } : draft))
+}
+
+export type Checked =
+  | { readonly request: SubmitRequest; readonly errors?: undefined }
+  /** By id of the command, those that have none left out. */
+  | { readonly request?: undefined; readonly errors: ReadonlyMap<number, FieldErrors> }
+
+/** @param name may be empty */
+export function requestOf(
+  name: string,
+  drafts: readonly Draft[],
+  fieldsOf: (tool: string) => readonly FormField[],
+): Checked {
+  const errors = new Map<number, FieldErrors>()
+  const commands: SubmitRequest['commands'][number][] = []
+  for (const { id, tool, entries } of drafts) {
+    const { content, errors: wrong } = contentOf(fieldsOf(tool), entries)
+    if (content) commands.push({ tool, args: content })
+    else errors.set(id, wrong)
+  }
+  const trimmed = name.trim()
+  return errors.size > 0 ? { errors } : { request: { commands, ...(trimmed !== '' && { name: trimmed }) } }
+}
+
+/** What an error of the server is about. */
+export type ErrorPlace =
+  | { readonly type: 'name' }
+  /** `path` is that inside of its arguments; empty when it is about the tool, or all of them. */
+  | { readonly type: 'command'; readonly id: number; readonly path: string }
+  | { readonly type: 'all' }
+
+/** @param field the path in the request @param sent the commands, as they were sent */
+export function placeOf(field: string | undefined, sent: readonly Draft[]): ErrorPlace {
+  if (field === 'name') return { type: 'name' }
+  const [, index, path = ''] = /^commands\.(\d+)(?:\.args\.(.+)|\.|$)/s.exec(field ?? '') ?? []
+  const draft = index === undefined ? undefined : sent[Number(index)]
+  return draft ? { type: 'command', id: draft.id, path } : { type: 'all' }
+}

@@ -1,0 +1,19 @@
+/** The title of the document: of several open pages, which this is and how it stands. */
+import { PART_NAMES, type Part } from '../addresses.js'
+import type { Connection } from '../stream/connection.js'
+
+interface Titled {
+  readonly part: Part
+  /** How many tasks ask. */
+  readonly asking: number
+  readonly state: Connection['state']
+  /** The name and the port of the server. */
+  readonly host: string
+}
+
+const LOSSES: Readonly<Partial<Record<Connection['state'], string>>> = { lost: 'Lost · ', refused: 'No access · ' }
+
+export function pageTitle({ part, asking, state, host }: Titled): string {
+  const sign = LOSSES[state] ?? (asking > 0 ? `(${asking}) ` : '')
+  return `${sign}${PART_NAMES[part]} · ${host} · agent-tasks`
+}

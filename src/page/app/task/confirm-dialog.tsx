@@ -1,0 +1,54 @@
+/** Asks before something is done, and says why it was not. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { visible } from '../text/visible.js'
+import type { Action } from '../use-action.js'
+
+interface Props {
+  readonly heading: string
+  /** Of the task. */
+  readonly title: string
+  readonly action: Action
+  /** Of the button that does it, and of the one that does not. */
+  readonly label: string
+  readonly refusal: string
+  readonly isDangerous?: boolean
+  readonly children?: ComponentChildren
+  /** Returns whether it was done. */
+  readonly onConfirm: () => Promise<boolean>
+  readonly onClose: () => void
+}
+
+export function ConfirmDialog(props: Props) {
+  const { heading, title, action, label, refusal, isDangerous = false, children, onConfirm, onClose } = props
+  const dialog = useRef<HTMLDialogElement>(null)
+  const headingId = useId()
+  const { isBusy, error } = action.state.value
+  useEffect(() => dialog.current?.showModal(), [])
+  const confirm = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    if (await onConfirm()) dialog.current?.close()
+  }
+  return (
+    <dialog ref={dialog} aria-labelledby={headingId} onClose={onClose}>
+      <form onSubmit={(event) => void confirm(event)}>
+        <h2 id={headingId}>{heading}</h2>
+        <p class="task-title">{visible(title)}</p>
+        {children}
+        {error !== undefined && (
+          <p class="problem" role="alert">
+            {visible(error)}
+          </p>
+        )}
+        <div class="actions">
+          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={isBusy}>
+            {label}
+          </button>
+          <button type="button" onClick={() => dialog.current?.close()}>
+            {refusal}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  )
+}

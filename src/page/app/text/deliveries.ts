@@ -1,0 +1,57 @@
+/** What becomes of results, in words. */
+import type { OwnerDelivery, PageTask } from '../../wire.js'
+import { timeOfDay } from './format.js'
+import { isRun } from './owners.js'
+
+type Delivery = 'owed' | 'leased' | 'delivered'
+
+/** What the terms mean. */
+export const DELIVERY_MEANINGS: Readonly<Record<Delivery, string>> = {
+  owed: 'its task has ended, and no message has carried it yet',
+  leased: 'in a message that is on its way; if that is not accepted, it is owed again',
+  delivered: 'a message with it was accepted: it is not sent again',
+}
+
+const WHY_OWED: Readonly<Record<OwnerDelivery['state'], string>> = {
+  none: 'Waits until the agent asks for its results, or its host passes them on',
+  idle: 'Goes out with the next message',
+  gathering: 'Waits a moment for other tasks to end, so that one message carries them all',
+  busy: 'Waits until the agent has finished what it does',
+  'backing-off': 'The agent did not accept the last message: waits for the next attempt',
+  delivering: 'Waits until the message that is on its way has been accepted',
+}
+
+/** Why a result has not arrived, in a sentence; undefined for one that has, or that nobody is to get. */
+export function whyWaits({ delivery, group }: PageTask, owner: OwnerDelivery | undefined): string | undefined {
+  if (delivery === 'leased') return 'In a message to the agent, which has not said yet that it has it.'
+  if (delivery !== 'owed') return undefined
+  if (isRun(group)) return 'Waits until the run that launched its task takes it; if that ends first, its owner gets it.'
+  const next = owner?.until === undefined ? '' : `, at ${timeOfDay(owner.until)}`
+  return `${WHY_OWED[owner?.state ?? 'none']}${next}.`
+}
+
+/** Results that wait for the same reason. */
+export interface WaitingGroup {
+  readonly why: string
+  /** The longest first. */
+  readonly tasks: readonly PageTask[]
+}
+
+/** @param taskOf undefined for a task that is not known any more: its result is left out */
+export function waitingGroups(
+  owner: OwnerDelivery,
+  taskOf: (key: string) => PageTask | undefined,
+): readonly WaitingGroup[] {
+  const groups = new Map<string, PageTask[]>()
+  for (const key of owner.waiting) {
+    const task = taskOf(key)
+    const why = task && whyWaits(task, owner)
+    if (task === undefined || why === undefined) continue
+    const group = groups.get(why)
+    if (group) group.push(task)
+    else groups.set(why, [task])
+  }
+  return Array.from(groups, ([why, tasks]) => ({ why, tasks: tasks.sort((a, b) => endOf(a) - endOf(b)) }))
+}
+
+const endOf = ({ endedAt = Infinity }: PageTask): number => endedAt
