@@ -1,4 +1,5 @@
 /** Workers that are killed, stopped and drained, as processes of their own. */
+import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -74,6 +75,11 @@ describe('a worker that dies', () => {
     const next = manager.launch(goal('hold 0'), fleet.runnerOf())
     expect(await settled(manager, next.id)).toMatchObject({ status: 'completed' })
     expect(manager.getTask(id)).toEqual(task)
+    const redis = new Redis(fleet.redis.url)
+    // The host has removed what the run had written, and the run has written nothing since.
+    expect((await redis.keys('*:up')).filter((key) => !key.includes(next.id))).toEqual([])
+    expect(await redis.zcard('bull:research:failed')).toBe(1)
+    redis.disconnect()
   })
 
   it('W4: drains when it gets SIGTERM: finishes what it has, takes nothing new, and ends', async () => {
