@@ -112,7 +112,8 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
     connectionName: `agent-tasks ${use}`.replaceAll(' ', '-'),
     ...options,
     lazyConnect: false,
-    maxRetriesPerRequest: null,
+    // With 0 what Redis has not answered fails when the connection is lost.
+    maxRetriesPerRequest: waits ? null : 0,
     retryStrategy: reconnectDelay,
     ...(!waits && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false }),
   })

@@ -1,4 +1,5 @@
 /** Workers that are killed, stopped and drained, as processes of their own. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import type { SettledTaskInfo } from '../../machines/records.js'
@@ -117,11 +118,16 @@ describe('a cancelled task', () => {
     const worker = await workerOf(fleet, { concurrency: 1 })
     const manager = fleet.manager()
     const run = fleet.runnerOf()
-    const first = manager.launch(goal('hold 1000'), run)
+    const first = manager.launch(goal('hold 3000'), run)
     await worker.says('started')
     const waiting = manager.launch(goal(FOREVER), run)
-    const last = manager.launch(goal('hold 0'), run)
+    const redis = new Redis(fleet.redis.url)
+    const count = async (key: string): Promise<number> => redis.llen(`bull:research:${key}`)
+    while ((await count('wait')) === 0) await pause(5)
     manager.cancelTask(waiting.id)
+    while ((await count('wait')) > 0) await pause(5)
+    redis.disconnect()
+    const last = manager.launch(goal('hold 0'), run)
     await settled(manager, first.id)
     await settled(manager, last.id)
     expect(worker.said.flatMap((line) => ('started' in line ? [line['started']] : []))).toEqual([first.id, last.id])
