@@ -14,6 +14,7 @@ import { hostChannel, jobKeys, RETENTION_SECONDS, workersChannel, type JobKeys, 
 import { CANCEL } from './job-scripts.js'
 import { reportFindings } from './redis-checks.js'
 import { runScript, type Script } from './script.js'
+import { every, pause, within } from './timing.js'
 import { JOB_NAME, type JobData } from './wire.js'
 
 /** How long the connections stay open without a run, in ms. */
@@ -39,7 +40,8 @@ interface Connections {
   readonly redis: Redis
   readonly subscriber: Redis
   readonly queue: Queue
-  readonly timer: NodeJS.Timeout
+  readonly ready: Promise<unknown>
+  readonly stopLooking: () => void
 }
 
 export class HostLink {
@@ -92,9 +94,9 @@ export class HostLink {
     for (let left = sendTimeoutMs; left > 0; left = until - performance.now()) {
       if (signal.aborted) break
       try {
-        const { queue, redis } = this.#open()
+        const { queue, ready, redis } = this.#open()
         if (redis.status === 'ready') {
-          await within(left, queue.waitUntilReady())
+          await within(left, ready)
           wasSent = true
           await within(until - performance.now(), queue.add(JOB_NAME, data, { jobId: id, ...JOB_OPTIONS }))
           return
@@ -175,7 +177,10 @@ export class HostLink {
     })
     subscriber.on('message', (_channel, id) => this.#runs.get(id)?.())
     subscriber.subscribe(this.channel).then(wakeAll, () => undefined)
-    this.#connections = { redis, subscriber, queue, timer: setInterval(wakeAll, lookMs) }
+    const ready = queue.waitUntilReady()
+    // Who sends is told.
+    ready.catch(() => undefined)
+    this.#connections = { redis, subscriber, queue, ready, stopLooking: every(lookMs, wakeAll) }
     return this.#connections
   }
 
@@ -183,24 +188,9 @@ export class HostLink {
     const connections = this.#connections
     if (connections === undefined || this.#users > 0) return
     this.#connections = undefined
-    clearInterval(connections.timer)
+    connections.stopLooking()
     connections.queue.close().catch(() => undefined)
     connections.redis.disconnect()
     connections.subscriber.disconnect()
-  }
-}
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** Settles as the promise does, or rejects when the time has passed. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('Redis did not answer in time.')), Math.max(0, ms))
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

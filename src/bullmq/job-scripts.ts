@@ -31,15 +31,15 @@ end
 
 /**
  * What is new of a job for its host; a job whose worker has died ends here.
- * Keys: job, lock, agent, up, down, and those of the queue. Arguments: id, the last entry of `up` that the host has, its channel, the sums that it
- * has applied (empty: it does not know), seconds to keep, the reason of a job whose worker has died, the most entries.
+ * Keys: job, lock, agent, up, down, and those of the queue. Arguments: id, the last entry of `up` that the host has, its channel (empty: that
+ * of the job), the sums that it has applied since its last look (empty: none), seconds to keep, the reason of a job whose worker has died, the most entries.
  * @returns the state; how it ended; details of a failure; entries of `up`; open questions; the sums of the run, and those that a host has applied
  */
 export const LOOK = script(`${FAIL}
 local job = redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'returnvalue', 'failedReason', 'processedOn', 'defa', 'stc')
 if not job[1] then return { 'missing' } end
 local agent = KEYS[3]
-redis.call('HSET', agent, 'host', ARGV[3])
+if ARGV[3] ~= '' then redis.call('HSET', agent, 'host', ARGV[3]) end
 if ARGV[4] ~= '' then redis.call('HSET', agent, 'seen', ARGV[4]) end
 redis.call('EXPIRE', agent, ARGV[5])
 local state = 'waiting'

@@ -1,12 +1,14 @@
 /** One run on a worker, as its host follows it: what Redis has of it is read again and again, and hints only hurry. */
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
+import { systemClock } from '../clock.js'
 import type { RunContext, RunInput } from '../engine/runner.js'
 import { messageOf, describeFailure } from '../protocol/outcomes.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
-import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../async-tasks/inbox.js'
+import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES, NO_MESSAGES } from '../async-tasks/inbox.js'
 import type { HostLink } from './host-link.js'
 import { RETENTION_SECONDS } from './job-keys.js'
 import { LOOK, TELL } from './job-scripts.js'
+import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, readFailure, readReturnValue, toJobData, WORKER_DIED } from './wire.js'
 
 /** The most entries that one look reads. */
@@ -14,6 +16,9 @@ const ENTRIES = 64
 
 /** How long a run that was aborted is followed while Redis is away, in ms. */
 const ABORTED_MS = 60_000
+
+/** The wait before something is said again that Redis did not take, in ms. */
+const TELL_AGAIN_MS = 200
 
 /** How one look has found the job. */
 interface Look {
@@ -50,6 +55,8 @@ class RemoteRun {
   #cursor = '0-0'
   /** What the run has spent, as far as it was passed on; undefined until it is known what an earlier process passed on. */
   #seen: Record<string, number> | undefined
+  /** The same as JSON, for the next process; empty when nothing was passed on. */
+  #toStore = ''
   #isCancelStored = false
   #cancelledAt: number | undefined
   #wake: (() => void) | undefined
@@ -72,6 +79,8 @@ class RemoteRun {
       this.#cancelledAt = performance.now()
       wake()
     }
+    const { wrapUp } = context
+    const concludes = (): void => void this.#tell(['wrapUp', '', messageOf(wrapUp.reason) ?? ''])
     link.join(jobId, wake)
     signal.addEventListener('abort', onAbort)
     if (signal.aborted) onAbort()
@@ -80,23 +89,23 @@ class RemoteRun {
         this.#seen = {}
         await this.#send()
       }
-      const wrapUp = context.wrapUp
-      const concludes = (): void => void this.#tell(['wrapUp', '', messageOf(wrapUp.reason) ?? ''])
+      let isNew = durability?.isResumed !== true && !signal.aborted
       wrapUp.addEventListener('abort', concludes)
       if (wrapUp.aborted) concludes()
       void this.#forwardMessages()
       for (;;) {
+        // Nothing is new of a job that was just sent.
+        if (isNew) await this.#hint()
+        isNew = false
         this.#isAwake = false
         const look = await this.#pass()
-        if (look !== undefined && isEnd(look) && look.entries.length < ENTRIES) {
-          wrapUp.removeEventListener('abort', concludes)
-          return this.#read(look)
-        }
+        if (look !== undefined && isEnd(look) && look.entries.length < ENTRIES) return this.#read(look)
         if (look === undefined || look.entries.length < ENTRIES) await this.#hint()
       }
     } finally {
       this.#hasEnded = true
       signal.removeEventListener('abort', onAbort)
+      wrapUp.removeEventListener('abort', concludes)
       for (const question of this.#asked.values()) question.abort()
       link.leave(jobId)
     }
@@ -141,12 +150,13 @@ class RemoteRun {
   async #look(): Promise<Look> {
     const { link, jobId } = this.#options
     const keys = link.keysOf(jobId)
-    const seen = this.#seen === undefined ? '' : JSON.stringify(this.#seen)
+    // A job that another process has sent does not know this one.
+    const channel = this.#options.context.durability?.isResumed === true ? link.channel : ''
     const found = (await link.run(
       LOOK,
       [keys.job, keys.lock, keys.agent, keys.up, keys.down, ...keys.queueKeys],
-      [jobId, this.#cursor, link.channel, seen, RETENTION_SECONDS, WORKER_DIED, ENTRIES],
-    )) as [string, string, string, Look['entries'], string[], string, string]
+      [jobId, this.#cursor, channel, this.#toStore, RETENTION_SECONDS, WORKER_DIED, ENTRIES],
+    )) as readonly [string, string?, string?, Look['entries']?, string[]?, string?, string?]
     const [state, end = '', failure = '', entries = [], questions = [], spent = '', before = ''] = found
     return { state, end, failure, entries, questions, spent, seen: before }
   }
@@ -155,7 +165,7 @@ class RemoteRun {
   async #sendAgain(): Promise<void> {
     const { durability, signal } = this.#options.context
     signal.throwIfAborted()
-    const isOld = durability === undefined || Date.now() - durability.startedAt > RETENTION_SECONDS * 1000
+    const isOld = durability === undefined || systemClock.now() - durability.startedAt > RETENTION_SECONDS * 1000
     if (durability?.isResumed !== true || isOld) {
       throw interruptedError(
         'The job of this task is no longer in Redis. Launch it again if its result is still needed.',
@@ -184,7 +194,9 @@ class RemoteRun {
       return difference > 0 ? [[kind, difference] as const] : []
     })
     this.#seen = sums
-    if (more.length > 0) this.#options.context.spend(Object.fromEntries(more))
+    if (more.length === 0) return
+    this.#options.context.spend(Object.fromEntries(more))
+    this.#toStore = JSON.stringify(sums)
   }
 
   #ask(questions: readonly string[]): void {
@@ -220,7 +232,7 @@ class RemoteRun {
       } catch {
         // The connection says itself that Redis is away.
       }
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      await pause(TELL_AGAIN_MS)
     }
   }
 
@@ -234,7 +246,8 @@ class RemoteRun {
   #read({ state, end, failure }: Look): OutputObject {
     const { link, jobId } = this.#options
     const { down, up } = link.keysOf(jobId)
-    link.forget([up, down])
+    if (this.#cursor !== '0-0') link.forget([up])
+    if (this.#options.context.messages !== NO_MESSAGES) link.forget([down])
     if (state === 'completed') return readReturnValue(end)
     if (state === 'interrupted') throw interruptedError(WORKER_DIED)
     this.#options.context.signal.throwIfAborted()

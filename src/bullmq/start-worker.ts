@@ -21,6 +21,7 @@ import { ANNOUNCE } from './job-scripts.js'
 import { aQueueName, DEFAULT_LOCK_MS, DEFAULT_PREFIX, lockTimes } from './queue-settings.js'
 import { reportFindings } from './redis-checks.js'
 import { runScript } from './script.js'
+import { every } from './timing.js'
 import { interruptedError, readJobData } from './wire.js'
 import { WorkerRun, type WorkerInput } from './worker-run.js'
 
@@ -98,10 +99,11 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
   const workers = Object.entries(options.subagents).map(([queue, subagent]) => {
     const runner = typeof subagent === 'function' ? subagent : subagent.run
     const name: QueueName = { prefix, queue }
-    const hostOf = (job: Job): string => String((job.data as { host?: unknown } | undefined)?.host ?? '')
+    const hostOf = (data: unknown): string =>
+      typeof data === 'object' && data !== null && 'host' in data && typeof data.host === 'string' ? data.host : ''
     const announce = (job: Job | undefined): void => {
       if (job?.id === undefined) return
-      runScript(redis, ANNOUNCE, [jobKeys(name, job.id).agent], [job.id, hostOf(job)]).catch(() => undefined)
+      runScript(redis, ANNOUNCE, [jobKeys(name, job.id).agent], [job.id, hostOf(job.data)]).catch(() => undefined)
     }
     const worker = new Worker(
       queue,
@@ -133,9 +135,9 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     })
     return worker
   })
-  const poll = setInterval(() => {
+  const stopPolling = every(pollMs, () => {
     for (const run of runs.values()) run.wake()
-  }, pollMs)
+  })
   const stop = (): void => {
     stopped ??= interruptedError('The worker that ran this task was told to end.')
     for (const run of runs.values()) run.abort(stopped)
@@ -151,7 +153,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     ]
     await Promise.race([closed, late])
     for (const timer of timers) clearLongTimeout(systemClock, timer)
-    clearInterval(poll)
+    stopPolling()
     if (runs.size > 0) log(`${runs.size} tasks did not stop: they are given up, and may still be running.`)
     redis.disconnect()
     subscriber.disconnect()

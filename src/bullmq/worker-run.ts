@@ -16,6 +16,7 @@ import { RETENTION_SECONDS, type JobKeys } from './job-keys.js'
 import { TAKE, WRITE } from './job-scripts.js'
 import { Outgoing } from './outgoing.js'
 import { runScript } from './script.js'
+import { pause } from './timing.js'
 import { parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
 
 /** How much of what a run writes is kept here while Redis is away, and there until its host has it, in bytes (1 MiB). */
@@ -275,7 +276,7 @@ export class WorkerRun {
         } catch (error) {
           if (redis.status === 'end') return
           log(`Task ${data.input.id}: what its run says cannot be written: ${describeFailure(error)}`)
-          await new Promise((resolve) => setTimeout(resolve, WRITE_AGAIN_MS))
+          await pause(WRITE_AGAIN_MS)
         }
       }
     }

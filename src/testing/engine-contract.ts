@@ -1,7 +1,7 @@
 /** What every way of running tasks must do, in this process or elsewhere, as cases that any test runner can run. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { RunContext, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
-import type { AsyncTaskInfo, OutputObject } from '../../machines/records.js'
+import type { AsyncTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
 
 /** How the contract reaches what it checks. */
 export interface EngineSubject {
@@ -96,8 +96,9 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
 
   'ends a task with what its run throws': async ({ manager, runnerOf }) => {
     const runner = await runnerOf(() => Promise.reject(Object.assign(new Error('broken'), { code: 'BROKEN' })))
-    const { status, error, errorCode } = await settled(manager, launch(manager, runner))
-    expectEqual([status, error, errorCode], ['failed', 'broken', 'BROKEN'], 'the failure')
+    const task = await settled(manager, launch(manager, runner))
+    const code = task.status === 'failed' ? task.errorCode : undefined
+    expectEqual([task.status, task.error, code], ['failed', 'broken', 'BROKEN'], 'the failure')
   },
 
   'never starts a task that is cancelled while it waits': async ({ manager, runnerOf }) => {
@@ -152,7 +153,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
 
   'takes nothing of an attempt that is over': async ({ manager, runnerOf }) => {
     const attempts: RunContext[] = []
-    const run = await runnerOf(async (_input, context) => {
+    const run = await runnerOf((_input, context) => {
       attempts.push(context)
       context.append(`attempt ${context.attempt}\n`)
       if (context.attempt === 1) throw Object.assign(new Error('gone'), { code: 'INTERRUPTED' })
@@ -212,7 +213,7 @@ function launch(
   ).id
 }
 
-async function settled(manager: AsyncTaskManager, id: string): Promise<AsyncTaskInfo> {
+async function settled(manager: AsyncTaskManager, id: string): Promise<SettledTaskInfo> {
   const { settled: ended } = await manager.waitFor([id], { timeoutMs: END_MS })
   const [task] = ended
   if (task === undefined) throw new Error(`task ${id} has not ended within ${END_MS} ms`)

@@ -46,7 +46,7 @@ describe('a worker that dies', () => {
     const manager = fleet.manager()
     const run = fleet.runnerOf()
     const retry = { attempts: 2, on: ['interrupted'], backoff: { initialMs: 0 } } as const
-    const { id } = manager.launch(goal('hold 2000'), { run, retry })
+    const { id } = manager.launch(goal('again'), { run, retry })
     await first.says('started')
     const second = await workerOf(fleet)
     first.signal('SIGKILL')
@@ -65,7 +65,7 @@ describe('a worker that dies', () => {
     const fleet = await startFleet()
     const worker = await workerOf(fleet)
     const manager = fleet.manager()
-    const { id } = manager.launch(goal('hold 500'), fleet.runnerOf())
+    const { id } = manager.launch(goal('hold 2000'), fleet.runnerOf())
     await worker.says('started')
     worker.signal('SIGSTOP')
     const task = await settled(manager, id)

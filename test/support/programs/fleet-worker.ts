@@ -6,15 +6,16 @@ import type { RunContext } from '../../../src/engine/runner.js'
 const [url = '', lockMs = '3000', concurrency = '4'] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
-/** `hold MS`: works for so long. `deaf MS`: the same, and does not stop when it is told to. `ask`: asks, and returns the answer. */
+/** `hold MS`: works for so long. `again`: works for ever in its first attempt, and not at all in the next. `deaf MS`: the same, and does not stop when it is told to. `ask`: asks, and returns the answer. */
 async function run({ id, goalPrompt }: WorkerInput, context: RunContext): Promise<OutputObject> {
   const { attempt, signal } = context
-  const [what, ms] = goalPrompt.split(' ')
+  const [what, time] = goalPrompt.split(' ')
+  const ms = what === 'again' ? (attempt === 1 ? 100_000 : 0) : Number(time)
   say({ started: id, attempt })
   context.append(`attempt ${attempt} on a worker\n`)
   if (what === 'ask') return { answer: await context.ask('Which?') }
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, Number(ms))
+    const timer = setTimeout(resolve, ms)
     if (what === 'deaf') return
     signal.addEventListener('abort', () => {
       clearTimeout(timer)

@@ -98,11 +98,12 @@ describe('what a run has said', () => {
         let taken = ''
         for (const [text, bytes] of steps) {
           outgoing.append(text)
-          if (bytes % 3 === 0)
+          if (bytes % 3 === 0) {
             taken += outgoing
               .take(bytes)
               .map((item) => item.text)
               .join('')
+          }
         }
         taken += all(outgoing)
           .map((item) => item.text)
