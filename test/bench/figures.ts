@@ -1,7 +1,7 @@
 /** What is measured, what it is compared with, and what it has to reach. */
 import type { Figure, Line, Quantity } from './figure.js'
 import { PAGE_LIMIT } from '../support/page-files.js'
-import { findRedis } from './redis.js'
+import { findRedis } from '../support/redis-server.js'
 import { quantile } from './statistics.js'
 import type { SubjectSpec } from './subject.js'
 
@@ -305,6 +305,25 @@ const durableCommandTasks: Figure = {
     }),
 }
 
+const runsOnWorkers: Figure = {
+  id: 'P14',
+  lines: () => {
+    // Without a Redis there is nothing to measure.
+    if (findRedis() === undefined) return []
+    const sides = (atOnce: number) => ({
+      subject: { module: 'runs-on-workers', create: 'throughRunner', params: { atOnce } },
+      reference: {
+        name: 'the same payload as jobs of BullMQ',
+        subject: { module: 'runs-on-workers', create: 'jobsAlone', params: { atOnce } },
+      },
+    })
+    return [
+      { ...sides(32), name: 'runs on a worker, 32 at once', quantity: perSecond('wallNs'), goal: { atLeast: 0.7 } },
+      { ...sides(1), name: 'p50 of a run on a worker', quantity: latencyMs(0.5), goal: { atMost: 1.3 } },
+    ]
+  },
+}
+
 const page: Figure = {
   id: 'P16',
   // A round takes as long as it looks at the screen.
@@ -351,5 +370,6 @@ export const figures: readonly Figure[] = [
   durableLife,
   recovery,
   durableCommandTasks,
+  runsOnWorkers,
   page,
 ]

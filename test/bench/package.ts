@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 
 interface EntryPoints {
   '.': typeof import('agent-tasks')
+  './bullmq': typeof import('agent-tasks/bullmq')
   './machines': typeof import('agent-tasks/machines')
   './page': typeof import('agent-tasks/page')
   './server': typeof import('agent-tasks/server')
