@@ -13,8 +13,11 @@ export type Deliver = (event: TaskEvent) => void
 export interface Subscriptions {
   /** Whether another subscription is allowed. */
   readonly hasRoom: boolean
-  /** Returns false when the limit is reached. Subscribing again to the same task changes nothing. */
-  addTask(taskId: string): boolean
+  /**
+   * Returns false when the limit is reached. Subscribing again to the same task changes nothing.
+   * @param after the place of the event that the subscriber has, as in `FollowedTask`
+   */
+  addTask(taskId: string, after: number): boolean
   addInstance(instanceId: string): boolean
   removeTask(taskId: string): void
   removeInstance(instanceId: string): void
@@ -38,12 +41,27 @@ interface Subscriber {
 
 type Index = Map<string, Set<Subscriber>>
 
-export function createHub(tasks: TaskManager, log: EventLog): Hub {
+/** Where the events come from. */
+export interface EventSource {
+  /** Calls `publish` with each event, in order. Returns a function that ends it. */
+  listen(publish: Deliver): () => void
+}
+
+/** The events of the tasks of this process; the log keeps them. */
+export const eventsOf = (tasks: TaskManager, log: EventLog): EventSource => ({
+  listen: (publish) => {
+    const append = (message: TaskProgressMessage | TaskCompleteMessage): void => publish(log.append(message))
+    tasks.on('progress', append).on('complete', append)
+    return () => void tasks.off('progress', append).off('complete', append)
+  },
+})
+
+export function createHub(source: EventSource): Hub {
   const byTask: Index = new Map()
   const byInstance: Index = new Map()
 
-  const publish = (message: TaskProgressMessage | TaskCompleteMessage): void => {
-    const event = log.append(message)
+  const publish: Deliver = (event) => {
+    const { message } = event
     const ofTask = byTask.get(message.taskId)
     const ofInstance = byInstance.get(message.instanceId)
     if (ofTask !== undefined) for (const { deliver } of ofTask) deliver(event)
@@ -56,7 +74,7 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
       byTask.delete(message.taskId)
     }
   }
-  tasks.on('progress', publish).on('complete', publish)
+  const stop = source.listen(publish)
 
   return {
     join: (deliver, maxSubscriptions) => {
@@ -95,7 +113,7 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
       return byTask.size + byInstance.size
     },
     dispose: () => {
-      tasks.off('progress', publish).off('complete', publish)
+      stop()
       byTask.clear()
       byInstance.clear()
     },

@@ -1,5 +1,5 @@
 /** Starts the server: resolves the configuration, creates the parts, listens; and closes all of it. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
@@ -38,19 +38,16 @@ import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { sqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Store } from '../store/store.js'
 import { readConfigFile, readTls } from './config-file.js'
-import { createEventLog } from './event-log.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createHttpEntry, rateRefusal } from './http-entry.js'
-import { createHub } from './hub.js'
 import { createMetrics } from './metrics.js'
 import { createConnectionCounts, createRateLimiter } from './rates.js'
 import { createRestApp, TOO_MANY_CONNECTIONS } from './rest-app.js'
 import { createServerSockets } from './server-sockets.js'
-import { drainTasks, settledWithin } from './shutdown.js'
-import { createTaskService } from './task-service.js'
+import { settledWithin } from './shutdown.js'
+import { createLocalBackend } from './task-backend.js'
 import { createUpgrades, WORKER_PATH } from './upgrades.js'
-import { createWorkerStore } from './worker-store.js'
 
 /** Options of `startTaskServer`: the settings of the configuration, and what cannot be in a file. */
 export interface TaskServerOptions extends ServerConfigInput {
@@ -157,18 +154,14 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
-  const events = createEventLog({
-    clock,
-    isKnown: (taskId) => taskManager.placeOf(taskId) !== undefined,
-    isContinued: (taskId) => taskManager.isContinued(taskId),
-    ...(store && { life: randomBytes(6).toString('hex') }),
-  })
-  const hub = createHub(taskManager, events)
+  let isDraining = false
+  const parts = { taskManager, instances, config, clock, log, isDraining: () => isDraining }
+  const backend = createLocalBackend(parts, store !== undefined)
+  const { service, hub } = backend
   const metrics = createMetrics(taskManager, () => hub.size)
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
   const requests = createRateLimiter(limits.requestsPerMinute, clock)
   const connections = createConnectionCounts(limits.connectionsPerClient)
-  let isDraining = false
   let closing: Promise<void> | undefined
   let httpPort = config.port
   let wsPort = config.tasks.wsPort
@@ -179,11 +172,6 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     config.tasks.enabled ? urlOf(`ws${scheme}`, host, wsPort) : `${urlOf(`ws${scheme}`, host, httpPort)}/ws`
   const workerUrl = (): string => `${urlOf(`ws${scheme}`, host, httpPort)}${WORKER_PATH}`
 
-  const service = createTaskService({
-    tasks: taskManager,
-    isEnabled: config.tasks.enabled,
-    isDraining: () => isDraining,
-  })
   const access = createAccess({
     ...{ host, allowedHosts: config.allowedHosts, origins: config.cors.origins, tokens: config.auth.tokens },
     pages: () => ({ scheme: `http${scheme}`, ports: [httpPort, wsPort] }),
@@ -193,14 +181,12 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     frames: createRateLimiter(limits.framesPerMinute, clock),
     workerFrames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
+    findWorker: backend.findWorker,
   })
-  const workerOptions = { clock, cancelGraceMs: config.tasks.abortGraceMs }
-  const workers = createWorkerStore(taskManager, instances)
   const app = createRestApp({
-    ...{ config, clock, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl, telemetry },
+    ...{ config, service, hub, instances: backend.instances, metrics, log, wsUrl, telemetry },
     isDraining: () => isDraining,
-    register: (request, isBrowser) =>
-      workers.register(request, { ...workerOptions, websocketUrl: workerUrl(), isBrowser }),
+    register: (request, isBrowser) => backend.register(request, { websocketUrl: workerUrl(), isBrowser }),
     enter: (address) => connections.enter(address),
     keep: (stream) => heartbeat.keep(stream),
   })
@@ -246,9 +232,8 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
       await stopped
     }
     await instances.dispose()
-    hub.dispose()
     metrics.dispose()
-    events.dispose()
+    await backend.close()
   }
 
   const close: TaskServer['close'] = ({ drainMs = config.tasks.drainMs } = {}) => {
@@ -258,7 +243,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     return (closing ??= (async () => {
       isDraining = true
       log('info', `closing: waiting up to ${drainMs} ms for running tasks`)
-      await drainTasks(taskManager, clock, drainMs)
+      await backend.drain(drainMs)
       await stop()
       log('info', 'closed')
     })())
@@ -266,7 +251,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
 
   try {
     for (const instance of given) instances.connect(instance)
-    workers.restore({ ...workerOptions, connectTimeoutMs: config.tasks.instanceGraceMs })
+    backend.restore()
     upgrades.attach(httpServer, false)
     upgrades.attach(wsServer, true)
     httpPort = await listen(httpServer, host, config.port, { host: 'HOST', port: 'PORT' })
