@@ -9,7 +9,7 @@ const layers = [
   ['command-tasks'],
   ['tools', 'commands'],
   ['host', 'server', 'mcp', 'adapters'],
-  ['page'],
+  ['page', 'bullmq'],
   ['cli'],
 ]
 // What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.
@@ -67,6 +67,7 @@ const homes = {
   '@statelyai/inspect': ['inspect'],
   '@opentelemetry/[^/]+': ['telemetry'],
   'fast-check': ['testing'],
+  '(bullmq|ioredis)': ['bullmq'],
   '(preact|@preact/[^/]+)': ['page/app'],
   '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }
@@ -150,7 +151,7 @@ export default {
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
-      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry)/', version] },
+      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry|bullmq)/', version] },
     },
     {
       name: 'core-loads-in-a-browser',

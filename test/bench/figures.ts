@@ -1,7 +1,7 @@
 /** What is measured, what it is compared with, and what it has to reach. */
 import type { Figure, Line, Quantity } from './figure.js'
 import { PAGE_LIMIT } from '../support/page-files.js'
-import { findRedis } from './redis.js'
+import { findRedis } from '../support/redis-server.js'
 import { quantile } from './statistics.js'
 import type { SubjectSpec } from './subject.js'
 

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Queue, Worker } from 'bullmq'
-import { findRedis } from '../redis.js'
+import { requireRedis } from '../../support/redis-server.js'
 import type { Subject } from '../subject.js'
 import type { Load } from './command-tasks.js'
 
@@ -13,10 +13,7 @@ import type { Load } from './command-tasks.js'
 const BATCH = 90
 
 export async function redisJobs({ lanes = 1 }: Load): Promise<Subject> {
-  const program = findRedis()
-  if (program === undefined) {
-    throw new Error('There is no redis-server. Install it with: apt-get install -y redis-server')
-  }
+  const program = requireRedis()
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-bench-'))
   const path = join(folder, 'redis.sock')
   const server = spawn(

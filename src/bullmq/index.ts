@@ -1,0 +1,5 @@
+/** `agent-tasks/bullmq`: many machines, over BullMQ on Redis or Valkey. It needs the packages `bullmq` and `ioredis`. */
+
+// Redis
+export type { RedisAccess } from './connection.js'
+export type { RedisFinding } from './redis-checks.js'

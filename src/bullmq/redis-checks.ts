@@ -1,0 +1,84 @@
+/** Whether a Redis keeps what it has accepted: its version, and three of its settings. */
+import type { Redis } from 'ioredis'
+
+/** What one look at a Redis has shown. */
+export interface RedisFinding {
+  /** What was looked at. */
+  readonly check: 'version' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
+  /** `lossy`: accepted tasks can be lost, `detail` says which. `note`: what to know. `unusable`: it does not work at all. */
+  readonly state: 'ok' | 'note' | 'lossy' | 'unusable'
+  /** The same in a sentence. */
+  readonly detail: string
+}
+
+/** The oldest version that has all commands that are used here. Valkey says that it is Redis 7.2. */
+const LEAST_VERSION = [6, 2] as const
+
+/** Looks at a Redis that is connected. Rejects when it does not answer. */
+export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
+  const info = await redis.info()
+  // A hosted Redis may not allow it; nothing but the sync is missing then.
+  const fsync = await redis.config('GET', 'appendfsync').catch(() => [])
+  return judgeRedis(info, Array.isArray(fsync) ? String(fsync[1] ?? '') : '')
+}
+
+/**
+ * Judges what a Redis says about itself.
+ * @param info the answer to `INFO`
+ * @param fsync its setting `appendfsync`; empty when it is not known
+ */
+export function judgeRedis(info: string, fsync: string): RedisFinding[] {
+  const read = (field: string): string | undefined => new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  return [
+    judgeVersion(read('redis_version') ?? '', read('valkey_version')),
+    judgePolicy(read('maxmemory_policy')),
+    ...judgeFile(read('aof_enabled'), fsync),
+  ]
+}
+
+function judgeVersion(version: string, valkey: string | undefined): RedisFinding {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const isNewEnough = major > LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor >= LEAST_VERSION[1])
+  const name = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey}`
+  return isNewEnough
+    ? { check: 'version', state: 'ok', detail: name }
+    : {
+        check: 'version',
+        state: 'unusable',
+        detail: `${name} is too old: ${LEAST_VERSION.join('.')} or newer is needed.`,
+      }
+}
+
+function judgePolicy(policy: string | undefined): RedisFinding {
+  const check = 'maxmemory-policy'
+  if (policy === undefined) return { check, state: 'note', detail: 'It is not known; it must be noeviction.' }
+  return policy === 'noeviction'
+    ? { check, state: 'ok', detail: policy }
+    : {
+        ...{ check, state: 'lossy' },
+        detail: `It is ${policy}: when its memory is full, Redis drops tasks that it has accepted. Set maxmemory-policy noeviction.`,
+      }
+}
+
+function judgeFile(enabled: string | undefined, fsync: string): RedisFinding[] {
+  const check = 'appendonly'
+  if (enabled === undefined) return [{ check, state: 'note', detail: 'It is not known; it must be yes.' }]
+  if (enabled !== '1') {
+    const detail =
+      'There is no append-only file: when Redis ends, the tasks since its last snapshot are lost. Set appendonly yes.'
+    return [{ check, state: 'lossy', detail }]
+  }
+  return [{ check, state: 'ok', detail: 'yes' }, ...judgeSync(fsync)]
+}
+
+function judgeSync(fsync: string): RedisFinding[] {
+  const check = 'appendfsync'
+  if (fsync === 'always') return [{ check, state: 'ok', detail: fsync }]
+  if (fsync === 'everysec') {
+    const detail = 'everysec: nothing is lost when Redis is killed, and up to a second when its machine is.'
+    return [{ check, state: 'note', detail }]
+  }
+  if (fsync === '') return []
+  const detail = `It is ${fsync}: when its machine ends, what the system has not written yet is lost. Set appendfsync everysec, or always.`
+  return [{ check, state: 'lossy', detail }]
+}

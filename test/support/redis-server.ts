@@ -1,0 +1,132 @@
+/** Debian's `redis-server`: one of its own for each test, in a folder of its own, on a port that the system gives. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+
+/** The path of `redis-server`; undefined where there is none. */
+export function findRedis(): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter)
+  return folders.map((folder) => join(folder, 'redis-server')).find((file) => existsSync(file))
+}
+
+/** The same. @throws when there is none, with what installs it */
+export function requireRedis(): string {
+  const program = findRedis()
+  if (program === undefined) {
+    throw new Error('There is no redis-server. Install it with: apt-get install -y redis-server')
+  }
+  return program
+}
+
+/** How a Redis is set up. */
+export interface RedisServerOptions {
+  /** Default `everysec`; `no file`: it keeps nothing when it ends. */
+  readonly appendfsync?: 'always' | 'everysec' | 'no' | 'no file'
+  /** Default: none. */
+  readonly password?: string
+  /** Default `noeviction`. */
+  readonly maxmemoryPolicy?: string
+}
+
+/** A Redis of one test. */
+export interface RedisServer {
+  /** `redis://127.0.0.1:<port>`, with the password if there is one. */
+  readonly url: string
+  readonly port: number
+  /** Its present process. */
+  readonly pid: () => number
+  /** Kills it (SIGKILL). Its data stay. */
+  kill(): Promise<void>
+  /** Stops it as an administrator does. Its data stay. */
+  stop(): Promise<void>
+  /** Starts it again, on the same port with the same data. */
+  start(): Promise<void>
+  /** SIGSTOP: it answers nobody. */
+  pause(): void
+  /** SIGCONT. */
+  resume(): void
+  /** Ends it, and removes its data. */
+  close(): Promise<void>
+}
+
+/** How long it may take to answer, in ms: only a hang is to fail. */
+const START_MS = 30_000
+
+/** Starts a Redis; it answers when this resolves. */
+export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const { appendfsync = 'everysec', password, maxmemoryPolicy = 'noeviction' } = options
+  const program = requireRedis()
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-redis-'))
+  const port = await freePort()
+  const url = `redis://${password === undefined ? '' : `:${password}@`}127.0.0.1:${port}`
+  const args = [
+    ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
+    ...['--maxmemory-policy', maxmemoryPolicy],
+    ...(password === undefined ? [] : ['--requirepass', password]),
+    ...(appendfsync === 'no file' ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', appendfsync]),
+  ]
+  let server: ChildProcess | undefined
+  const start = async (): Promise<void> => {
+    server = spawn(program, args, { stdio: 'ignore' })
+    await answers(url, server)
+  }
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ended = server
+    server = undefined
+    if (ended === undefined || ended.exitCode !== null || ended.signalCode !== null) return
+    const exited = once(ended, 'exit')
+    ended.kill(signal)
+    await exited
+  }
+  await start()
+  return {
+    url,
+    port,
+    pid: () => server?.pid ?? 0,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    start,
+    pause: () => void server?.kill('SIGSTOP'),
+    resume: () => void server?.kill('SIGCONT'),
+    close: async () => {
+      await end('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function answers(url: string, server: ChildProcess): Promise<void> {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 })
+  redis.on('error', () => undefined)
+  try {
+    for (let waited = 0; ; waited += 10) {
+      if (server.exitCode !== null) throw new Error(`redis-server has ended with ${server.exitCode}`)
+      try {
+        await redis.connect()
+        await redis.ping()
+        return
+      } catch (error) {
+        if (waited >= START_MS) throw error
+        await pause(10)
+      }
+    }
+  } finally {
+    redis.disconnect()
+  }
+}
+
+/** A port that nobody uses. */
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  probe.listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}

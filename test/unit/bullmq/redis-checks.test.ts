@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest'
+import { judgeRedis } from '../../../src/bullmq/redis-checks.js'
+
+interface Settings {
+  readonly version?: string
+  readonly valkey?: string
+  readonly policy?: string
+  readonly aof?: string
+}
+
+/** What a Redis says, with the line ends of Redis. */
+const infoOf = ({ version = '7.0.15', valkey, policy = 'noeviction', aof = '1' }: Settings = {}): string =>
+  [
+    '# Server',
+    `redis_version:${version}`,
+    ...(valkey === undefined ? [] : [`valkey_version:${valkey}`]),
+    ...(policy === '' ? [] : [`maxmemory_policy:${policy}`]),
+    ...(aof === '' ? [] : [`aof_enabled:${aof}`]),
+    '',
+  ].join('\r\n')
+
+const judge = (settings: Settings, fsync = 'always') =>
+  Object.fromEntries(judgeRedis(infoOf(settings), fsync).map(({ check, state, detail }) => [check, { state, detail }]))
+
+describe('what a Redis says about itself', () => {
+  it('is good when it keeps what it accepts', () => {
+    expect(judgeRedis(infoOf(), 'always')).toEqual([
+      { check: 'version', state: 'ok', detail: 'Redis 7.0.15' },
+      { check: 'maxmemory-policy', state: 'ok', detail: 'noeviction' },
+      { check: 'appendonly', state: 'ok', detail: 'yes' },
+      { check: 'appendfsync', state: 'ok', detail: 'always' },
+    ])
+  })
+
+  it('names what everysec loses, and when', () => {
+    expect(judge({}, 'everysec')['appendfsync']).toEqual({
+      state: 'note',
+      detail: 'everysec: nothing is lost when Redis is killed, and up to a second when its machine is.',
+    })
+  })
+
+  it('says what is lost without each setting', () => {
+    expect(judge({ policy: 'allkeys-lru' })['maxmemory-policy']).toMatchObject({
+      state: 'lossy',
+      detail: expect.stringContaining('Redis drops tasks that it has accepted') as string,
+    })
+    expect(judge({ aof: '0' })['appendonly']).toMatchObject({
+      state: 'lossy',
+      detail: expect.stringContaining('the tasks since its last snapshot are lost') as string,
+    })
+    expect(judge({}, 'no')['appendfsync']).toMatchObject({ state: 'lossy' })
+  })
+
+  it('refuses what is too old, and knows Valkey', () => {
+    expect(judge({ version: '6.0.16' })['version']).toMatchObject({ state: 'unusable' })
+    expect(judge({ version: '5.9.9' })['version']).toMatchObject({ state: 'unusable' })
+    expect(judge({ version: '6.2.0' })['version']).toMatchObject({ state: 'ok' })
+    expect(judge({ version: '7.2.4', valkey: '8.1.1' })['version']).toEqual({ state: 'ok', detail: 'Valkey 8.1.1' })
+    expect(judge({ version: '' })['version']).toMatchObject({ state: 'unusable' })
+  })
+
+  it('only notes what a hosted Redis hides', () => {
+    const findings = judge({ policy: '', aof: '' }, '')
+    expect(findings['maxmemory-policy']?.state).toBe('note')
+    expect(findings['appendonly']?.state).toBe('note')
+    expect(findings['appendfsync']).toBeUndefined()
+    expect(judge({}, '')['appendfsync']).toBeUndefined()
+  })
+})
