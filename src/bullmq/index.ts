@@ -3,3 +3,6 @@
 // Redis
 export type { RedisAccess } from './connection.js'
 export type { RedisFinding } from './redis-checks.js'
+
+// A cluster of task servers
+export { bullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'

@@ -6,6 +6,7 @@ import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 import type { Connection } from './connection.js'
 import { whenThere, type Eventually } from './eventually.js'
+import type { TaskEvent } from './event-log.js'
 import type { Hub } from './hub.js'
 import { eventWithInlineResults, withInlineResults } from './inline-results.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
@@ -34,8 +35,19 @@ const types = clientMessageSchema.options.map(({ shape }) => shape.type.value)
 
 export function openClientSession(options: ClientSessionOptions): ClientSession {
   const { connection, service, hub, maxSubscriptions } = options
-  const subscriptions = hub.join((event) => connection.deliver(event), maxSubscriptions)
+  /** Events that wait for the answer to a submission, which precedes them. */
+  let held: TaskEvent[] | undefined
+  const subscriptions = hub.join((event) => {
+    if (held === undefined) connection.deliver(event)
+    else held.push(event)
+  }, maxSubscriptions)
   const tooMany = `This connection has reached its limit of ${maxSubscriptions} subscriptions`
+
+  const release = (): void => {
+    const events = held
+    held = undefined
+    for (const event of events ?? []) connection.deliver(event)
+  }
 
   const fail = (code: string, error: string, message: string, requestId?: RequestId): void =>
     connection.send({ type: 'error', ...withId(requestId), message, error, code })
@@ -57,13 +69,14 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
           reply({ type, success: false, status: 'rejected', error: tooMany, code: 'TOO_MANY_SUBSCRIPTIONS' })
           return
         }
+        held = []
         return whenThere(service.submit(message), (submitted) => {
-          if ('error' in submitted) {
-            reply({ type, success: false, status: 'rejected', ...submitted })
-            return
+          if ('error' in submitted) reply({ type, success: false, status: 'rejected', ...submitted })
+          else {
+            subscriptions.addTask(submitted.taskId, 0)
+            reply({ type, success: true, status: 'accepted', ...submitted })
           }
-          subscriptions.addTask(submitted.taskId, 0)
-          reply({ type, success: true, status: 'accepted', ...submitted })
+          release()
         })
       }
       case 'task_list':
@@ -98,7 +111,9 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
             return
           }
           reply({ type: 'subscribe_ack', taskId, task: withInlineResults(task) })
-          if (isOver) connection.send(eventWithInlineResults(completeMessage(task)))
+          if (isOver && !subscriptions.hasSeen(taskId, seq)) {
+            connection.send(eventWithInlineResults(completeMessage(task)))
+          }
         })
       }
       case 'subscribe_instance':
@@ -146,6 +161,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     const checked = clientMessageSchema.safeParse(parsed.value)
     if (checked.success) {
       const onFailure = (error: unknown): void => {
+        release()
         options.onError(error)
         fail('INTERNAL_ERROR', 'Internal error', 'The server failed to answer this message.', requestId)
       }

@@ -19,6 +19,8 @@ export interface Subscriptions {
    */
   addTask(taskId: string, after: number): boolean
   addInstance(instanceId: string): boolean
+  /** Whether the subscriber has got this last event of an ended task; from now on it has. */
+  hasSeen(taskId: string, seq: number): boolean
   removeTask(taskId: string): void
   removeInstance(instanceId: string): void
   /** Removes all subscriptions. */
@@ -100,6 +102,8 @@ export function createHub(source: EventSource): Hub {
           return hasRoom()
         },
         addTask: (taskId) => addTo(byTask, subscriber.tasks, taskId),
+        // In one process, nothing comes between a task and its events.
+        hasSeen: () => false,
         addInstance: (instanceId) => addTo(byInstance, subscriber.instances, instanceId),
         removeTask: (taskId) => removeFrom(byTask, subscriber.tasks, taskId),
         removeInstance: (instanceId) => removeFrom(byInstance, subscriber.instances, instanceId),

@@ -46,8 +46,8 @@ import { createConnectionCounts, createRateLimiter } from './rates.js'
 import { createRestApp, TOO_MANY_CONNECTIONS } from './rest-app.js'
 import { createServerSockets } from './server-sockets.js'
 import { settledWithin } from './shutdown.js'
-import { createLocalBackend } from './task-backend.js'
-import { createUpgrades, WORKER_PATH } from './upgrades.js'
+import { createLocalBackend, type TaskCluster } from './task-backend.js'
+import { CLIENT_PATH, createUpgrades, WORKER_PATH } from './upgrades.js'
 
 /** Options of `startTaskServer`: the settings of the configuration, and what cannot be in a file. */
 export interface TaskServerOptions extends ServerConfigInput {
@@ -59,6 +59,8 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly configFile?: string
   /** Keeps tasks when the process ends. Default: the file `tasks.store`; without one, tasks end with the process. */
   readonly store?: Store
+  /** Makes it one of several servers behind one address (`bullmqCluster` of `agent-tasks/bullmq`). Default: it is alone. */
+  readonly cluster?: TaskCluster | undefined
   /** The source of time. Default: the system's. */
   readonly clock?: Clock
   /** Starts the calls of tools. Default: in this process. */
@@ -81,6 +83,7 @@ const optionTypes: OptionTypes<TaskServerOptions> = {
   env: anObject,
   configFile: aString,
   store: objectWith('a store', 'open', 'write', 'close'),
+  cluster: objectWith('a cluster', 'join'),
   clock: aClock,
   engine: anEngine,
   inspect: anInspector,
@@ -135,6 +138,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     telemetry,
     writeLog,
     store: givenStore,
+    cluster,
     ...values
   } = options
   const config = resolveServerConfig({ options: values, env, file: readConfigFile(configFile) })
@@ -148,15 +152,25 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     onError: (error, { source, instanceId }) => log('error', `${source} of instance ${instanceId}`, error),
   })
   const { enabled: _enabled, wsPort: _wsPort, drainMs: _drainMs, store: storeFile, ...taskLimits } = config.tasks
+  if (cluster !== undefined && (givenStore ?? storeFile) !== undefined) {
+    throw new InvalidInputError('options.store', '(given)', 'none, because the tasks of a cluster are kept in Redis')
+  }
   const store = givenStore ?? (storeFile === undefined ? undefined : sqliteStore(storeFile))
   const taskManager = new TaskManager({
     ...{ ...taskLimits, instances, clock, inspect, telemetry, ...(store && { store }) },
+    // A node runs what the cluster has accepted, and the cluster keeps it.
+    ...(cluster && { maxRetained: 0 }),
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
   let isDraining = false
   const parts = { taskManager, instances, config, clock, log, isDraining: () => isDraining }
-  const backend = createLocalBackend(parts, store !== undefined)
+  const backend = await (cluster?.join(parts) ?? Promise.resolve(createLocalBackend(parts, store !== undefined))).catch(
+    async (error: unknown) => {
+      await taskManager.dispose()
+      throw error
+    },
+  )
   const { service, hub } = backend
   const metrics = createMetrics(taskManager, () => hub.size)
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
@@ -170,7 +184,9 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const httpUrl = (): string => urlOf(`http${scheme}`, host, httpPort)
   const wsUrl = (): string =>
     config.tasks.enabled ? urlOf(`ws${scheme}`, host, wsPort) : `${urlOf(`ws${scheme}`, host, httpPort)}/ws`
-  const workerUrl = (): string => `${urlOf(`ws${scheme}`, host, httpPort)}${WORKER_PATH}`
+  const publicUrl = backend.publicUrl?.replace(/^http/, 'ws').replace(/\/$/, '')
+  const clientUrl = (): string => (publicUrl === undefined ? wsUrl() : `${publicUrl}${CLIENT_PATH}`)
+  const workerUrl = (): string => `${publicUrl ?? urlOf(`ws${scheme}`, host, httpPort)}${WORKER_PATH}`
 
   const access = createAccess({
     ...{ host, allowedHosts: config.allowedHosts, origins: config.cors.origins, tokens: config.auth.tokens },
@@ -184,7 +200,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     findWorker: backend.findWorker,
   })
   const app = createRestApp({
-    ...{ config, service, hub, instances: backend.instances, metrics, log, wsUrl, telemetry },
+    ...{ config, service, hub, instances: backend.instances, metrics, log, wsUrl: clientUrl, telemetry },
     isDraining: () => isDraining,
     register: (request, isBrowser) => backend.register(request, { websocketUrl: workerUrl(), isBrowser }),
     enter: (address) => connections.enter(address),

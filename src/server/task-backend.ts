@@ -38,12 +38,20 @@ export interface TaskBackend {
   register(request: RegisterRequest, worker: WorkerRegistration): Eventually<RegisterResponse>
   /** Called with each `hello`, before its instance is looked up. Default: every worker is registered in this process. */
   readonly findWorker?: ((instanceId: string, secret: string) => Promise<void>) | undefined
+  /** The address that clients and workers are told. Default: that of this server. */
+  readonly publicUrl?: string | undefined
   /** Lets the workers of an earlier process connect again, before the server listens. */
   restore(): void
   /** Resolves when no task runs here; those that do after `drainMs` are cancelled. */
   drain(drainMs: number): Promise<void>
   /** The last step of the server's end. */
   close(): Promise<void>
+}
+
+/** Several servers behind one address (`agent-tasks/bullmq`). */
+export interface TaskCluster {
+  /** @internal The server becomes a node; the tasks that its managers run are those of the cluster. */
+  join(parts: BackendParts): Promise<TaskBackend>
 }
 
 /** The tasks of one process. */

@@ -71,9 +71,7 @@ export function createTaskService({ tasks, events, ...state }: TaskServiceOption
       refusalOf(state) ?? tasks.submitTask(message, idempotencyKey === undefined ? {} : { idempotencyKey }),
     list: ({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }) => {
       const before = cursor === undefined ? Infinity : cursors.read(cursor)
-      if (before === undefined) {
-        return { error: 'cursor: expected the nextCursor of an earlier page of this server.', code: 'INVALID_CURSOR' }
-      }
+      if (before === undefined) return INVALID_CURSOR
       const found = tasks.listTasks(instanceId, status).reverse()
       const rest = found.filter(({ id }) => placeOf(id) < before)
       const page = rest.slice(0, limit)
@@ -99,6 +97,11 @@ export function createTaskService({ tasks, events, ...state }: TaskServiceOption
   }
 }
 
+export const INVALID_CURSOR: Listed = {
+  error: 'cursor: expected the nextCursor of an earlier page of this server.',
+  code: 'INVALID_CURSOR',
+}
+
 const NOT_STORED: Cancelled = {
   success: false,
   error:
@@ -110,10 +113,9 @@ const SEAL_BYTES = 9
 
 /**
  * Opaque cursors. A cursor is a place in the order of submission, not a task, so that it stays valid when that task is removed. It is
- * sealed with a key of this process, because places are counted anew in the next one.
+ * sealed with a key of this process, because places are counted anew in the next one, or of the cluster.
  */
-function createCursors() {
-  const key = randomBytes(32)
+export function createCursors(key: Buffer = randomBytes(32)) {
   const seal = (place: Buffer): Buffer => createHmac('sha256', key).update(place).digest().subarray(0, SEAL_BYTES)
   return {
     write: (place: number): string => {

@@ -1,0 +1,154 @@
+/** Several nodes behind one address: each answers for every task, and tells its subscribers of all. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { startCluster, type NodeProcess } from '../support/cluster.js'
+import { connectWatched } from '../support/cluster-instance.js'
+import { call, post, submit, taskFor, taskOf, untilEnded } from '../support/cluster-client.js'
+import { openEvents, type ServerSentEvent } from '../support/event-source.js'
+import { openSocket, type Received, type SocketClient } from '../support/socket-client.js'
+
+async function open(node: NodeProcess): Promise<SocketClient> {
+  const client = await openSocket(node.wsUrl)
+  onTestFinished(() => client.close())
+  await client.skipTo('welcome')
+  return client
+}
+
+/** The nodes, the one that has the instance first. */
+async function nodesOf(nodes: readonly NodeProcess[], log: string): Promise<NodeProcess[]> {
+  await Promise.resolve()
+  return [...nodes].sort((a, b) => Number(b.log.join().includes(log)) - Number(a.log.join().includes(log)))
+}
+
+/** What an event says, without times. */
+const shortOf = ({ type, status, progress }: Readonly<Record<string, unknown>>): string =>
+  [type, status, progress].filter((part) => part !== undefined).join(' ')
+
+const reports = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, n) => `task_progress running ${from + n}`)
+
+describe('several nodes', () => {
+  it('N3: each answers for every task, over REST and WebSocket', async () => {
+    const { url, nodes } = await startCluster(3)
+    const worker = await connectWatched(url, 'w')
+    for (const [index, node] of nodes.entries()) {
+      const id = await submit(node.httpUrl, taskFor('w', 'hold', { mark: `t${index}` }))
+      await worker.untilStarted(`t${index}`)
+      for (const other of nodes) {
+        expect(await taskOf(other.httpUrl, id)).toMatchObject({ status: 'running' })
+        const client = await open(other)
+        expect(await client.ask({ type: 'task_status', taskId: id, requestId: 1 })).toMatchObject({ task: { id } })
+        expect((await call(other.httpUrl, '/instances')).body['instances']).toMatchObject([{ id: 'w', queued: 1 }])
+      }
+      worker.finish(`t${index}`)
+      for (const other of nodes) expect(await untilEnded(other.httpUrl, id)).toMatchObject({ status: 'completed' })
+    }
+    const [first, second, third] = nodes.map(({ httpUrl }) => httpUrl)
+    const lists = await Promise.all([first, second, third].map((node) => call(node ?? '', '/tasks')))
+    expect(lists[1]?.body).toEqual(lists[0]?.body)
+    expect(lists[2]?.body).toEqual(lists[0]?.body)
+    // A cursor of one node is good on another.
+    const page = await call(first ?? '', '/tasks?limit=1')
+    const rest = await call(second ?? '', `/tasks?cursor=${String(page.body['nextCursor'])}`)
+    expect([...(page.body['tasks'] as []), ...(rest.body['tasks'] as [])]).toEqual(lists[0]?.body['tasks'])
+  })
+
+  it('N3: tells each subscriber each event once, in order, complete last, on every node', async () => {
+    const { url, nodes } = await startCluster(2)
+    const worker = await connectWatched(url, 'w')
+    const clients = await Promise.all([...nodes, ...nodes].map(open))
+    for (const client of clients) await client.ask({ type: 'subscribe_instance', instanceId: 'w', requestId: 0 })
+    const heard: Received[][] = clients.map(() => [])
+    const task = { ...taskFor('w', 'hold', { mark: 'one', reports: 20 }), type: 'task_submit', requestId: 1 }
+    const [submitter] = clients
+    submitter?.send(task)
+    const answer = await submitter?.next()
+    // The answer precedes the first event, also for a subscriber of the instance.
+    expect(answer).toMatchObject({ type: 'task_submit_response', success: true })
+    const taskId = String(answer?.['taskId'])
+    await worker.untilStarted('one')
+    // A second subscription to the same events, in the middle of them.
+    for (const client of clients.slice(1)) client.send({ type: 'subscribe_task', taskId, requestId: 2 })
+    worker.finish('one')
+    for (const [index, client] of clients.entries()) {
+      for (;;) {
+        const message = await client.next()
+        if (message.type !== 'subscribe_ack') heard[index]?.push(message)
+        if (message.type === 'task_complete') break
+      }
+      await client.ask({ type: 'task_list', requestId: 3 })
+      heard[index]?.push(...client.takeAll().filter(({ type }) => type !== 'subscribe_ack'))
+    }
+    const all = ['task_progress running', ...reports(1, 20), 'task_progress success', 'task_complete completed']
+    for (const messages of heard) expect(messages.map(shortOf)).toEqual(all)
+  })
+
+  it('N3: a subscriber that comes back to another node misses nothing', async () => {
+    const { url, nodes } = await startCluster(2)
+    const worker = await connectWatched(url, 'w')
+    const [first, second] = await nodesOf(nodes, 'w')
+    const id = await submit(url, taskFor('w', 'hold', { mark: 'one', reports: 30 }))
+    const heard: ServerSentEvent[] = []
+    const before = await openEvents(`${first?.httpUrl ?? ''}/tasks/${id}/events`, { 'last-event-id': '0' })
+    while (heard.length < 10) {
+      const event = await before.next()
+      if (event !== undefined) heard.push(event)
+    }
+    await first?.kill()
+    const after = await openEvents(`${second?.httpUrl ?? ''}/tasks/${id}/events`, {
+      'last-event-id': String(heard.at(-1)?.id),
+    })
+    await worker.untilStarted('one')
+    worker.finish('one')
+    heard.push(...(await after.rest()))
+    expect(heard.map(({ id: place }) => Number(place))).toEqual(heard.map((_, index) => index + 1))
+    expect(heard.slice(0, 31).map(({ data }) => shortOf(data))).toEqual(['task_progress running', ...reports(1, 30)])
+    expect(heard.at(-1)?.event).toBe('task_complete')
+    // All was seen: nothing follows, on any node.
+    const again = await fetch(`${second?.httpUrl ?? ''}/tasks/${id}/events`, {
+      headers: { 'last-event-id': String(heard.at(-1)?.id) },
+    })
+    expect(again.status).toBe(204)
+  })
+
+  it('N5: a cancel reaches the task on whichever node runs it', async () => {
+    const { url, nodes } = await startCluster(3)
+    const worker = await connectWatched(url, 'w')
+    for (const [index, { httpUrl }] of nodes.entries()) {
+      const id = await submit(url, taskFor('w', 'hold', { mark: `t${index}` }))
+      await worker.untilStarted(`t${index}`)
+      expect(await post(httpUrl, `/tasks/${id}/cancel`)).toMatchObject({ status: 200 })
+      expect(await taskOf(url, id)).toMatchObject({ status: 'cancelled', error: { message: 'Task cancelled' } })
+    }
+    expect(worker.deeds.filter(({ step }) => step === 'end')).toHaveLength(3)
+  })
+
+  it('N5: the limit of a queue is that of all nodes, and so is an idempotency key', async () => {
+    const { url, nodes } = await startCluster(3, { server: { tasks: { maxQueueSize: 10 } } })
+    const worker = await connectWatched(url, 'w')
+    const id = await submit(url, taskFor('w', 'hold', { mark: 'first' }))
+    await worker.untilStarted('first')
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        post(nodes[n % 3]?.httpUrl ?? '', '/tasks', taskFor('w', 'do', { mark: `m${n}` })),
+      ),
+    )
+    const accepted = answers.filter(({ status }) => status === 201)
+    expect(accepted).toHaveLength(9)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(21)
+    expect(accepted.map(({ body }) => body['queuePosition']).toSorted()).toEqual([10, 2, 3, 4, 5, 6, 7, 8, 9])
+    worker.finish('first')
+    await untilEnded(url, id)
+    for (const { body } of accepted) await untilEnded(url, String(body['taskId']))
+    expect(worker.started()).toHaveLength(10)
+    const key = { 'idempotency-key': 'k' }
+    const same = await Promise.all(
+      nodes.map(({ httpUrl }) => post(httpUrl, '/tasks', taskFor('w', 'do', { mark: 'once' }), key)),
+    )
+    expect(new Set(same.map(({ body }) => body['taskId'])).size).toBe(1)
+    await untilEnded(url, String(same[0]?.body['taskId']))
+    expect(worker.started().filter((mark) => mark === 'once')).toHaveLength(1)
+    expect(await post(url, '/tasks', taskFor('w', 'do', { mark: 'another' }), key)).toMatchObject({
+      ...{ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } },
+    })
+  })
+})
