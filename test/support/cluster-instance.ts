@@ -37,6 +37,8 @@ export async function connectWatched(url: string, id: string): Promise<WatchedIn
   }
   const instance = await connectInstance(url, {
     id,
+    // A node that does not answer is left soon.
+    heartbeatMs: 500,
     reconnect: { initialMs: 50, maxMs: 500 },
     tools: [
       {

@@ -14,6 +14,8 @@ export interface NodeProcess {
   /** What it has written to its log. */
   readonly log: string[]
   readonly exited: Promise<number | null>
+  /** Whether the address in front of the nodes leaves it out. */
+  readonly isPaused: boolean
   /** SIGKILL. */
   kill(): Promise<void>
   /** SIGSTOP. */
@@ -25,7 +27,7 @@ export interface NodeProcess {
 }
 
 export interface NodeSetup {
-  readonly cluster?: Partial<BullmqClusterOptions>
+  readonly cluster?: { readonly [Name in keyof BullmqClusterOptions]?: BullmqClusterOptions[Name] | undefined }
   readonly server?: TaskServerOptions
   /** The id of an instance of the node itself. */
   readonly local?: string
@@ -37,6 +39,8 @@ export interface TestCluster {
   readonly url: string
   readonly nodes: readonly NodeProcess[]
   startNode(setup?: NodeSetup): Promise<NodeProcess>
+  /** Cuts all connections through the address. */
+  cut(): void
 }
 
 /** A short time after which a node counts as dead, in ms: long enough for a machine that is busy. */
@@ -62,7 +66,7 @@ export async function startCluster(
     return node
   }
   await Promise.all(Array.from({ length: count }, () => startNode()))
-  return { redis, url: front.url, nodes, startNode }
+  return { redis, url: front.url, nodes, startNode, cut: front.cut }
 }
 
 async function spawnNode(setup: object): Promise<NodeProcess> {
@@ -87,11 +91,21 @@ async function spawnNode(setup: object): Promise<NodeProcess> {
     child.kill(signal)
     return exited
   }
+  let isPaused = false
   return {
     ...{ httpUrl, wsUrl, log, exited },
+    get isPaused() {
+      return isPaused
+    },
     kill: async () => void (await end('SIGKILL')),
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
+    pause: () => {
+      isPaused = true
+      child.kill('SIGSTOP')
+    },
+    resume: () => {
+      isPaused = false
+      child.kill('SIGCONT')
+    },
     stop: () => end('SIGTERM'),
   }
 }
@@ -99,7 +113,7 @@ async function spawnNode(setup: object): Promise<NodeProcess> {
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
 /** One address: passes each connection on to the next node that takes it. */
-async function startFront(nodes: () => readonly NodeProcess[]): Promise<{ url: string }> {
+async function startFront(nodes: () => readonly NodeProcess[]): Promise<{ url: string; cut: () => void }> {
   let turn = 0
   const open = new Set<Socket>()
   const server = createServer((client) => {
@@ -107,8 +121,8 @@ async function startFront(nodes: () => readonly NodeProcess[]): Promise<{ url: s
     void (async () => {
       for (let tried = 0; tried < nodes().length; tried += 1) {
         const node = nodes()[turn++ % nodes().length]
-        const upstream = node && (await reach(Number(new URL(node.httpUrl).port)))
-        if (upstream === undefined) continue
+        const upstream = node?.isPaused === false && (await reach(Number(new URL(node.httpUrl).port)))
+        if (upstream === undefined || upstream === false) continue
         keep(upstream)
         client.pipe(upstream).pipe(client)
         upstream.once('close', () => client.destroy())
@@ -125,12 +139,13 @@ async function startFront(nodes: () => readonly NodeProcess[]): Promise<{ url: s
   }
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const cut = (): void => open.forEach((socket) => void socket.destroy())
   onTestFinished(async () => {
-    for (const socket of open) socket.destroy()
+    cut()
     server.close()
     await once(server, 'close')
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut }
 }
 
 function reach(port: number): Promise<Socket | undefined> {
