@@ -91,7 +91,7 @@ describe('a node that dies', () => {
 describe('a node that is paused for longer than its lock', () => {
   it('N1: loses its instance to the node where it connects next, and what it reports later changes nothing', async () => {
     const { url, nodes } = await startCluster(2)
-    const worker = await connectWatched(url, 'w')
+    const worker = await connectWatched(url, 'w', 500)
     const id = await submit(url, taskFor('w', 'hold', { mark: 'one' }))
     await worker.untilStarted('one')
     const queued = await submit(url, taskFor('w', 'do', { mark: 'two' }))

@@ -20,8 +20,8 @@ export interface WatchedInstance {
   untilStarted(mark: string): Promise<void>
 }
 
-/** Connects a worker with the tools `do`, which takes `ms`, and `hold`, which the test ends. Both have a `mark`. */
-export async function connectWatched(url: string, id: string): Promise<WatchedInstance> {
+/** Connects a worker with the tools `do`, which takes `ms`, and `hold`, which the test ends. Both have a `mark`. A node that does not answer is left after twice the heartbeat. */
+export async function connectWatched(url: string, id: string, heartbeatMs = 30_000): Promise<WatchedInstance> {
   const deeds: Deed[] = []
   const held = new Map<string, () => void>()
   let inFlight = 0
@@ -37,8 +37,7 @@ export async function connectWatched(url: string, id: string): Promise<WatchedIn
   }
   const instance = await connectInstance(url, {
     id,
-    // A node that does not answer is left soon.
-    heartbeatMs: 500,
+    heartbeatMs,
     reconnect: { initialMs: 50, maxMs: 500 },
     tools: [
       {

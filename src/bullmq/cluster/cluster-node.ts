@@ -144,6 +144,8 @@ export class ClusterNode {
 
   /** A worker says hello: its registration is in Redis, and an earlier connection may be on any node. */
   async find(instanceId: string, secret: string): Promise<void> {
+    // It drains: another node takes the worker.
+    if (this.#isHeld) throw new Error('This node is about to end.')
     const { redis, instances, clock, limits } = this.#options
     const { secret: digest, registration, epoch } = await redis.instance(instanceId)
     if (digest === undefined || !timingSafeEqual(digestOf(secret), Buffer.from(digest, 'hex'))) return
