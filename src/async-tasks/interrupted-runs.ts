@@ -24,9 +24,12 @@ const SHOWN_OUTPUT_CHARS = 2000
 const STOP_MS = { most: 5000, step: 10 } as const
 
 /** What is stored of a run besides its grace period: nothing for one that no other process can go on with. */
-export function storedRun({ isBound = false }: Runner, params: StoredJson = {}): StoredJson {
+export function storedRun({ isBound = false, survivesHost = false }: Runner, params: StoredJson = {}): StoredJson {
   if (isBound) return {}
-  return { params: jsonBytes(params, MAX_PARAMS_BYTES) > MAX_PARAMS_BYTES ? null : params }
+  return {
+    params: jsonBytes(params, MAX_PARAMS_BYTES) > MAX_PARAMS_BYTES ? null : params,
+    ...(survivesHost && { key: globalThis.crypto.randomUUID() }),
+  }
 }
 
 /** What becomes of a run. */

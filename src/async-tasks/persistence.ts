@@ -143,6 +143,12 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
+  /** What names a task outside of its store; undefined where nothing else knows it. */
+  keyOf(entry: TaskEntry): string | undefined {
+    const { key } = this.#storageOf(entry).run
+    return typeof key === 'string' ? key : undefined
+  }
+
   /** The deadline of a task has passed: it is not run again. */
   setOverdue(entry: TaskEntry): void {
     const storage = this.#storageOf(entry)

@@ -144,7 +144,7 @@ function storeAttempts(
 }
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
-  const { deadlineAt: _, run: { graceMs, pool, params, retry, priority, place } = {}, ...fields } = task
+  const { deadlineAt: _, run: { graceMs, pool, params, key, retry, priority, place } = {}, ...fields } = task
   const { questions: _questions, progress: _progress, attempts, startedAt, ...record } = task.record
   const interrupted: TaskAttempt = {
     number: task.attempt,
@@ -166,6 +166,7 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
     run: {
       graceMs,
       params,
+      ...(key !== undefined && { key }),
       ...(pool !== undefined && { pool }),
       ...(retry !== undefined && { retry }),
       ...(priority !== undefined && { priority }),
@@ -242,7 +243,7 @@ function goOn(
     if (fate.type === 'queued' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
   })
   if (fate.type === 'queued') host.link(entry)
-  else host.startRun(entry, { ...start, ...(fate.type === 'followed' && { params: undefined, isResumed: true }) })
+  else host.startRun(entry, { ...start, isResumed: fate.type === 'followed' })
 }
 
 /** The time of a run that went on counts, too. */

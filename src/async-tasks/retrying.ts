@@ -38,6 +38,7 @@ function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: Fa
   const { reason } = outcome
   const code = read(reason, 'code')
   if (code === 'RATE_LIMITED' || [429, '429'].some((status) => status === read(reason, 'status'))) return 'rate-limited'
+  if (code === 'INTERRUPTED') return 'interrupted'
   if (code === 'PROCESS_NOT_STARTED' || code === 'START_FAILED') return 'start-failed'
   const exitCode = read(reason, 'exitCode')
   if (typeof exitCode !== 'number' || exitCode === 0) return undefined

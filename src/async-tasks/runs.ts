@@ -47,6 +47,8 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       return files.folder
     },
     isResumed,
+    key: persistence.keyOf(entry),
+    startedAt: entry.record.startedAt ?? entry.record.launchedAt,
     saveProgram: (program) => persistence.setProgram(entry, program),
   }
   const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record

@@ -6,3 +6,10 @@ export type { RedisFinding } from './redis-checks.js'
 
 // A cluster of task servers
 export { bullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'
+
+// Subagents on workers
+export { bullmqRunner } from './bullmq-runner.js'
+export type { BullmqRunnerOptions } from './bullmq-runner.js'
+export { startWorker } from './start-worker.js'
+export type { AgentWorker, WorkerOptions, WorkerSubagent } from './start-worker.js'
+export type { WorkerInput } from './worker-run.js'

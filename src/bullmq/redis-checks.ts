@@ -1,5 +1,6 @@
 /** Whether a Redis keeps what it has accepted: its version, and three of its settings. */
 import type { Redis } from 'ioredis'
+import { AgentTasksError } from '../errors.js'
 
 /** What one look at a Redis has shown. */
 export interface RedisFinding {
@@ -20,6 +21,20 @@ export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
   // A hosted Redis may not allow it; nothing but the sync is missing then.
   const fsync = await redis.config('GET', 'appendfsync').catch(() => [])
   return judgeRedis(info, Array.isArray(fsync) ? String(fsync[1] ?? '') : '')
+}
+
+/**
+ * Looks at a Redis before it is used, and logs what may be lost.
+ * @throws AgentTasksError with the code `REDIS_UNUSABLE`
+ */
+export async function reportFindings(
+  redis: Redis,
+  { name, log }: { readonly name: string; readonly log: (line: string) => void },
+): Promise<void> {
+  for (const { check, state, detail } of await checkRedis(redis)) {
+    if (state === 'unusable') throw new AgentTasksError('REDIS_UNUSABLE', `Redis at ${name}: ${detail}`)
+    if (state === 'lossy') log(`Redis at ${name}, ${check}: ${detail}`)
+  }
 }
 
 /**

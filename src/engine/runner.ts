@@ -76,6 +76,13 @@ export interface RunDurability {
   /** The run was started by an earlier process, and goes on in this one. */
   readonly isResumed: boolean
   /**
+   * Names the task wherever else its run is known: no other task of any store has it, and with `attempt` it names this run. Undefined for a
+   * runner without `survivesHost`.
+   */
+  readonly key: string | undefined
+  /** When this attempt was started, in ms since the epoch. */
+  readonly startedAt: number
+  /**
    * Stores which program the run has started, before it goes on: if this process dies, the next one ends the program. It is stored when this returns.
    * @throws StoreError; nothing was stored
    */

@@ -2,7 +2,7 @@
 import { integerFrom, listOf, numberFrom, optionsOf, required, someOf, type OptionType } from './option-checks.js'
 
 /**
- * Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended. `start-failed`: the run could not be
+ * Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended, or it failed with the code `INTERRUPTED`. `start-failed`: the run could not be
  * started. `exit-code`: a program ended with another code than 0. `timeout`: its deadline passed, and it stopped within its grace period.
  * `rate-limited`: it failed with the code `RATE_LIMITED` or the status 429.
  */

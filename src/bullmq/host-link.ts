@@ -1,0 +1,206 @@
+/**
+ * The connections of a host to one queue. They are opened with its first run, and closed a while after its last one.
+ *
+ * Nothing waits in a connection while Redis is away: what is to be sent is sent again, or given up, by who sends it.
+ */
+import { Queue } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { LongTimer } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, systemClock } from '../clock.js'
+import { AgentTasksError } from '../errors.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { openConnection, type RedisAddress } from './connection.js'
+import { hostChannel, jobKeys, RETENTION_SECONDS, workersChannel, type JobKeys, type QueueName } from './job-keys.js'
+import { CANCEL } from './job-scripts.js'
+import { reportFindings } from './redis-checks.js'
+import { runScript, type Script } from './script.js'
+import { JOB_NAME, type JobData } from './wire.js'
+
+/** How long the connections stay open without a run, in ms. */
+const LINGER_MS = 1000
+
+/** The wait before an add that has failed is repeated, in ms. */
+const SEND_AGAIN_MS = 50
+
+/** Jobs stay for a day: so long the same id does nothing. */
+const JOB_OPTIONS = { removeOnComplete: { age: RETENTION_SECONDS }, removeOnFail: { age: RETENTION_SECONDS } } as const
+
+/** The settings of a link. */
+export interface HostLinkOptions {
+  readonly address: RedisAddress
+  readonly name: QueueName
+  readonly sendTimeoutMs: number
+  /** How often each run looks for what it was not told, in ms. */
+  readonly lookMs: number
+  readonly log: (line: string) => void
+}
+
+interface Connections {
+  readonly redis: Redis
+  readonly subscriber: Redis
+  readonly queue: Queue
+  readonly timer: NodeJS.Timeout
+}
+
+export class HostLink {
+  readonly channel: string
+  readonly #options: HostLinkOptions
+  readonly #runs = new Map<string, () => void>()
+  #connections: Connections | undefined
+  #users = 0
+  #linger: LongTimer | undefined
+
+  constructor(options: HostLinkOptions) {
+    this.#options = options
+    this.channel = hostChannel(options.name, globalThis.crypto.randomUUID())
+  }
+
+  /** Keeps the connections open. @param wake called when there may be something new of the job */
+  join(id: string, wake: () => void): void {
+    this.#use()
+    this.#runs.set(id, wake)
+  }
+
+  leave(id: string): void {
+    if (this.#runs.delete(id)) this.#release()
+  }
+
+  /** Whether Redis answers, as far as is known. */
+  get isReady(): boolean {
+    return this.#connections?.redis.status === 'ready'
+  }
+
+  keysOf(id: string): JobKeys {
+    return jobKeys(this.#options.name, id)
+  }
+
+  /** Runs a script; rejects at once while Redis is away. */
+  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const { redis } = this.#open()
+    return runScript(redis, script, keys, args)
+  }
+
+  /**
+   * Sends a run. When it cannot be sent in time, its id is given up in Redis as soon as that answers: what may be on its way does nothing.
+   * @throws AgentTasksError with the code `START_FAILED`; the signal's reason when it aborts
+   */
+  async send(id: string, data: JobData, signal: AbortSignal): Promise<void> {
+    const { sendTimeoutMs, address, name } = this.#options
+    const until = performance.now() + sendTimeoutMs
+    let wasSent = false
+    let cause: unknown
+    for (let left = sendTimeoutMs; left > 0; left = until - performance.now()) {
+      if (signal.aborted) break
+      try {
+        const { queue, redis } = this.#open()
+        if (redis.status === 'ready') {
+          await within(left, queue.waitUntilReady())
+          wasSent = true
+          await within(until - performance.now(), queue.add(JOB_NAME, data, { jobId: id, ...JOB_OPTIONS }))
+          return
+        }
+      } catch (error) {
+        cause = error
+      }
+      await pause(Math.min(SEND_AGAIN_MS, left))
+    }
+    if (wasSent) this.#giveUp(id)
+    signal.throwIfAborted()
+    const message = `The task was not sent to the workers of queue ${name.queue}: Redis at ${address.name} did not accept it within ${sendTimeoutMs} ms.`
+    throw new AgentTasksError('START_FAILED', message, { cause })
+  }
+
+  /** Cancels a job; one that is not there is made as one that has failed. Rejects while Redis is away. */
+  cancel(id: string, reason: string): Promise<unknown> {
+    const keys = this.keysOf(id)
+    const { name } = this.#options
+    const options = JSON.stringify(JOB_OPTIONS)
+    return this.run(
+      CANCEL,
+      [keys.job, keys.lock, keys.agent, keys.up, keys.down, ...keys.queueKeys],
+      [id, reason, RETENTION_SECONDS, workersChannel(name), JOB_NAME, options],
+    )
+  }
+
+  /** Removes what nobody reads any more. */
+  forget(keys: readonly string[]): void {
+    this.#connections?.redis.unlink(...keys).catch(() => undefined)
+  }
+
+  /** Cancels a job whose add may be on its way, when Redis answers again. */
+  #giveUp(id: string): void {
+    this.#use()
+    const tryIt = async (): Promise<void> => {
+      for (;;) {
+        try {
+          if (this.isReady) {
+            await this.cancel(id, 'It was not sent in time.')
+            return
+          }
+        } catch (error) {
+          if (this.isReady) this.#options.log(`Job ${id}: ${describeFailure(error)}`)
+        }
+        await pause(this.#options.lookMs)
+      }
+    }
+    void tryIt().finally(() => this.#release())
+  }
+
+  #use(): void {
+    this.#users += 1
+    clearLongTimeout(systemClock, this.#linger)
+    this.#open()
+  }
+
+  #release(): void {
+    this.#users -= 1
+    if (this.#users > 0) return
+    this.#linger = setLongTimeout(systemClock, () => this.#close(), LINGER_MS)
+  }
+
+  #open(): Connections {
+    if (this.#connections !== undefined) return this.#connections
+    const { address, name, log, lookMs } = this.#options
+    const redis = openConnection(address, { use: `host of ${name.queue}`, log, waits: false })
+    const subscriber = openConnection(address, { use: `hints of ${name.queue}`, log })
+    const queue = new Queue(name.queue, { connection: redis, prefix: name.prefix })
+    // The connections say themselves that Redis is away.
+    queue.on('error', () => undefined)
+    const wakeAll = (): void => {
+      for (const wake of this.#runs.values()) wake()
+    }
+    redis.on('ready', wakeAll)
+    redis.once('ready', () => {
+      reportFindings(redis, { name: address.name, log }).catch((error: unknown) => log(describeFailure(error)))
+    })
+    subscriber.on('message', (_channel, id) => this.#runs.get(id)?.())
+    subscriber.subscribe(this.channel).then(wakeAll, () => undefined)
+    this.#connections = { redis, subscriber, queue, timer: setInterval(wakeAll, lookMs) }
+    return this.#connections
+  }
+
+  #close(): void {
+    const connections = this.#connections
+    if (connections === undefined || this.#users > 0) return
+    this.#connections = undefined
+    clearInterval(connections.timer)
+    connections.queue.close().catch(() => undefined)
+    connections.redis.disconnect()
+    connections.subscriber.disconnect()
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Settles as the promise does, or rejects when the time has passed. */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('Redis did not answer in time.')), Math.max(0, ms))
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

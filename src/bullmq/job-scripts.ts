@@ -1,0 +1,185 @@
+/**
+ * What Redis does as one step with a job and what belongs to it.
+ *
+ * 1. A job that has ended is not changed: `finishedOn` is set once, by BullMQ under its lock, or here where there is no lock.
+ * 2. What a run says counts while its lock is its own (`WRITE`): a worker that was stopped for longer writes nothing.
+ * 3. A cancellation is stored before anybody is told (`CANCEL`), and a job that nobody has started ends with it.
+ * 4. A job that does not exist when it is cancelled is made, as one that has failed: its add, when it comes, is a duplicate.
+ * 5. A channel only hurries: who misses what is published finds it when it looks.
+ */
+import { script } from './script.js'
+import { ENTRY_BYTES } from './outgoing.js'
+
+/** Fails a job that no worker has. The `queueKeys` follow the first five keys. */
+const FAIL = `
+local function fail(id, reason)
+  local now = redis.call('TIME')
+  local at = now[1] * 1000 + math.floor(now[2] / 1000)
+  redis.call('LREM', KEYS[6], 0, id)
+  redis.call('LREM', KEYS[7], 0, id)
+  redis.call('LREM', KEYS[8], 0, id)
+  redis.call('ZREM', KEYS[9], id)
+  redis.call('ZREM', KEYS[10], id)
+  redis.call('SREM', KEYS[11], id)
+  redis.call('DEL', KEYS[2])
+  redis.call('HDEL', KEYS[1], 'defa')
+  redis.call('HSET', KEYS[1], 'failedReason', reason, 'finishedOn', at)
+  redis.call('ZADD', KEYS[12], at, id)
+  redis.call('XADD', KEYS[13], 'MAXLEN', '~', 10000, '*', 'event', 'failed', 'jobId', id, 'failedReason', reason, 'prev', 'active')
+end
+`
+
+/**
+ * What is new of a job for its host; a job whose worker has died ends here.
+ * Keys: job, lock, agent, up, down, and those of the queue. Arguments: id, the last entry of `up` that the host has, its channel, the sums that it
+ * has applied (empty: it does not know), seconds to keep, the reason of a job whose worker has died, the most entries.
+ * @returns the state; how it ended; details of a failure; entries of `up`; open questions; the sums of the run, and those that a host has applied
+ */
+export const LOOK = script(`${FAIL}
+local job = redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'returnvalue', 'failedReason', 'processedOn', 'defa', 'stc')
+if not job[1] then return { 'missing' } end
+local agent = KEYS[3]
+redis.call('HSET', agent, 'host', ARGV[3])
+if ARGV[4] ~= '' then redis.call('HSET', agent, 'seen', ARGV[4]) end
+redis.call('EXPIRE', agent, ARGV[5])
+local state = 'waiting'
+local finished = job[2]
+local value = job[3] or ''
+local reason = job[4] or ''
+local stalled = tonumber(job[7] or '0')
+if not finished then
+  if job[6] or (job[5] and redis.call('EXISTS', KEYS[2]) == 0) then
+    stalled = redis.call('HINCRBY', KEYS[1], 'stc', 1)
+    reason = ARGV[6]
+    fail(ARGV[1], reason)
+    finished = true
+  elseif job[5] then
+    state = 'active'
+  end
+end
+if finished then
+  if job[3] then state = 'completed' elseif stalled > 0 then state = 'interrupted' else state = 'failed' end
+end
+local entries = redis.call('XRANGE', KEYS[4], '(' .. ARGV[2], '+', 'COUNT', ARGV[7])
+local questions = {}
+local fields = redis.call('HGETALL', agent)
+for i = 1, #fields, 2 do
+  if string.sub(fields[i], 1, 2) == 'q:' then
+    questions[#questions + 1] = string.sub(fields[i], 3)
+    questions[#questions + 1] = fields[i + 1]
+  end
+end
+local more = redis.call('HMGET', agent, 'failure', 'spent', 'seen')
+return { state, state == 'completed' and value or reason, more[1] or '', entries, questions, more[2] or '', more[3] or '' }
+`)
+
+/**
+ * Cancels a job. Keys as for `LOOK`. Arguments: id, the reason, seconds to keep, the channel of the workers, the name of the job, its options.
+ * @returns `active`: its worker is told. `ended`: it has ended, maybe by this. `missing`: its add will do nothing
+ */
+export const CANCEL = script(`${FAIL}
+local job = redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'processedOn')
+if not job[1] then
+  local now = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'name', ARGV[5], 'data', '{}', 'opts', ARGV[6], 'timestamp', now[1] * 1000, 'delay', 0, 'priority', 0)
+  fail(ARGV[1], ARGV[2])
+  return 'missing'
+end
+if job[2] then return 'ended' end
+if job[3] and redis.call('EXISTS', KEYS[2]) == 1 then
+  redis.call('HSET', KEYS[3], 'cancel', ARGV[2])
+  redis.call('EXPIRE', KEYS[3], ARGV[3])
+  redis.call('PUBLISH', ARGV[4], ARGV[1])
+  return 'active'
+end
+if not job[3] then fail(ARGV[1], ARGV[2]) end
+return 'ended'
+`)
+
+/**
+ * Says something to a run. Keys: job, agent, down. Arguments: id, seconds to keep, the channel of the workers, what (`message`, `answer`, `wrapUp`), the
+ * number of a question, the text, the most entries and the most bytes that wait for the run.
+ * @returns 1 when it is stored, 0 when nobody waits for it, -1 when there is no room
+ */
+export const TELL = script(`
+if redis.call('HEXISTS', KEYS[1], 'finishedOn') == 1 then return 0 end
+if ARGV[4] == 'answer' then
+  if redis.call('HDEL', KEYS[2], 'q:' .. ARGV[5]) == 0 then return 0 end
+  redis.call('HSET', KEYS[2], 'a:' .. ARGV[5], ARGV[6])
+elseif ARGV[4] == 'wrapUp' then
+  redis.call('HSET', KEYS[2], 'wrapUp', ARGV[6])
+else
+  local bytes = #ARGV[6]
+  local waiting = redis.call('XRANGE', KEYS[3], '-', '+')
+  for i = 1, #waiting do bytes = bytes + #waiting[i][2][2] end
+  if #waiting >= tonumber(ARGV[7]) or bytes > tonumber(ARGV[8]) then return -1 end
+  redis.call('XADD', KEYS[3], '*', 'm', ARGV[6])
+  redis.call('EXPIRE', KEYS[3], ARGV[2])
+end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+redis.call('PUBLISH', ARGV[3], ARGV[1])
+return 1
+`)
+
+/**
+ * What a run says, in its order. Keys: lock, agent, up. Arguments: id, the token of the lock, the channel of the host that sent the job, seconds to
+ * keep, the most bytes of `up`, and for each item what it is (`output`, `progress`, `set`, `delete`), its name and its text.
+ * @returns 1, or 0 when the lock is not its own
+ */
+export const WRITE = script(`
+if redis.call('GET', KEYS[1]) ~= ARGV[2] then return 0 end
+local most = tonumber(ARGV[5])
+local bytes = tonumber(redis.call('HGET', KEYS[2], 'bytes') or '0')
+for i = 6, #ARGV, 3 do
+  local what, name, text = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  if what == 'set' then
+    redis.call('HSET', KEYS[2], name, text)
+  elseif what == 'delete' then
+    redis.call('HDEL', KEYS[2], name)
+  else
+    redis.call('XADD', KEYS[3], '*', what, text)
+    bytes = bytes + #text + ${ENTRY_BYTES}
+  end
+end
+while bytes > most do
+  local oldest = redis.call('XRANGE', KEYS[3], '-', '+', 'COUNT', 16)
+  if #oldest == 0 then break end
+  for i = 1, #oldest do
+    if bytes > most then
+      redis.call('XDEL', KEYS[3], oldest[i][1])
+      bytes = bytes - #oldest[i][2][2] - ${ENTRY_BYTES}
+    end
+  end
+end
+redis.call('HSET', KEYS[2], 'bytes', bytes)
+redis.call('EXPIRE', KEYS[2], ARGV[4])
+redis.call('EXPIRE', KEYS[3], ARGV[4])
+redis.call('PUBLISH', redis.call('HGET', KEYS[2], 'host') or ARGV[3], ARGV[1])
+return 1
+`)
+
+/**
+ * What is new for a run. Keys: agent, down. Argument: the last message that it has.
+ * @returns the reason of a cancellation, why to conclude, answers as number and text, messages
+ */
+export const TAKE = script(`
+local fields = redis.call('HGETALL', KEYS[1])
+local cancel, wrapUp, answers = false, false, {}
+for i = 1, #fields, 2 do
+  if fields[i] == 'cancel' then cancel = fields[i + 1] end
+  if fields[i] == 'wrapUp' then wrapUp = fields[i + 1] end
+  if string.sub(fields[i], 1, 2) == 'a:' then
+    answers[#answers + 1] = string.sub(fields[i], 3)
+    answers[#answers + 1] = fields[i + 1]
+  end
+end
+local taken = redis.call('XRANGE', KEYS[2], '-', ARGV[1])
+for i = 1, #taken do redis.call('XDEL', KEYS[2], taken[i][1]) end
+return { cancel, wrapUp, answers, redis.call('XRANGE', KEYS[2], '-', '+') }
+`)
+
+/** Tells the host of a job that it has ended. Key: agent. Arguments: id, the channel of the host that sent it. */
+export const ANNOUNCE = script(`
+redis.call('PUBLISH', redis.call('HGET', KEYS[1], 'host') or ARGV[2], ARGV[1])
+return 1
+`)

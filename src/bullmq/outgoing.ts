@@ -1,0 +1,109 @@
+/**
+ * What a run has said and Redis does not have yet, in its order. Redis may be away for long: of output and progress the oldest are dropped,
+ * what is set or deleted is kept, since its number is bounded where it is made.
+ */
+
+/** What an entry of a stream costs besides its text, in bytes. */
+export const ENTRY_BYTES = 64
+
+/** The largest part of the output that is one entry, in bytes. */
+const PART_BYTES = 65_536
+
+/** One thing that a run says. */
+export interface OutgoingItem {
+  readonly what: 'output' | 'progress' | 'set' | 'delete'
+  /** The name of what is set or deleted. */
+  readonly name: string
+  readonly text: string
+  readonly bytes: number
+}
+
+export class Outgoing {
+  readonly #maxBytes: number
+  #items: OutgoingItem[] = []
+  /** Of output and progress. */
+  #bytes = 0
+
+  /** @param maxBytes how much output and progress is kept */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0
+  }
+
+  append(text: string): void {
+    for (const part of partsOf(text.slice(-this.#maxBytes))) {
+      const last = this.#items.at(-1)
+      if (last?.what === 'output' && last.bytes + part.length <= PART_BYTES) {
+        this.#replaceLast('output', last.text + part)
+      } else this.#push('output', '', part)
+    }
+    this.#drop()
+  }
+
+  /** Replaces a report that nobody has seen. */
+  report(progress: string): void {
+    if (this.#items.at(-1)?.what === 'progress') this.#replaceLast('progress', progress)
+    else this.#push('progress', '', progress)
+    this.#drop()
+  }
+
+  /** Replaces what was set under this name and nobody has seen, in its place. */
+  set(name: string, text: string): void {
+    const at = this.#items.findIndex((item) => item.what === 'set' && item.name === name)
+    if (at === -1) this.#push('set', name, text)
+    else this.#items[at] = { what: 'set', name, text, bytes: 0 }
+  }
+
+  delete(name: string): void {
+    this.#push('delete', name, '')
+  }
+
+  /** Takes the oldest items: at least one, and more while they have at most this many bytes. */
+  take(maxBytes: number): OutgoingItem[] {
+    let [count, bytes] = [0, 0]
+    for (const item of this.#items) {
+      bytes += item.bytes
+      if (count > 0 && bytes > maxBytes) break
+      count += 1
+    }
+    const taken = this.#items.splice(0, count)
+    for (const item of taken) this.#bytes -= item.bytes
+    return taken
+  }
+
+  #push(what: OutgoingItem['what'], name: string, text: string): void {
+    const bytes = what === 'output' || what === 'progress' ? Buffer.byteLength(text) + ENTRY_BYTES : 0
+    this.#items.push({ what, name, text, bytes })
+    this.#bytes += bytes
+  }
+
+  #replaceLast(what: 'output' | 'progress', text: string): void {
+    this.#bytes -= this.#items.pop()?.bytes ?? 0
+    this.#push(what, '', text)
+  }
+
+  #drop(): void {
+    if (this.#bytes <= this.#maxBytes) return
+    this.#items = this.#items.filter(({ bytes }) => {
+      if (bytes === 0 || this.#bytes <= this.#maxBytes) return true
+      this.#bytes -= bytes
+      return false
+    })
+  }
+}
+
+/** The parts of a text, none of which splits a character. */
+function* partsOf(text: string): Generator<string> {
+  const most = PART_BYTES / 4
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(from + most, text.length)
+    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1
+    yield text.slice(from, to)
+    from = to
+  }
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff

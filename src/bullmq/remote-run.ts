@@ -1,0 +1,253 @@
+/** One run on a worker, as its host follows it: what Redis has of it is read again and again, and hints only hurry. */
+import type { OutputObject, TaskAnswer } from '../../machines/records.js'
+import type { RunContext, RunInput } from '../engine/runner.js'
+import { messageOf, describeFailure } from '../protocol/outcomes.js'
+import type { TaskQuestionInput } from '../protocol/task-questions.js'
+import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../async-tasks/inbox.js'
+import type { HostLink } from './host-link.js'
+import { RETENTION_SECONDS } from './job-keys.js'
+import { LOOK, TELL } from './job-scripts.js'
+import { interruptedError, parseOrUndefined, readFailure, readReturnValue, toJobData, WORKER_DIED } from './wire.js'
+
+/** The most entries that one look reads. */
+const ENTRIES = 64
+
+/** How long a run that was aborted is followed while Redis is away, in ms. */
+const ABORTED_MS = 60_000
+
+/** How one look has found the job. */
+interface Look {
+  readonly state: string
+  readonly end: string
+  readonly failure: string
+  readonly entries: readonly [id: string, fields: readonly string[]][]
+  readonly questions: readonly string[]
+  readonly spent: string
+  readonly seen: string
+}
+
+/** What is followed. */
+export interface RemoteRunOptions {
+  readonly link: HostLink
+  readonly jobId: string
+  /** The channel on which the workers of its queue hear of it. */
+  readonly workers: string
+  readonly input: RunInput
+  readonly context: RunContext
+  readonly log: (line: string) => void
+}
+
+type Tell = readonly [what: 'message' | 'answer' | 'wrapUp', number: string, text: string]
+
+/** Sends a run, unless an earlier process has, and follows it to its end. */
+export async function followRun(options: RemoteRunOptions): Promise<OutputObject> {
+  return new RemoteRun(options).toEnd()
+}
+
+class RemoteRun {
+  readonly #options: RemoteRunOptions
+  readonly #asked = new Map<string, AbortController>()
+  #cursor = '0-0'
+  /** What the run has spent, as far as it was passed on; undefined until it is known what an earlier process passed on. */
+  #seen: Record<string, number> | undefined
+  #isCancelStored = false
+  #cancelledAt: number | undefined
+  #wake: (() => void) | undefined
+  #isAwake = false
+  #lastError = ''
+  #hasEnded = false
+
+  constructor(options: RemoteRunOptions) {
+    this.#options = options
+  }
+
+  async toEnd(): Promise<OutputObject> {
+    const { link, jobId, context } = this.#options
+    const { signal, durability } = context
+    const wake = (): void => {
+      this.#isAwake = true
+      this.#wake?.()
+    }
+    const onAbort = (): void => {
+      this.#cancelledAt = performance.now()
+      wake()
+    }
+    link.join(jobId, wake)
+    signal.addEventListener('abort', onAbort)
+    if (signal.aborted) onAbort()
+    try {
+      if (durability?.isResumed !== true) {
+        this.#seen = {}
+        await this.#send()
+      }
+      const wrapUp = context.wrapUp
+      const concludes = (): void => void this.#tell(['wrapUp', '', messageOf(wrapUp.reason) ?? ''])
+      wrapUp.addEventListener('abort', concludes)
+      if (wrapUp.aborted) concludes()
+      void this.#forwardMessages()
+      for (;;) {
+        this.#isAwake = false
+        const look = await this.#pass()
+        if (look !== undefined && isEnd(look) && look.entries.length < ENTRIES) {
+          wrapUp.removeEventListener('abort', concludes)
+          return this.#read(look)
+        }
+        if (look === undefined || look.entries.length < ENTRIES) await this.#hint()
+      }
+    } finally {
+      this.#hasEnded = true
+      signal.removeEventListener('abort', onAbort)
+      for (const question of this.#asked.values()) question.abort()
+      link.leave(jobId)
+    }
+  }
+
+  #send(): Promise<void> {
+    const { link, jobId, input, context } = this.#options
+    const { owner, attempt, trace, signal } = context
+    const data = toJobData(input, { owner, attempt, host: link.channel, ...(trace && { trace }) })
+    return link.send(jobId, data, signal)
+  }
+
+  /** One look, and what it leads to; undefined when Redis does not answer. */
+  async #pass(): Promise<Look | undefined> {
+    const { link, jobId, context, log } = this.#options
+    try {
+      if (!link.isReady) throw new Error('Redis is away.')
+      if (context.signal.aborted && !this.#isCancelStored) {
+        await link.cancel(jobId, messageOf(context.signal.reason) ?? '')
+        this.#isCancelStored = true
+      }
+      const look = await this.#look()
+      if (look.state === 'missing') {
+        await this.#sendAgain()
+        return undefined
+      }
+      this.#apply(look)
+      return look
+    } catch (error) {
+      if (this.#cancelledAt !== undefined && performance.now() - this.#cancelledAt > ABORTED_MS) throw error
+      if (!link.isReady) return undefined
+      if (error instanceof Error && 'code' in error && ['INTERRUPTED', 'START_FAILED'].includes(String(error.code))) {
+        throw error
+      }
+      const text = describeFailure(error)
+      if (text !== this.#lastError) log(`Job ${jobId}: ${text}`)
+      this.#lastError = text
+      return undefined
+    }
+  }
+
+  async #look(): Promise<Look> {
+    const { link, jobId } = this.#options
+    const keys = link.keysOf(jobId)
+    const seen = this.#seen === undefined ? '' : JSON.stringify(this.#seen)
+    const found = (await link.run(
+      LOOK,
+      [keys.job, keys.lock, keys.agent, keys.up, keys.down, ...keys.queueKeys],
+      [jobId, this.#cursor, link.channel, seen, RETENTION_SECONDS, WORKER_DIED, ENTRIES],
+    )) as [string, string, string, Look['entries'], string[], string, string]
+    const [state, end = '', failure = '', entries = [], questions = [], spent = '', before = ''] = found
+    return { state, end, failure, entries, questions, spent, seen: before }
+  }
+
+  /** The job is not there: its host died before it was sent, or it is too long ago to know. */
+  async #sendAgain(): Promise<void> {
+    const { durability, signal } = this.#options.context
+    signal.throwIfAborted()
+    const isOld = durability === undefined || Date.now() - durability.startedAt > RETENTION_SECONDS * 1000
+    if (durability?.isResumed !== true || isOld) {
+      throw interruptedError(
+        'The job of this task is no longer in Redis. Launch it again if its result is still needed.',
+      )
+    }
+    await this.#send()
+    this.#isAwake = true
+  }
+
+  #apply({ entries, questions, spent, seen }: Look): void {
+    const { context } = this.#options
+    for (const [id, [what, text = '']] of entries) {
+      this.#cursor = id
+      if (what === 'output') context.append(text)
+      else if (what === 'progress') context.report(parseOrUndefined(text) as number)
+    }
+    this.#seen ??= toSums(seen)
+    this.#spend(toSums(spent))
+    this.#ask(questions)
+  }
+
+  #spend(sums: Record<string, number>): void {
+    const before = this.#seen ?? {}
+    const more = Object.entries(sums).flatMap(([kind, sum]) => {
+      const difference = sum - (before[kind] ?? 0)
+      return difference > 0 ? [[kind, difference] as const] : []
+    })
+    this.#seen = sums
+    if (more.length > 0) this.#options.context.spend(Object.fromEntries(more))
+  }
+
+  #ask(questions: readonly string[]): void {
+    const open = new Map<string, string>()
+    for (let at = 0; at < questions.length; at += 2) open.set(questions[at] ?? '', questions[at + 1] ?? '')
+    for (const [number, controller] of this.#asked) if (!open.has(number)) controller.abort()
+    const fresh = [...open].filter(([number]) => !this.#asked.has(number))
+    for (const [number, json] of fresh.sort(([a], [b]) => Number(a) - Number(b))) {
+      const controller = new AbortController()
+      this.#asked.set(number, controller)
+      const question = parseOrUndefined(json) as TaskQuestionInput
+      this.#options.context.ask(question, { signal: controller.signal }).then(
+        (answer: TaskAnswer) => this.#tell(['answer', number, JSON.stringify(answer)]),
+        // It was withdrawn, or will not be answered.
+        () => this.#tell(['answer', number, '']),
+      )
+    }
+  }
+
+  async #forwardMessages(): Promise<void> {
+    for await (const message of this.#options.context.messages) await this.#tell(['message', '', message])
+  }
+
+  /** Says something to the run; it is repeated until Redis has it, or the run has ended. */
+  async #tell([what, number, text]: Tell): Promise<void> {
+    const { link, jobId, workers } = this.#options
+    const keys = link.keysOf(jobId)
+    while (!this.#hasEnded) {
+      try {
+        const args = [jobId, RETENTION_SECONDS, workers, what, number, text, MAX_WAITING_MESSAGES, MAX_WAITING_BYTES]
+        const told = await link.run(TELL, [keys.job, keys.agent, keys.down], args)
+        if (told !== -1) return
+      } catch {
+        // The connection says itself that Redis is away.
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  }
+
+  /** Waits for a hint, or for the next look. */
+  async #hint(): Promise<void> {
+    if (this.#isAwake) return
+    await new Promise<void>((resolve) => (this.#wake = resolve))
+    this.#wake = undefined
+  }
+
+  #read({ state, end, failure }: Look): OutputObject {
+    const { link, jobId } = this.#options
+    const { down, up } = link.keysOf(jobId)
+    link.forget([up, down])
+    if (state === 'completed') return readReturnValue(end)
+    if (state === 'interrupted') throw interruptedError(WORKER_DIED)
+    this.#options.context.signal.throwIfAborted()
+    throw readFailure(failure, end)
+  }
+}
+
+const isEnd = ({ state }: Look): boolean => ['completed', 'failed', 'interrupted'].includes(state)
+
+function toSums(json: string): Record<string, number> {
+  const sums = parseOrUndefined(json)
+  if (typeof sums !== 'object' || sums === null) return {}
+  return Object.fromEntries(
+    Object.entries(sums).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
+  )
+}

@@ -1,0 +1,122 @@
+/** What a host and a worker write for each other. */
+import { z } from 'zod'
+import type { OutputObject } from '../../machines/records.js'
+import type { RunInput } from '../engine/runner.js'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { lazily } from '../protocol/lazily.js'
+import { describeFailure, toOutput } from '../protocol/outcomes.js'
+import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+
+/** The name of the jobs: what dashboards show. */
+export const JOB_NAME = 'run'
+
+/** The largest input of a run, in bytes of JSON (1 MiB). */
+const MAX_INPUT_BYTES = 1024 * 1024
+
+/** The largest output of a run, in bytes of JSON (64 MiB): as much as a store keeps of one task. */
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+
+/** The longest text of a failure, in characters. */
+const MAX_ERROR_CHARS = 100_000
+
+const jobDataSchema = lazily(() =>
+  z.object({
+    input: z.looseObject({ id: z.string(), subagentName: z.string(), goalPrompt: z.string() }),
+    owner: z.string(),
+    attempt: z.int().min(1),
+    host: z.string(),
+    trace: z.object({ traceparent: z.string(), tracestate: z.string().optional() }).optional(),
+  }),
+)
+
+/** The data of a job. */
+export type JobData = z.output<ReturnType<typeof jobDataSchema>>
+
+/**
+ * What is sent of a run.
+ * @throws InvalidInputError for an input that is too large, or nested too deeply
+ */
+export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobData {
+  const plain = toWholePlainData(input)
+  if (plain === undefined) {
+    throw new InvalidInputError('input.params', input.params, `a value of at most ${MAX_LEVELS} levels`)
+  }
+  if (jsonBytes(plain, MAX_INPUT_BYTES) > MAX_INPUT_BYTES) {
+    throw new InvalidInputError('input', '(too large to be shown)', `at most ${MAX_INPUT_BYTES} bytes of JSON`)
+  }
+  return { input: { ...plain }, ...data }
+}
+
+/** Reads the data of a job. @throws for a job that no host has sent */
+export function readJobData(data: unknown): JobData {
+  const parsed = jobDataSchema().safeParse(data)
+  if (parsed.success) return parsed.data
+  throw new Error('This job was not sent by agent-tasks, or by a version that this worker does not know.')
+}
+
+/** What a run returned, for the job. @throws Error when it is too large */
+export function toReturnValue(value: unknown): OutputObject {
+  const output = toOutput(value)
+  if (jsonBytes(output, MAX_OUTPUT_BYTES) <= MAX_OUTPUT_BYTES) return output
+  throw new Error(`The output of the run was too large to be sent: more than ${MAX_OUTPUT_BYTES} bytes.`)
+}
+
+/** What is sent of a failure: what policies and records read. */
+const failureSchema = lazily(() =>
+  z.object({
+    error: z.string(),
+    name: z.string().optional(),
+    code: z.union([z.string(), z.number()]).optional(),
+    status: z.union([z.string(), z.number()]).optional(),
+    exitCode: z.number().optional(),
+    signal: z.string().optional(),
+    retryAfterMs: z.number().optional(),
+  }),
+)
+
+const FAILURE_FIELDS = ['name', 'code', 'status', 'exitCode', 'signal', 'retryAfterMs'] as const
+
+/** A failure of a run as JSON. Never throws. */
+export function writeFailure(reason: unknown): string {
+  const fields = Object.fromEntries(FAILURE_FIELDS.map((field) => [field, read(reason, field)]))
+  const schema = failureSchema()
+  const error = describeFailure(reason).slice(0, MAX_ERROR_CHARS)
+  const whole = schema.safeParse({ ...fields, error })
+  return JSON.stringify(whole.success ? whole.data : { error })
+}
+
+/** The failure of a run on a worker, as its host sees it. */
+export function readFailure(json: string, failedReason: string): Error {
+  const parsed = failureSchema().safeParse(parseOrUndefined(json))
+  if (!parsed.success) return new Error(describeFailure(failedReason))
+  const { error, ...fields } = parsed.data
+  return Object.assign(new Error(error), fields)
+}
+
+/** What a worker returned. @throws Error for what is no JSON */
+export const readReturnValue = (json: string): OutputObject => toOutput(JSON.parse(json))
+
+/** JSON, or undefined. */
+export function parseOrUndefined(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** The run has ended with its worker, or it is not known what became of it. */
+export const interruptedError = (message: string): AgentTasksError => new AgentTasksError('INTERRUPTED', message)
+
+/** What the record of a task says whose worker has died. */
+export const WORKER_DIED =
+  'The worker that ran this task ended before the task did. Launch it again if its result is still needed.'
+
+function read(from: unknown, field: string): unknown {
+  try {
+    return typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[field] : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,303 @@
+/** One run on a worker: what it says goes to Redis in its order, and what its host says is found there. */
+import type { Redis } from 'ioredis'
+import type { OutputObject, TaskAnswer } from '../../machines/records.js'
+import { Inbox } from '../async-tasks/inbox.js'
+import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import type { RunContext, RunInput, Runner } from '../engine/runner.js'
+import { AgentTasksError, FamilyError, InvalidInputError, QuestionWithdrawnError } from '../errors.js'
+import { spendSchema, type SpentAmount } from '../protocol/budget.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { describeFailure } from '../protocol/outcomes.js'
+import { parseInput } from '../protocol/parse.js'
+import { toPlainData } from '../protocol/plain-data.js'
+import { taskAnswerSchema, taskQuestionSchema, type TaskQuestionInput } from '../protocol/task-questions.js'
+import type { SubagentRequest } from '../tools/subagents.js'
+import { RETENTION_SECONDS, type JobKeys } from './job-keys.js'
+import { TAKE, WRITE } from './job-scripts.js'
+import { Outgoing } from './outgoing.js'
+import { runScript } from './script.js'
+import { parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
+
+/** How much of what a run writes is kept here while Redis is away, and there until its host has it, in bytes (1 MiB). */
+const MAX_UP_BYTES = 1024 * 1024
+
+/** How much is written at once, in bytes (256 KiB). */
+const WRITE_BYTES = 256 * 1024
+
+/** The most questions that a run may have open, and the largest of them in bytes. */
+const MAX_QUESTIONS = { open: 16, bytes: 65_536 } as const
+
+/** The wait before a refused write is repeated, in ms: Redis may have no memory left. */
+const WRITE_AGAIN_MS = 1000
+
+/** The input of a run on a worker: as `launch` gives it, and as the tool `task` does. */
+export type WorkerInput = RunInput & SubagentRequest
+
+/** What a run is started with. */
+export interface WorkerRunOptions {
+  readonly redis: Redis
+  readonly keys: JobKeys
+  /** The token of the lock of its job. */
+  readonly token: string
+  readonly data: JobData
+  readonly log: (line: string) => void
+}
+
+interface OpenQuestion {
+  readonly resolve: (answer: TaskAnswer) => void
+  readonly reject: (reason: Error) => void
+}
+
+export class WorkerRun {
+  readonly #options: WorkerRunOptions
+  readonly #abort = new AbortController()
+  readonly #wrapUp = new AbortController()
+  readonly #outgoing = new Outgoing(MAX_UP_BYTES)
+  readonly #inbox = new Inbox()
+  readonly #questions = new Map<number, OpenQuestion>()
+  #asked = 0
+  #spent: Record<string, number> = {}
+  #lastMessage = '0-0'
+  #isInboxFull = false
+  #hasEnded = false
+  /** The lock is its own, as far as is known. */
+  #isCurrent = true
+  #writing: Promise<void> | undefined
+  #taking: Promise<void> | undefined
+  #takeAgain = false
+
+  constructor(options: WorkerRunOptions) {
+    this.#options = options
+    const report = (error: unknown): void => options.log(`A listener of a signal has thrown: ${describeFailure(error)}`)
+    isolateAbortListeners(this.#abort.signal, report)
+    isolateAbortListeners(this.#wrapUp.signal, report)
+  }
+
+  /** Runs it to its end. Rejects with the text of its failure; the details are stored before. */
+  async run(runner: Runner<WorkerInput>): Promise<OutputObject> {
+    this.wake()
+    try {
+      const input = toInput(this.#options.data)
+      const value = await new Promise((done) => done(runner(input, this.#context(runner))))
+      const output = toReturnValue(value)
+      await this.#end()
+      return output
+    } catch (reason) {
+      this.#outgoing.set('failure', writeFailure(reason))
+      this.#write()
+      await this.#end()
+      throw new Error(describeFailure(reason), { cause: reason })
+    }
+  }
+
+  /** Asks it to stop. */
+  abort(reason: unknown): void {
+    this.#abort.abort(reason)
+  }
+
+  /** Its lock is no longer its own: what it says changes nothing any more. */
+  loseLock(): void {
+    if (!this.#isCurrent || this.#hasEnded) return
+    this.#isCurrent = false
+    const { data, log } = this.#options
+    log(
+      `Task ${data.input.id}: this worker was away for longer than its lock, so its run is stopped, and its end does not count.`,
+    )
+    this.abort(new AgentTasksError('INTERRUPTED', 'The worker was away for longer than its lock.'))
+  }
+
+  /** Looks for what its host has said. Never rejects. */
+  wake(): void {
+    if (this.#hasEnded) return
+    if (this.#taking !== undefined) {
+      this.#takeAgain = true
+      return
+    }
+    this.#takeAgain = false
+    this.#taking = this.#take()
+      .catch((error: unknown) => this.#options.log(`Redis: ${describeFailure(error)}`))
+      .finally(() => {
+        this.#taking = undefined
+        if (this.#takeAgain) this.wake()
+      })
+  }
+
+  async #take(): Promise<void> {
+    const { redis, keys } = this.#options
+    const answer = await runScript(redis, TAKE, [keys.agent, keys.down], [this.#lastMessage])
+    const [cancel, wrapUp, answers, messages] = answer as [
+      string | null,
+      string | null,
+      string[],
+      [id: string, fields: string[]][],
+    ]
+    if (this.#hasEnded) return
+    if (cancel !== null) this.abort(cancel === '' ? undefined : new DOMException(cancel, 'AbortError'))
+    if (wrapUp !== null) {
+      this.#wrapUp.abort(Object.assign(new Error(wrapUp), { name: 'BudgetExceededError', code: 'BUDGET_EXCEEDED' }))
+    }
+    for (let at = 0; at < answers.length; at += 2) this.#answer(Number(answers[at]), answers[at + 1] ?? '')
+    this.#isInboxFull = false
+    for (const [id, [, text = '']] of messages) {
+      if (this.#inbox.accept(text) === 'full') {
+        this.#isInboxFull = true
+        return
+      }
+      this.#lastMessage = id
+    }
+  }
+
+  #answer(number: number, json: string): void {
+    const question = this.#questions.get(number)
+    this.#send(() => this.#outgoing.delete(`a:${number}`))
+    if (question === undefined) return
+    this.#questions.delete(number)
+    const answer = taskAnswerSchema().safeParse(parseOrUndefined(json))
+    if (answer.success) question.resolve(Object.freeze(answer.data) as TaskAnswer)
+    else question.reject(new QuestionWithdrawnError(this.#options.data.input.id))
+  }
+
+  #context(runner: Runner<WorkerInput>): RunContext {
+    const { data } = this.#options
+    const { id } = data.input
+    const noFamily = (): never => {
+      throw new FamilyError('PARENT_ENDED', id, `Task ${id} runs on a worker: its run launches no tasks.`)
+    }
+    return {
+      signal: this.#abort.signal,
+      wrapUp: this.#wrapUp.signal,
+      taskId: id,
+      owner: data.owner,
+      attempt: data.attempt,
+      ...(data.trace && { trace: data.trace }),
+      report: (progress) => this.#send(() => this.#outgoing.report(JSON.stringify(toPlainData(progress)))),
+      append: (text) => this.#send(() => this.#outgoing.append(text)),
+      spend: (amount) => this.#spend(amount),
+      ask: (question, options) => this.#ask(question, options?.signal),
+      messages: runner.takesMessages === true ? this.#messages() : new Inbox().open(),
+      launch: noFamily,
+      children: {
+        ids: () => [],
+        waitFor: (ids = []) => Promise.resolve({ settled: [], pending: [], unknown: ids }),
+        cancel: () => false,
+      },
+    }
+  }
+
+  #messages(): AsyncIterable<string> {
+    const iterator = this.#inbox.open()[Symbol.asyncIterator]()
+    const next = (): Promise<IteratorResult<string>> => {
+      // There is room for those that did not fit.
+      if (this.#isInboxFull) this.wake()
+      return iterator.next()
+    }
+    const taken = {
+      next,
+      return: () => iterator.return?.() ?? Promise.resolve({ done: true as const, value: undefined }),
+    }
+    return { [Symbol.asyncIterator]: () => taken }
+  }
+
+  #spend(amount: SpentAmount): void {
+    const spent = parseInput(spendSchema(), amount, 'amount')
+    for (const [kind, more] of Object.entries(spent)) this.#spent[kind] = (this.#spent[kind] ?? 0) + (more ?? 0)
+    this.#send(() => this.#outgoing.set('spent', JSON.stringify(this.#spent)))
+  }
+
+  #ask(input: TaskQuestionInput, signal: AbortSignal | undefined): Promise<TaskAnswer> {
+    const asked = new Promise<TaskAnswer>((resolve, reject) => {
+      const question = parseInput(taskQuestionSchema(), input, 'question')
+      signal?.throwIfAborted()
+      if (jsonBytes(question) > MAX_QUESTIONS.bytes) {
+        throw new InvalidInputError(
+          'question',
+          '(too large to be shown)',
+          `at most ${MAX_QUESTIONS.bytes} bytes of JSON`,
+        )
+      }
+      if (this.#questions.size >= MAX_QUESTIONS.open) {
+        throw new AgentTasksError('TOO_MANY_QUESTIONS', `At most ${MAX_QUESTIONS.open} questions can be open.`)
+      }
+      const { id } = this.#options.data.input
+      if (this.#hasEnded || !this.#isCurrent) throw new QuestionWithdrawnError(id)
+      const number = (this.#asked += 1)
+      const withdraw = (): void => {
+        if (!this.#questions.delete(number)) return
+        this.#send(() => this.#outgoing.delete(`q:${number}`))
+        reject(new QuestionWithdrawnError(id))
+      }
+      const done = (): void => signal?.removeEventListener('abort', withdraw)
+      this.#questions.set(number, {
+        resolve: (answer) => {
+          done()
+          resolve(answer)
+        },
+        reject: (reason) => {
+          done()
+          reject(reason)
+        },
+      })
+      signal?.addEventListener('abort', withdraw, { once: true })
+      this.#send(() => this.#outgoing.set(`q:${number}`, JSON.stringify(question)))
+    })
+    // A run that does not await the answer must not end the process when the question is withdrawn.
+    asked.catch(() => undefined)
+    return asked
+  }
+
+  #send(add: () => void): void {
+    if (this.#hasEnded || !this.#isCurrent) return
+    add()
+    this.#write()
+  }
+
+  #write(): void {
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined))
+  }
+
+  async #writeAll(): Promise<void> {
+    const { redis, keys, token, data, log } = this.#options
+    while (!this.#outgoing.isEmpty && this.#isCurrent) {
+      // What is said in this tick is one write.
+      await Promise.resolve()
+      const items = this.#outgoing.take(WRITE_BYTES)
+      const said = items.flatMap(({ what, name, text }) => [what, name, text])
+      const args = [keys.id, token, data.host, RETENTION_SECONDS, MAX_UP_BYTES, ...said]
+      for (let isWritten = false; !isWritten;) {
+        try {
+          const isCurrent = await runScript(redis, WRITE, [keys.lock, keys.agent, keys.up], args)
+          isWritten = true
+          if (isCurrent !== 1) this.loseLock()
+        } catch (error) {
+          if (redis.status === 'end') return
+          log(`Task ${data.input.id}: what its run says cannot be written: ${describeFailure(error)}`)
+          await new Promise((resolve) => setTimeout(resolve, WRITE_AGAIN_MS))
+        }
+      }
+    }
+  }
+
+  /** All that it has said is written, and it says nothing more. */
+  async #end(): Promise<void> {
+    while (!this.#outgoing.isEmpty && this.#isCurrent && this.#options.redis.status !== 'end') {
+      this.#write()
+      await this.#writing
+    }
+    this.#hasEnded = true
+    this.#inbox.close()
+    const { id } = this.#options.data.input
+    for (const question of this.#questions.values()) question.reject(new QuestionWithdrawnError(id))
+    this.#questions.clear()
+  }
+}
+
+function toInput({ input: { params, ...input } }: JobData): WorkerInput {
+  const further = typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
+  const { subagentName, goalPrompt } = input
+  return Object.freeze({
+    ...further,
+    ...{ subagent_name: subagentName, goal_prompt: goalPrompt },
+    ...input,
+    ...(further && { params: further }),
+  })
+}
