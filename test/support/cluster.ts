@@ -14,6 +14,7 @@ export interface NodeProcess {
   /** What it has written to its log. */
   readonly log: string[]
   readonly exited: Promise<number | null>
+  readonly isEnded: boolean
   /** Whether the address in front of the nodes leaves it out. */
   readonly isPaused: boolean
   /** SIGKILL. */
@@ -94,6 +95,9 @@ async function spawnNode(setup: object): Promise<NodeProcess> {
   let isPaused = false
   return {
     ...{ httpUrl, wsUrl, log, exited },
+    get isEnded() {
+      return hasEnded(child)
+    },
     get isPaused() {
       return isPaused
     },

@@ -8,6 +8,7 @@ import type { Deliver } from '../../server/hub.js'
 import { createCursors } from '../../server/task-service.js'
 import type { BackendParts, TaskBackend, TaskCluster } from '../../server/task-backend.js'
 import { openConnection, redisAccessTypes, toRedisAddress, type RedisAccess } from '../connection.js'
+import { DEFAULT_LOCK_MS } from '../queue-settings.js'
 import { checkRedis } from '../redis-checks.js'
 import { clusterKeys } from './cluster-keys.js'
 import { createClusterHub } from './cluster-hub.js'
@@ -60,7 +61,7 @@ export function bullmqCluster(options: BullmqClusterOptions): TaskCluster {
 const httpUrl = z.url({ protocol: /^https?$/ })
 
 async function joinCluster(
-  { name = 'agent-tasks', publicUrl, lockMs = 15_000, sendTimeoutMs = 5000 }: BullmqClusterOptions,
+  { name = 'agent-tasks', publicUrl, lockMs = DEFAULT_LOCK_MS, sendTimeoutMs = 5000 }: BullmqClusterOptions,
   address: ReturnType<typeof toRedisAddress>,
   { taskManager: tasks, instances, config, clock, log, isDraining }: BackendParts,
 ): Promise<TaskBackend> {

@@ -19,6 +19,7 @@ import { eventWithInlineResults } from '../../server/inline-results.js'
 import { settledWithin } from '../../server/shutdown.js'
 import type { WorkerRegistration } from '../../server/task-backend.js'
 import { MAX_WAITING_WORKERS, tooMany } from '../../server/worker-store.js'
+import { lockTimes } from '../queue-settings.js'
 import type { ClusterKeys } from './cluster-keys.js'
 import type { ClusterRedis, Stray } from './cluster-redis.js'
 import { InstanceLane, settleStray } from './instance-lane.js'
@@ -66,8 +67,9 @@ export class ClusterNode {
 
   constructor(options: ClusterNodeOptions) {
     this.#options = options
-    this.#lifeMs = Math.round((options.lockMs * 2) / 3)
-    this.#tickMs = Math.max(1, Math.round(options.lockMs / 6))
+    const { lockDuration, stalledInterval } = lockTimes(options.lockMs)
+    this.#lifeMs = lockDuration
+    this.#tickMs = stalledInterval
     const { instances } = options
     this.#stopListening = [
       instances.onConnect((id) => this.#track(this.#claim(id))),
