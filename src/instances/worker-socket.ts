@@ -115,7 +115,10 @@ export function acceptWorker(
       return
     }
     const { find } = options
-    if (find === undefined) return admit(hello)
+    if (find === undefined) {
+      admit(hello)
+      return
+    }
     return find(hello.instanceId, hello.secret).then(
       () => {
         if (!isClosed) admit(hello)

@@ -5,5 +5,5 @@ export type Eventually<T> = T | Promise<T>
 
 /** Calls `use` with the value: in this turn when it is there, so that nothing comes between. */
 export function whenThere<T, R>(value: Eventually<T>, use: (value: T) => Eventually<R>): Eventually<R> {
-  return isThenable(value) ? (value as Promise<T>).then(use) : use(value as T)
+  return isThenable(value) ? value.then(use) : use(value)
 }

@@ -243,6 +243,9 @@ function describeError(error: unknown, log: Log): [RestError, ContentfulStatusCo
     const message = error.status === 415 ? 'The body must be JSON, with content-type application/json' : error.message
     return [{ error: message, code: codes[error.status] ?? 'INVALID_REQUEST' }, error.status]
   }
+  if (error instanceof AgentTasksError && error.code === 'UNAVAILABLE') {
+    return [{ error: error.message, code: error.code }, 503]
+  }
   log('error', 'A request failed', error)
   return [{ error: 'Internal error', code: 'INTERNAL_ERROR' }, 500]
 }

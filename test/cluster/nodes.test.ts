@@ -14,8 +14,10 @@ async function open(node: NodeProcess): Promise<SocketClient> {
 }
 
 /** What an event says, without times. */
-const shortOf = ({ type, status, progress }: Readonly<Record<string, unknown>>): string =>
-  [type, status, progress].filter((part) => part !== undefined).join(' ')
+const shortOf = (event: Readonly<Record<string, unknown>>): string => {
+  const { type, status, progress } = event as { type: string; status: string; progress?: number }
+  return progress === undefined ? `${type} ${status}` : `${type} ${status} ${progress}`
+}
 
 const reports = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => `task_progress running ${from + n}`)

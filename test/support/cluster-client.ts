@@ -1,12 +1,16 @@
 /** REST requests to a node or to the address of a cluster. */
 import { setTimeout as pause } from 'node:timers/promises'
 
+interface Request extends RequestInit {
+  readonly headers?: Record<string, string>
+}
+
 export interface Answer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }
 
-export async function call(url: string, path: string, init: RequestInit = {}): Promise<Answer> {
+export async function call(url: string, path: string, init: Request = {}): Promise<Answer> {
   const response = await fetch(url + path, { ...init, headers: { connection: 'close', ...init.headers } })
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }

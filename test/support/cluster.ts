@@ -39,9 +39,9 @@ export interface TestCluster {
   /** The address that all nodes are behind: a connection goes to the next node that lives. */
   readonly url: string
   readonly nodes: readonly NodeProcess[]
-  startNode(setup?: NodeSetup): Promise<NodeProcess>
+  readonly startNode: (setup?: NodeSetup) => Promise<NodeProcess>
   /** Cuts all connections through the address. */
-  cut(): void
+  readonly cut: () => void
 }
 
 /** A short time after which a node counts as dead, in ms: long enough for a machine that is busy. */
@@ -101,7 +101,9 @@ async function spawnNode(setup: object): Promise<NodeProcess> {
     get isPaused() {
       return isPaused
     },
-    kill: async () => void (await end('SIGKILL')),
+    kill: async () => {
+      await end('SIGKILL')
+    },
     pause: () => {
       isPaused = true
       child.kill('SIGSTOP')

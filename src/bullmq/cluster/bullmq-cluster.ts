@@ -1,7 +1,7 @@
 /** `startTaskServer({ cluster: bullmqCluster({ … }) })`: several servers behind one address, whose tasks stand in Redis. */
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { InvalidInputError } from '../../errors.js'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import { elapsedMs, type Clock } from '../../clock.js'
 import { aString, checkOptions, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
 import type { Deliver } from '../../server/hub.js'
@@ -170,8 +170,8 @@ async function joinCluster(
     })
     return {
       ...{ service, hub, publicUrl, close },
-      instances: { read: () => node.list() },
-      register: (request, worker) => node.register(request, worker),
+      instances: { read: () => inTime(node.list()) },
+      register: (request, worker) => inTime(node.register(request, worker)),
       findWorker: (instanceId, secret) => node.find(instanceId, secret),
       restore: () => undefined,
       drain: (drainMs) => node.drain(drainMs),
@@ -187,10 +187,10 @@ function withLimit(clock: Clock, ms: number) {
   return <T>(promise: Promise<T>): Promise<T> =>
     new Promise<T>((resolve, reject) => {
       const since = elapsedMs(clock)
-      const timer = clock.setTimeout(
-        () => reject(new Error(`Redis has not answered for ${Math.round(elapsedMs(clock) - since)} ms.`)),
-        ms,
-      )
+      const timer = clock.setTimeout(() => {
+        const waited = Math.round(elapsedMs(clock) - since)
+        reject(new AgentTasksError('UNAVAILABLE', `Redis has not answered for ${waited} ms. Try again later.`))
+      }, ms)
       promise.then(resolve, reject).finally(() => clock.clearTimeout(timer))
     })
 }

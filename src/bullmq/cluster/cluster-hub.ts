@@ -100,6 +100,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
         removeTask: (taskId) => {
           followed.delete(taskId)
           waiting.delete(taskId)
+          seen.delete(taskId)
           subscriptions.removeTask(taskId)
         },
         removeInstance: (instanceId) => subscriptions.removeInstance(instanceId),

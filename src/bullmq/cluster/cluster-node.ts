@@ -6,7 +6,7 @@ import type { TaskManager } from '../../command-tasks/task-manager.js'
 import { InstanceError } from '../../errors.js'
 import type { Log } from '../../http/log.js'
 import { toJson } from '../../http/json.js'
-import type { InstanceManager } from '../../instances/instance-manager.js'
+import type { InstanceEntry, InstanceManager } from '../../instances/instance-manager.js'
 import { createSecret, digestOf } from '../../instances/websocket-instance.js'
 import { restoreWorker } from '../../instances/worker-socket.js'
 import { preview } from '../../preview.js'
@@ -41,7 +41,7 @@ export interface ClusterNodeOptions {
 }
 
 /** A submission that was not answered is given up after this time, in ms. */
-const JOIN_MS = 30_000
+const JOIN_MS = 10_000
 /** How long an instance that has connected may take to tell its tools, in ms. */
 const TOOLS_MS = 10_000
 /** The most that all tools may have in one answer, in bytes of JSON. */
@@ -53,7 +53,7 @@ export class ClusterNode {
   /** How long a lock, and the sign of life of a node, lasts. */
   readonly #lifeMs: number
   readonly #tickMs: number
-  readonly #queues = new Map<string, Promise<InstanceQueue>>()
+  readonly #queues = new Map<string, InstanceQueue>()
   /** The lanes of the instances that are connected here. */
   readonly #lanes = new Map<string, InstanceLane>()
   /** Lanes of connections that have ended, whose last task is being written. */
@@ -83,7 +83,7 @@ export class ClusterNode {
     this.#plan()
   }
 
-  queueOf(instanceId: string): Promise<InstanceQueue> {
+  queueOf(instanceId: string): InstanceQueue {
     let queue = this.#queues.get(instanceId)
     if (queue === undefined) {
       const { connection, keys, log } = this.#options
@@ -91,7 +91,6 @@ export class ClusterNode {
         ...{ redis: connection, prefix: keys.prefix, lockMs: this.#lifeMs },
         onError: (error) => log('debug', `queue of instance ${instanceId}`, error),
       })
-      queue.catch(() => this.#queues.delete(instanceId))
       this.#queues.set(instanceId, queue)
     }
     return queue
@@ -118,7 +117,7 @@ export class ClusterNode {
     if (this.#lanes.has(instanceId)) return
     const queue = this.#queues.get(instanceId)
     this.#queues.delete(instanceId)
-    void queue?.then((one) => one.close()).catch(() => undefined)
+    void queue?.close().catch(() => undefined)
   }
 
   async list(): Promise<InstanceSummary[]> {
@@ -180,6 +179,7 @@ export class ClusterNode {
   /** Leaves the cluster. What it still has is for the others. */
   async close(): Promise<void> {
     const { clock, redis } = this.#options
+    this.#isHeld = true
     this.#isClosed = true
     this.#stopListening.forEach((stop) => stop())
     clearLongTimeout(clock, this.#timer)
@@ -187,7 +187,7 @@ export class ClusterNode {
     const left = (async () => {
       await Promise.allSettled(this.#pending)
       await redis.leave(this.id)
-      await Promise.allSettled(Array.from(this.#queues.values(), async (queue) => (await queue).close()))
+      await Promise.allSettled(Array.from(this.#queues.values(), (queue) => queue.close()))
     })()
     await settledWithin(left, clock, CLOSE_MS)
   }
@@ -207,10 +207,10 @@ export class ClusterNode {
   async #claim(instanceId: string): Promise<void> {
     const { redis, keys, instances, tasks, clock, log } = this.#options
     const entry = instances.get(instanceId)
-    if (entry?.isConnected !== true || this.#isClosed) return
+    if (entry === undefined || !this.#mayHave(entry)) return
     const { kind, instance } = entry
     const claimed = await redis.claim(instanceId, this.id, kind === 'websocket', clock.now(), { kind })
-    if (instances.get(instanceId) !== entry || !entry.isConnected || this.#isClosed) {
+    if (!this.#mayHave(entry)) {
       if ('epoch' in claimed) await redis.lose(instanceId, this.id, claimed.epoch)
       return
     }
@@ -221,21 +221,21 @@ export class ClusterNode {
     this.#retire(instanceId)
     const lane = new InstanceLane({
       ...{ instanceId, epoch: claimed.epoch, node: this.id, redis, tasks, instances },
-      queue: await this.queueOf(instanceId),
+      queue: this.queueOf(instanceId),
       lockOf: (jobId) => keys.lock(instanceId, jobId),
       lockMs: this.#lifeMs,
       now: () => clock.now(),
       log: (line) => log('error', line),
     })
-    if (instances.get(instanceId) !== entry || !entry.isConnected) {
-      await redis.lose(instanceId, this.id, claimed.epoch)
-      return
-    }
     this.#lanes.set(instanceId, lane)
-    if (this.#isHeld) lane.hold()
     await lane.open()
     const tools = await Promise.race([instance.listTools().catch(() => undefined), passed(clock, TOOLS_MS)])
     if (tools !== undefined) await redis.describe(instanceId, claimed.epoch, toJson(toPlainData(tools)))
+  }
+
+  /** Whether an instance may be this node's: it is connected here, and this node does not end. */
+  #mayHave(entry: InstanceEntry): boolean {
+    return this.#options.instances.get(entry.id) === entry && entry.isConnected && !this.#isHeld
   }
 
   async #release(instanceId: string): Promise<void> {
@@ -268,7 +268,7 @@ export class ClusterNode {
       await this.#standBy()
       for (const lane of this.#lanes.values()) lane.wake()
     } catch (error) {
-      if (!this.#isClosed) this.#options.log('error', `Redis: ${describeFailure(error)}`)
+      this.#options.log('error', `Redis: ${describeFailure(error)}`)
     } finally {
       this.#isTicking = false
     }
@@ -316,14 +316,14 @@ export class ClusterNode {
     const token = `${this.id}:sweep`
     const lockOf = (id: string): string => keys.lock(instanceId, id)
     if (!(await redis.seize(lockOf(jobId), token, this.#lifeMs))) return
-    const job = await (await this.queueOf(instanceId)).job(jobId)
+    const job = await this.queueOf(instanceId).job(jobId)
     const options = { redis, lockOf, now: () => clock.now(), instanceId }
     if (job !== undefined) await settleStray(job, options, token, 'the node that it was connected to is gone')
   }
 
   async #failWaiting({ instanceId, ids }: Stray): Promise<void> {
     const { redis, clock, limits } = this.#options
-    const queue = await this.queueOf(instanceId)
+    const queue = this.queueOf(instanceId)
     for (const id of ids) {
       const found = await redis.read(id)
       if (found?.task.status !== 'queued') continue
@@ -334,14 +334,9 @@ export class ClusterNode {
     }
   }
 
-  /** Submissions whose node died before it answered: one that is a job counts, the rest is given up. */
+  /** Submissions whose node died before it answered: nobody was told of them. Their jobs find no task. */
   async #settleJoining({ ids }: Stray): Promise<void> {
-    const { redis } = this.#options
-    for (const id of ids) {
-      const found = await redis.read(id)
-      if (found !== undefined && (await (await this.queueOf(found.task.instanceId)).has(id))) await redis.confirm(id)
-      else await redis.abandon(id, JOIN_MS)
-    }
+    for (const id of ids) await this.#options.redis.abandon(id, JOIN_MS)
   }
 }
 

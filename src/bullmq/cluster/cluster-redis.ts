@@ -28,6 +28,9 @@ export interface Stray {
   readonly ids: readonly string[]
 }
 
+/** What became of a job that was fetched. */
+type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'begun' | 'joining'
+
 /** An instance as lists show it. */
 export interface ListedInstance {
   readonly id: string
@@ -77,7 +80,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained:
       (await run(scripts.ABANDON, taskId, leastAgeMs)) === 1,
 
     begin: (taskId: string, lock: string, token: string, epoch: number, at: number) =>
-      run(scripts.BEGIN, taskId, lock, token, epoch, at) as Promise<'run' | 'gone' | 'over' | 'stale' | 'begun'>,
+      run(scripts.BEGIN, taskId, lock, token, epoch, at) as Promise<Beginning>,
 
     record: (taskId: string, lock: string, token: string, write: TaskWrite) => {
       const fields = flat(write.fields)

@@ -9,6 +9,9 @@ import { script } from '../script.js'
 const PRELUDE = `
 local P = KEYS[1]
 local function now() local t = redis.call('TIME'); return t[1] * 1000 + math.floor(t[2] / 1000) end
+local function queueOf(prefix, inst)
+  return prefix..':i-'..inst:gsub("[^%w%-_.!~*'()]", function(c) return string.format('%%%02X', c:byte()) end)
+end
 local function announce(...)
   redis.call('XADD', P..'feed', 'MAXLEN', '~', 20000, '*', 'n', redis.call('INCR', P..'n'), ...)
 end
@@ -97,12 +100,13 @@ forget(ARGV[1])
 return 1
 `)
 
-/** Starts a task that was fetched. Nothing of it has run when this did not return 'run'. task, lock, token, epoch, time */
+/** Starts a task that was fetched. Nothing of it has run when this did not return 'run'; 'joining': its submission is not confirmed yet. task, lock, token, epoch, time */
 export const BEGIN = script(`${PRELUDE}
 local id, lock, token, epoch, at = unpack(ARGV)
 local task = redis.call('HMGET', P..'task:'..id, 'status', 'instanceId', 'owner')
 if not task[1] then return 'gone' end
 if isOver(task[1]) then return 'over' end
+if redis.call('ZSCORE', P..'joining', id) then return 'joining' end
 if redis.call('GET', lock) ~= token or redis.call('HGET', P..'inst:'..task[2], 'epoch') ~= epoch then return 'stale' end
 if task[1] ~= 'queued' then return task[3] == token and 'run' or 'begun' end
 redis.call('HSET', P..'task:'..id, 'status', 'running', 'startedAt', at, 'owner', token)
@@ -257,6 +261,7 @@ local found = {}
 for _, inst in ipairs(redis.call('ZRANGE', P..'instances', 0, -1)) do
   local key = P..'inst:'..inst
   local one = redis.call('HMGET', key, 'node', 'lostAt')
+  local queue = queueOf(prefix, inst)
   if one[1] and one[1] ~= '' and not isConnected(inst) then
     redis.call('HSET', key, 'node', '', 'lostAt', at)
     announce('t', 'instance', 'inst', inst, 'node', '')
@@ -264,14 +269,20 @@ for _, inst in ipairs(redis.call('ZRANGE', P..'instances', 0, -1)) do
     local waiting = redis.call('ZRANGE', P..'live:'..inst, 0, 99)
     if #waiting > 0 then
       found[#found + 1] = 'awaited'; found[#found + 1] = inst; found[#found + 1] = table.concat(waiting, ' ')
-    else
+    elseif redis.call('LLEN', queue..':active') == 0 then
+      for _, state in ipairs({'completed', 'failed'}) do
+        for _, job in ipairs(redis.call('ZRANGE', queue..':'..state, 0, -1)) do redis.call('DEL', queue..':'..job) end
+      end
+      for _, job in ipairs(redis.call('LRANGE', queue..':wait', 0, -1)) do redis.call('DEL', queue..':'..job) end
+      for _, part in ipairs({'meta', 'events', 'id', 'marker', 'wait', 'completed', 'failed', 'stalled'}) do
+        redis.call('DEL', queue..':'..part)
+      end
       redis.call('DEL', key)
       redis.call('ZREM', P..'instances', inst)
       redis.call('SREM', P..'waiting', inst)
       announce('t', 'forgotten', 'inst', inst)
     end
   end
-  local queue = prefix..':i-'..inst:gsub("[^%w%-_.!~*'()]", function(c) return string.format('%%%02X', c:byte()) end)
   for _, job in ipairs(redis.call('LRANGE', queue..':active', 0, -1)) do
     if redis.call('EXISTS', queue..':'..job..':lock') == 0 then
       found[#found + 1] = 'stalled'; found[#found + 1] = inst; found[#found + 1] = job

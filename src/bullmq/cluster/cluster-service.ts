@@ -7,7 +7,7 @@ import { toJson } from '../../http/json.js'
 import type { ServerConfig } from '../../protocol/server-config.js'
 import { eventWithInlineResults } from '../../server/inline-results.js'
 import {
-  createCursors,
+  type createCursors,
   INVALID_CURSOR,
   refusalOf,
   TASK_NOT_FOUND,
@@ -26,7 +26,7 @@ export interface ClusterServiceOptions {
   readonly redis: ClusterRedis
   readonly limits: ServerConfig['tasks']
   readonly cursors: ReturnType<typeof createCursors>
-  readonly queueOf: (instanceId: string) => Promise<InstanceQueue>
+  readonly queueOf: (instanceId: string) => InstanceQueue
   readonly isDraining: () => boolean
   readonly now: () => number
   /** Begins to wait for the end of a task; call it before what ends it. */
@@ -54,11 +54,6 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
   /** The last submission to each instance: the next one waits, so that tasks keep the order of the requests of one client. */
   const last = new Map<string, Promise<unknown>>()
 
-  async function join(taskId: string, instanceId: string, name: string): Promise<boolean> {
-    await (await queueOf(instanceId)).add(taskId, name)
-    return redis.confirm(taskId)
-  }
-
   /** The task becomes a record, then a job, and counts when both are there: whoever dies between leaves what nobody was told of. */
   async function accept(message: TaskSubmitMessage, idempotencyKey: string | undefined): Promise<Submitted> {
     const read = readSubmission(message)
@@ -78,16 +73,17 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
       { record, summary: summaryField(submission), createdAt, bytes, key: idempotencyKey ?? '' },
       { queue: limits.maxQueueSize, bytes: limits.maxBytes },
     )
-    const [code, taskId, accepted, position] = await inTime(accepting).catch((error: unknown) => {
-      // Redis may still take it: then nobody was told of it.
+    const giveUp = (error: unknown): never => {
+      // Redis may still take it: nobody was told of it, and it does not run before it is confirmed.
       void accepting.then(([late, id]) => late === 'OK' && redis.abandon(id)).catch(() => undefined)
       throw error
-    })
+    }
+    const [code, taskId, accepted, position] = await inTime(accepting).catch(giveUp)
     if (code === 'KNOWN') return answerAgain(taskId, record, instanceId)
     if (code !== 'OK') return refusals[code]?.(instanceId ?? '', limits) ?? NOT_STORED
-    const joining = join(taskId, accepted, submission.name)
-    if (await inTime(joining)) return { taskId, queuePosition: position }
-    return NOT_STORED
+    await inTime(queueOf(accepted).add(taskId, submission.name)).catch(giveUp)
+    // However long it takes: whether the task counts is known when Redis has answered.
+    return (await redis.confirm(taskId)) ? { taskId, queuePosition: position } : NOT_STORED
   }
 
   async function answerAgain(taskId: string, record: string, instanceId: string | undefined): Promise<Submitted> {
@@ -102,7 +98,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
     if (refused !== undefined) return refused
     const lane = typeof message.instanceId === 'string' ? message.instanceId : ''
     const before = last.get(lane) ?? Promise.resolve()
-    const submitted = before
+    const submitted = inTime(before)
       .then(() => accept(message, idempotencyKey))
       .catch((error: unknown): Submitted => {
         onError(error)
@@ -118,7 +114,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
     if (before === undefined) return INVALID_CURSOR
     const found: { readonly place: number; readonly summary: Listing }[] = []
     for (;;) {
-      const page = await redis.page(instanceId, before, BATCH)
+      const page: Awaited<ReturnType<ClusterRedis['page']>> = await inTime(redis.page(instanceId, before, BATCH))
       for (const { place, summary } of page) {
         if (summary !== undefined && isWanted(summary.status, status)) found.push({ place, summary })
       }
@@ -135,12 +131,14 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
     const { task, message } = endTask(found, (ended) => void ended.cancel(undefined), now())
     if (!(await redis.endQueued(task.id, toJson(eventWithInlineResults(message)), endFields(task)))) return false
     // If it was fetched meanwhile, whoever has it finds that it is over.
-    await (await queueOf(task.instanceId)).remove(task.id).catch(() => undefined)
+    await queueOf(task.instanceId)
+      .remove(task.id)
+      .catch(() => undefined)
     return true
   }
 
   async function cancel(taskId: string): Promise<Cancelled> {
-    const found = await redis.read(taskId)
+    const found = await inTime(redis.read(taskId))
     if (found === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
     const end = expectEnd(taskId)
     try {
@@ -160,10 +158,10 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
     submit,
     list,
     cancel,
-    get: async (taskId) => (await redis.read(taskId))?.task,
+    get: async (taskId) => (await inTime(redis.read(taskId)))?.task,
     follow: async (taskId, lastEventId) => {
       const after = lastEventId !== undefined && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : undefined
-      const { found, events } = await redis.readWithLog(taskId, after ?? Number.MAX_SAFE_INTEGER)
+      const { found, events } = await inTime(redis.readWithLog(taskId, after ?? Number.MAX_SAFE_INTEGER))
       if (found === undefined) return undefined
       const { task, seq } = found
       const hasAll = after !== undefined && after <= seq && (after === seq || events.length > 0)

@@ -1,4 +1,5 @@
 /** What happens in the cluster, read from one stream by each node: nothing is missed while Redis is away, and nothing comes twice. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { describeFailure } from '../../protocol/outcomes.js'
 
@@ -28,11 +29,13 @@ export interface Feed {
 /** How long one read waits, in ms. */
 const BLOCK_MS = 5000
 const BATCH = 500
+/** How long to wait after a failure, in ms. */
+const RETRY_MS = 100
 
 export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions): Feed {
   let last = '0-0'
   let count: number | undefined
-  let isClosed = false
+  const closing = new AbortController()
   let done: Promise<void> = Promise.resolve()
 
   async function read(): Promise<void> {
@@ -44,19 +47,19 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
       const number = Number(fields['n'])
       if (count !== undefined && number !== count + 1) onGap()
       count = number
-      if (isClosed) return
+      if (closing.signal.aborted) return
       await onEntry({ type: fields['t'] as FeedEntry['type'], fields })
     }
   }
 
   async function readAll(): Promise<void> {
-    while (!isClosed) {
+    while (!closing.signal.aborted) {
       try {
         await read()
       } catch (error) {
-        if (isClosed) return
+        if (closing.signal.aborted) return
         log(`The feed of the cluster could not be read: ${describeFailure(error)}. It is read again.`)
-        await new Promise((resolve) => setTimeout(resolve, 100))
+        await pause(RETRY_MS)
       }
     }
   }
@@ -68,7 +71,7 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
       done = readAll()
     },
     close: async () => {
-      isClosed = true
+      closing.abort()
       redis.disconnect()
       await done
     },

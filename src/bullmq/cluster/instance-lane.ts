@@ -2,6 +2,7 @@
  * The tasks of an instance that is connected to this node, under one epoch: fetches one job at a time from the instance's queue and runs it here (N1). The
  * local lane starts it when the call before it has settled, or its grace has passed (S5).
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'
 import type { TaskManager } from '../../command-tasks/task-manager.js'
 import type { InstanceManager } from '../../instances/instance-manager.js'
@@ -12,6 +13,9 @@ import { endFields, endTask, type ClusterTask } from './task-fields.js'
 import { TaskRun } from './task-run.js'
 import { eventWithInlineResults } from '../../server/inline-results.js'
 import { toJson } from '../../http/json.js'
+
+/** How long to wait for the confirmation of a submission, in ms, before it is looked at again. */
+const JOIN_PAUSE_MS = 5
 
 export interface InstanceLaneOptions {
   readonly instanceId: string
@@ -37,6 +41,7 @@ export class InstanceLane {
   #hasNews = false
   #isClosed = false
   #isHeld = false
+  #isOpen = false
   #idle: Promise<void> = Promise.resolve()
 
   constructor(options: InstanceLaneOptions) {
@@ -59,19 +64,21 @@ export class InstanceLane {
   /** Fails what an earlier connection of the instance has left, and begins to fetch. */
   async open(): Promise<void> {
     const { queue, redis, lockOf, lockMs } = this.#options
+    await queue.prepare()
     for (const job of await queue.active()) {
       const id = job.id ?? ''
       if (await redis.seizeFromEarlier(lockOf(id), this.token, lockMs, this.instanceId, this.epoch)) {
         await settleStray(job, this.#options, this.token, 'its connection was lost')
       }
     }
+    this.#isOpen = true
     this.wake()
   }
 
   /** There may be work. */
   wake(): void {
     this.#hasNews = true
-    if (this.#isFetching || this.#isClosed || this.#isHeld) return
+    if (this.#isFetching || this.#isClosed || this.#isHeld || !this.#isOpen) return
     this.#isFetching = true
     this.#idle = this.#fetchAll()
       .catch((error: unknown) =>
@@ -104,10 +111,9 @@ export class InstanceLane {
   }
 
   async #take(job: Job<TaskJob>): Promise<void> {
-    const { redis, lockOf, now } = this.#options
+    const { redis } = this.#options
     const id = job.id ?? ''
-    const state =
-      this.#isClosed || this.#isHeld ? 'stale' : await redis.begin(id, lockOf(id), this.token, this.epoch, now())
+    const state = await this.#begin(id)
     if (state === 'stale') {
       this.#isClosed ||= !this.#isHeld
       // To the head: the next connection of the instance takes it.
@@ -122,6 +128,17 @@ export class InstanceLane {
     const found = state === 'run' ? await redis.read(id) : undefined
     if (found === undefined) await finishJob(job, this.token)
     else await this.#perform(job, found)
+  }
+
+  async #begin(id: string): Promise<Exclude<Awaited<ReturnType<ClusterRedis['begin']>>, 'joining'>> {
+    const { redis, lockOf, now } = this.#options
+    while (!this.#isClosed && !this.#isHeld) {
+      const state = await redis.begin(id, lockOf(id), this.token, this.epoch, now())
+      if (state !== 'joining') return state
+      // Its submission is about to be confirmed, or given up.
+      await pause(JOIN_PAUSE_MS)
+    }
+    return 'stale'
   }
 
   async #perform(job: Job<TaskJob>, found: ClusterTask): Promise<void> {

@@ -8,9 +8,10 @@ export interface TaskJob {
 }
 
 export interface InstanceQueue {
+  /** Sees to it that at most one job is active. */
+  prepare(): Promise<unknown>
   /** Puts a task at the end; again under the same id it changes nothing. */
   add(taskId: string, name: string): Promise<unknown>
-  has(taskId: string): Promise<boolean>
   /** Fetches the next job, and locks it. Undefined when there is none, or one is active. */
   next(token: string): Promise<Job<TaskJob> | undefined>
   /** The jobs that are active: at most one. */
@@ -22,16 +23,19 @@ export interface InstanceQueue {
 }
 
 /** Jobs that have ended are kept for a day, for dashboards. */
-const KEEP = { age: 86_400, count: 1000 }
+const KEEP = { age: 86_400, count: 100 }
+/** BullMQ's own events are for dashboards, too: those of the cluster are in its feed. */
+const MAX_EVENTS = 100
 
 /** @param lockMs how long a lock lasts */
-export async function createInstanceQueue(
+export function createInstanceQueue(
   name: string,
   { redis, prefix, lockMs, onError }: { redis: Redis; prefix: string; lockMs: number; onError: (error: Error) => void },
-): Promise<InstanceQueue> {
+): InstanceQueue {
   const options = { connection: redis, prefix, skipVersionCheck: true }
   const queue = new Queue<TaskJob>(name, {
     ...options,
+    streams: { events: { maxLen: MAX_EVENTS } },
     defaultJobOptions: { removeOnComplete: KEEP, removeOnFail: KEEP },
   })
   const worker = new Worker<TaskJob>(
@@ -43,10 +47,9 @@ export async function createInstanceQueue(
   )
   queue.on('error', onError)
   worker.on('error', onError)
-  await queue.setGlobalConcurrency(1)
   return {
+    prepare: () => queue.setGlobalConcurrency(1),
     add: (taskId, taskName) => queue.add(taskName === '' ? 'task' : taskName, { task: taskId }, { jobId: taskId }),
-    has: async (taskId) => (await queue.getJob(taskId)) !== undefined,
     next: (token) => worker.getNextJob(token, { block: false }),
     active: () => queue.getActive(),
     job: (taskId) => queue.getJob(taskId),

@@ -113,10 +113,9 @@ export const statusFields = ({
 /** The fields of a task that has ended, with those of the commands that its end has skipped while they ran. */
 export const endFields = (task: Task): Fields => ({
   ...statusFields(task),
-  ...Object.assign(
-    {},
-    ...task.commands.flatMap(({ status, completedAt }, index) =>
-      status === 'skipped' && completedAt !== undefined ? [commandField(task, index)] : [],
+  ...Object.fromEntries(
+    task.commands.flatMap(({ status, completedAt }, index) =>
+      status === 'skipped' && completedAt !== undefined ? Object.entries(commandField(task, index)) : [],
     ),
   ),
 })
