@@ -69,6 +69,19 @@ describe('a node that dies', () => {
     expect(worker.mostAtOnce).toBe(1)
   })
 
+  it('N5: is dead already when its task is cancelled: the task ends as cancelled', async () => {
+    const { nodes } = await startCluster(2, { cluster: { publicUrl: undefined } })
+    const [first, second] = nodes
+    const worker = await connectWatched(first?.httpUrl ?? '', 'w')
+    const other = second?.httpUrl ?? ''
+    const id = await submit(other, taskFor('w', 'hold', { mark: 'one' }))
+    await worker.untilStarted('one')
+    await first?.kill()
+    expect(await post(other, `/tasks/${id}/cancel`)).toMatchObject({ status: 200 })
+    expect(await taskOf(other, id)).toMatchObject({ status: 'cancelled', error: { code: 'CANCELLED' } })
+    expect(await eventsOf(other, id)).toEqual(['task_progress running', 'task_complete cancelled'])
+  })
+
   it('N4: leaves its own instance to the node that stands by with the same', async () => {
     const { nodes, url, startNode } = await startCluster(1, { local: 'tools' })
     const task = {

@@ -58,11 +58,13 @@ export async function startCluster(
   const nodes: NodeProcess[] = []
   const front = await startFront(() => nodes)
   const startNode = async (own: NodeSetup = {}): Promise<NodeProcess> => {
-    const node = await spawnNode({
+    const options = {
       cluster: { connection: redis.url, lockMs: LOCK_MS, publicUrl: front.url, ...setup.cluster, ...own.cluster },
       server: { logLevel: 'info', ...setup.server, ...own.server },
       ...((own.local ?? setup.local) !== undefined && { local: own.local ?? setup.local }),
-    })
+    }
+    const program = new URL('./programs/cluster-node.ts', import.meta.url).pathname
+    const node = await startServer([program], { NODE_SETUP: JSON.stringify(options) })
     nodes.push(node)
     return node
   }
@@ -70,10 +72,10 @@ export async function startCluster(
   return { redis, url: front.url, nodes, startNode, cut: front.cut }
 }
 
-async function spawnNode(setup: object): Promise<NodeProcess> {
-  const program = new URL('./programs/cluster-node.ts', import.meta.url).pathname
-  const child = spawn(process.execPath, ['--import', 'tsx', program], {
-    env: { PATH: process.env['PATH'], NODE_SETUP: JSON.stringify(setup) },
+/** Starts a server as a process of its own, which ends with the test. Its first line has its URLs as JSON. */
+export async function startServer(args: readonly string[], env: Record<string, string> = {}): Promise<NodeProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', ...args], {
+    env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const log: string[] = []
