@@ -16,8 +16,12 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
-      // What needs a browser is tested in one: test/e2e/page-*.
-      exclude: ['test/**', 'src/page/app/**'],
+      // What needs a browser is tested in one: test/e2e/page-*. What needs a Redis is tested on one: test/cluster.
+      exclude: [
+        'test/**',
+        'src/page/app/**',
+        'src/bullmq/{bullmq-runner,connection,host-link,remote-run,script,start-worker,worker-run}.ts',
+      ],
       reporter: ['text', 'html', 'json-summary'],
       skipFull: true,
       // Below what is reached: paths that only some timings take differ from run to run by some tenths. Of the page's server and the demo's agent,

@@ -245,6 +245,10 @@ export class WorkerRun {
     return asked
   }
 
+  get #hasUnwritten(): boolean {
+    return this.#writing !== undefined || !this.#outgoing.isEmpty
+  }
+
   #send(add: () => void): void {
     if (this.#hasEnded || !this.#isCurrent) return
     add()
@@ -279,7 +283,7 @@ export class WorkerRun {
 
   /** All that it has said is written, and it says nothing more. */
   async #end(): Promise<void> {
-    while (!this.#outgoing.isEmpty && this.#isCurrent && this.#options.redis.status !== 'end') {
+    while (this.#hasUnwritten && this.#isCurrent && this.#options.redis.status !== 'end') {
       this.#write()
       await this.#writing
     }

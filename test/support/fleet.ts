@@ -1,4 +1,5 @@
 /** A Redis, a host and workers, all in this process, for tests of what they say to each other. */
+import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
 import { bullmqRunner, type BullmqRunnerOptions } from '../../src/bullmq/bullmq-runner.js'
@@ -16,6 +17,8 @@ export interface Fleet {
   readonly lines: string[]
   readonly runnerOf: (options?: Partial<BullmqRunnerOptions>) => Runner
   readonly manager: (options?: AsyncTaskManagerOptions) => AsyncTaskManager
+  /** Cuts the connections on which workers and hosts hear what is published, as often as they connect again, until the test ends. */
+  readonly dropSubscribers: () => Promise<void>
   readonly worker: (run: Runner, options?: Partial<WorkerOptions>) => Promise<AgentWorker>
 }
 
@@ -37,6 +40,16 @@ export async function startFleet(options?: RedisServerOptions): Promise<Fleet> {
       const manager = new AsyncTaskManager(more)
       ends.push(() => manager.dispose())
       return manager
+    },
+    dropSubscribers: async () => {
+      const admin = new Redis(redis.url)
+      const drop = (): Promise<unknown> => admin.client('KILL', 'TYPE', 'pubsub')
+      const timer = setInterval(() => void drop(), 10)
+      ends.push(() => {
+        clearInterval(timer)
+        return admin.quit()
+      })
+      await drop()
     },
     worker: async (run, more) => {
       const worker = await startWorker({

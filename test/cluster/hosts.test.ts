@@ -1,0 +1,134 @@
+/** Hosts that are killed, and the next ones on their stores. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Queue } from 'bullmq'
+import { filter, firstValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import { sqliteStore } from '../../src/store/index.js'
+import { LOCK_MS, startFleet, type Fleet } from '../support/fleet.js'
+import { startSpoken, type SpokenProcess } from '../support/spoken-process.js'
+
+/** A host that is killed when it has launched these goals. */
+async function deadHost({ redis }: Fleet, file: string, ...goals: string[]): Promise<void> {
+  const host = startSpoken('fleet-host', [redis.url, file, LOCK_MS, ...goals])
+  await host.says('launched')
+  await sent(redis.url, goals.length)
+  host.signal('SIGKILL')
+  await host.ended
+}
+
+/** Resolves when so many jobs have been sent. */
+async function sent(url: string, count: number): Promise<void> {
+  const { port, hostname } = new URL(url)
+  const queue = new Queue('research', { connection: { host: hostname, port: Number(port) } })
+  for (let found = 0; found < count;) {
+    const counts = await queue.getJobCounts('wait', 'active', 'completed', 'failed')
+    found = Object.values(counts).reduce((sum, each) => sum + each, 0)
+  }
+  await queue.close()
+}
+
+function storeFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-fleet-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'tasks.db')
+}
+
+/** The next host on a store. */
+function nextHost(fleet: Fleet, file: string): AsyncTaskManager {
+  const run = fleet.runnerOf()
+  return fleet.manager({ store: sqliteStore(file), maxAsyncTasks: -1, findRunner: () => run })
+}
+
+async function workerOf({ redis }: Fleet): Promise<SpokenProcess> {
+  const worker = startSpoken('fleet-worker', [redis.url, LOCK_MS, 4])
+  await worker.says('ready')
+  return worker
+}
+
+describe('a host that dies', () => {
+  it('W5: leaves its jobs to the next one on its store, which owes each result once', async () => {
+    const fleet = await startFleet()
+    const file = storeFile()
+    const worker = await workerOf(fleet)
+    await deadHost(fleet, file, 'hold 0', 'hold 100', 'hold 3000')
+    // It ended while nobody was there to hear of it.
+    await worker.says('ended', ({ ended }) => ended === 'task-1')
+    const manager = nextHost(fleet, file)
+    const owed: string[] = []
+    manager.onTaskCompleted(({ id }) => owed.push(id))
+    const { adopted } = await manager.recovered
+    expect(adopted).toContain('task-2')
+    const { settled, deliveryId } = await manager.waitFor(['task-0', 'task-1', 'task-2'], { timeoutMs: 60_000 })
+    expect(settled.map(({ status, output }) => [status, output])).toEqual(
+      Array(3).fill(['completed', { final_message: 'attempt 1' }]),
+    )
+    expect(new Set(owed).size).toBe(owed.length)
+    const started = worker.said.flatMap((line) => ('started' in line ? [line['started']] : []))
+    expect(started.sort()).toEqual(['task-0', 'task-1', 'task-2'])
+    manager.confirm(deliveryId ?? '')
+    await manager.dispose()
+    const last = nextHost(fleet, file)
+    await last.recovered
+    expect(['task-0', 'task-1', 'task-2'].map((id) => last.getTask(id)?.delivery)).toEqual(Array(3).fill('delivered'))
+  })
+
+  it('W5: leaves jobs that the next one finds interrupted when their worker died with it', async () => {
+    const fleet = await startFleet()
+    const file = storeFile()
+    const worker = await workerOf(fleet)
+    const dies = deadHost(fleet, file, 'hold 100000')
+    await worker.says('started')
+    worker.signal('SIGKILL')
+    await dies
+    const manager = nextHost(fleet, file)
+    const { settled } = await manager.waitFor(['task-0'], { timeoutMs: 60_000 })
+    expect(settled).toMatchObject([{ status: 'failed', errorCode: 'INTERRUPTED' }])
+  })
+
+  it('W3: leaves jobs that the next one can cancel', async () => {
+    const fleet = await startFleet()
+    const file = storeFile()
+    const worker = await workerOf(fleet)
+    await deadHost(fleet, file, 'hold 100000')
+    await worker.says('started')
+    const manager = nextHost(fleet, file)
+    await manager.recovered
+    manager.cancelTask('task-0')
+    await worker.says('aborted')
+  })
+
+  it('W2: leaves a question that the next one asks again, and the output from its beginning', async () => {
+    const fleet = await startFleet()
+    const file = storeFile()
+    const worker = await workerOf(fleet)
+    await deadHost(fleet, file, 'ask')
+    await worker.says('started')
+    const manager = nextHost(fleet, file)
+    const { questions } = await firstValueFrom(manager.questions$.pipe(filter((event) => event.questions.length > 0)))
+    expect(manager.readOutput('task-0')?.text).toBe('attempt 1 on a worker\n')
+    manager.answerTask('task-0', questions[0]?.id ?? '', { action: 'accept', content: { answer: 'this' } })
+    const { settled } = await manager.waitFor(['task-0'], { timeoutMs: 60_000 })
+    expect(settled).toMatchObject([
+      { status: 'completed', output: { answer: { action: 'accept', content: { answer: 'this' } } } },
+    ])
+  })
+
+  it('W1: sends a task that it had stored but not sent, once', async () => {
+    const fleet = await startFleet()
+    const file = storeFile()
+    await fleet.redis.kill()
+    const host = startSpoken('fleet-host', [fleet.redis.url, file, LOCK_MS, 'hold 0'])
+    await host.says('launched')
+    host.signal('SIGKILL')
+    await host.ended
+    await fleet.redis.start()
+    const worker = await workerOf(fleet)
+    const manager = nextHost(fleet, file)
+    const { settled } = await manager.waitFor(['task-0'], { timeoutMs: 60_000 })
+    expect(settled).toMatchObject([{ status: 'completed' }])
+    expect(worker.said.filter((line) => 'started' in line)).toHaveLength(1)
+  })
+})

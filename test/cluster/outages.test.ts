@@ -1,0 +1,85 @@
+/** Redis goes away and comes back. */
+import { describe, expect, it } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { startFleet } from '../support/fleet.js'
+
+const goal = { subagentName: 'research', goalPrompt: 'find out' }
+
+describe('when Redis goes away', () => {
+  it('W6: nothing that was accepted is lost, and host and worker come back and say so', async () => {
+    const fleet = await startFleet()
+    // What runs when Redis dies ends while it is away; its lock outlives that.
+    await fleet.worker(
+      async ({ goalPrompt }, context) => {
+        context.append(`${goalPrompt} begins\n`)
+        await pause(Number(goalPrompt))
+        context.append(`${goalPrompt} ends\n`)
+        return { final_message: goalPrompt }
+      },
+      { concurrency: 3, lockMs: 30_000 },
+    )
+    const manager = fleet.manager({ maxAsyncTasks: -1 })
+    const run = fleet.runnerOf({ lockMs: 30_000 })
+    const tasks = ['300', '400', '3000', '100', '200', '0'].map((goalPrompt) =>
+      manager.launch({ ...goal, goalPrompt }, run),
+    )
+    await pause(250)
+    await fleet.redis.kill()
+    await pause(1500)
+    await fleet.redis.start()
+    const ids = tasks.map(({ id }) => id)
+    const { settled, pending } = await manager.waitFor(ids, { timeoutMs: 60_000 })
+    expect(pending).toEqual([])
+    expect(settled.map(({ status, output }) => [status, output?.final_message])).toEqual(
+      tasks.map(({ goalPrompt }) => ['completed', goalPrompt]),
+    )
+    for (const { id, goalPrompt } of tasks) {
+      expect(manager.readOutput(id)?.text).toBe(`${goalPrompt} begins\n${goalPrompt} ends\n`)
+    }
+    expect(fleet.lines.filter((line) => /tried again until it is back/.test(line)).length).toBeGreaterThan(1)
+    expect(fleet.lines.filter((line) => /is back\.$/.test(line)).length).toBeGreaterThan(1)
+  })
+
+  it('W6: what cannot be sent in time fails its launch', async () => {
+    const fleet = await startFleet()
+    await fleet.redis.kill()
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal, fleet.runnerOf({ sendTimeoutMs: 300 }))
+    const { settled } = await manager.waitFor([id])
+    expect(settled).toMatchObject([
+      {
+        ...{ status: 'failed', errorCode: 'START_FAILED' },
+        error: expect.stringMatching(
+          /^The task was not sent to the workers of queue research: Redis at .* within 300 ms\.$/,
+        ) as string,
+      },
+    ])
+  })
+
+  it('W6: what was on its way when its launch failed never runs, however late it arrives', async () => {
+    const fleet = await startFleet()
+    const started: string[] = []
+    const run = fleet.runnerOf({ sendTimeoutMs: 2000 })
+    const manager = fleet.manager()
+    const first = manager.launch(goal, run)
+    const redis = new Redis(fleet.redis.url)
+    while ((await redis.llen('bull:research:wait')) === 0) await pause(10)
+    // The add is in the socket of a Redis that reads it much later.
+    fleet.redis.pause()
+    const { id } = manager.launch(goal, run)
+    const { settled } = await manager.waitFor([id])
+    expect(settled).toMatchObject([{ status: 'failed', errorCode: 'START_FAILED' }])
+    fleet.redis.resume()
+    // Whichever of the two came first: the id is given up.
+    const ended = async (): Promise<number> => redis.zcard('bull:research:failed')
+    while ((await ended()) === 0) await pause(10)
+    redis.disconnect()
+    await fleet.worker(({ id: taskId }) => {
+      started.push(taskId)
+      return {}
+    })
+    await manager.waitFor([first.id])
+    expect(started).toEqual([first.id])
+  })
+})

@@ -1,0 +1,135 @@
+/** Workers that are killed, stopped and drained, as processes of their own. */
+import { describe, expect, it } from 'vitest'
+import type { SettledTaskInfo } from '../../machines/records.js'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import { LOCK_MS, startFleet, type Fleet } from '../support/fleet.js'
+import { startSpoken, type SpokenProcess } from '../support/spoken-process.js'
+
+async function workerOf({ redis }: Fleet, { lockMs = LOCK_MS, concurrency = 4 } = {}): Promise<SpokenProcess> {
+  const worker = startSpoken('fleet-worker', [redis.url, lockMs, concurrency])
+  await worker.says('ready')
+  return worker
+}
+
+async function settled(manager: AsyncTaskManager, id: string): Promise<SettledTaskInfo> {
+  const { settled: ended } = await manager.waitFor([id], { timeoutMs: 60_000 })
+  const [task] = ended
+  if (task === undefined) throw new Error(`task ${id} has not ended`)
+  return task
+}
+
+const goal = (goalPrompt: string) => ({ subagentName: 'research', goalPrompt })
+
+/** Longer than a test: it does not end by itself. */
+const FOREVER = 'hold 100000'
+
+describe('a worker that dies', () => {
+  it('W4: fails its task with INTERRUPTED, also where no other worker lives, at most lockMs later', async () => {
+    const fleet = await startFleet()
+    const worker = await workerOf(fleet)
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal(FOREVER), fleet.runnerOf())
+    await worker.says('started')
+    worker.signal('SIGKILL')
+    await worker.ended
+    const killedAt = performance.now()
+    expect(await settled(manager, id)).toMatchObject({ status: 'failed', errorCode: 'INTERRUPTED' })
+    // The machine may be slow; a lock that is kept for long would be five times as late.
+    expect(performance.now() - killedAt).toBeLessThan(LOCK_MS * 5)
+  })
+
+  it('W4: has its task run again by another one, if the policy says so, and never twice as one attempt', async () => {
+    const fleet = await startFleet()
+    const first = await workerOf(fleet)
+    const manager = fleet.manager()
+    const run = fleet.runnerOf()
+    const retry = { attempts: 2, on: ['interrupted'], backoff: { initialMs: 0 } } as const
+    const { id } = manager.launch(goal('hold 2000'), { run, retry })
+    await first.says('started')
+    const second = await workerOf(fleet)
+    first.signal('SIGKILL')
+    expect(await settled(manager, id)).toMatchObject({
+      ...{ status: 'completed', output: { final_message: 'attempt 2' }, attempt: 2 },
+    })
+    expect(manager.readOutput(id)?.text).toContain('attempt 2 on a worker')
+    const started = [...first.said, ...second.said].filter((line) => 'started' in line)
+    expect(started).toEqual([
+      { started: id, attempt: 1 },
+      { started: id, attempt: 2 },
+    ])
+  })
+
+  it('W1: when it was only stopped for longer than its lock, says nothing more: its end and its output change nothing', async () => {
+    const fleet = await startFleet()
+    const worker = await workerOf(fleet)
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal('hold 500'), fleet.runnerOf())
+    await worker.says('started')
+    worker.signal('SIGSTOP')
+    const task = await settled(manager, id)
+    expect(task).toMatchObject({ status: 'failed', errorCode: 'INTERRUPTED' })
+    worker.signal('SIGCONT')
+    // It goes on, and ends: the next task shows that it works again.
+    await Promise.race([worker.says('ended'), worker.says('aborted')])
+    const next = manager.launch(goal('hold 0'), fleet.runnerOf())
+    expect(await settled(manager, next.id)).toMatchObject({ status: 'completed' })
+    expect(manager.getTask(id)).toEqual(task)
+  })
+
+  it('W4: drains when it gets SIGTERM: finishes what it has, takes nothing new, and ends', async () => {
+    const fleet = await startFleet()
+    const worker = await workerOf(fleet)
+    const manager = fleet.manager()
+    const run = fleet.runnerOf()
+    const { id } = manager.launch(goal('hold 2000'), run)
+    await worker.says('started')
+    worker.signal('SIGTERM')
+    await worker.says('draining')
+    const later = manager.launch(goal('hold 0'), run)
+    expect(await settled(manager, id)).toMatchObject({ status: 'completed', output: { final_message: 'attempt 1' } })
+    expect(await worker.ended).toBe(0)
+    expect(manager.getTask(later.id)?.status).toBe('running')
+    expect(worker.said.filter((line) => 'started' in line)).toHaveLength(1)
+    await workerOf(fleet)
+    expect(await settled(manager, later.id)).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('a cancelled task', () => {
+  it('W3: is stopped on its worker', async () => {
+    const fleet = await startFleet()
+    const worker = await workerOf(fleet)
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal(FOREVER), fleet.runnerOf())
+    await worker.says('started')
+    manager.cancelTask(id, { reason: 'not needed' })
+    expect(await worker.says('aborted')).toEqual({ aborted: id, attempt: 1 })
+  })
+
+  it('W3: never starts when no worker has it yet', async () => {
+    const fleet = await startFleet()
+    const worker = await workerOf(fleet, { concurrency: 1 })
+    const manager = fleet.manager()
+    const run = fleet.runnerOf()
+    const first = manager.launch(goal('hold 1000'), run)
+    await worker.says('started')
+    const waiting = manager.launch(goal(FOREVER), run)
+    const last = manager.launch(goal('hold 0'), run)
+    manager.cancelTask(waiting.id)
+    await settled(manager, first.id)
+    await settled(manager, last.id)
+    expect(worker.said.flatMap((line) => ('started' in line ? [line['started']] : []))).toEqual([first.id, last.id])
+  })
+
+  it('W3: is found by a worker that missed the message, at half the time of its lock', async () => {
+    const fleet = await startFleet()
+    const worker = await workerOf(fleet)
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal(FOREVER), fleet.runnerOf())
+    await worker.says('started')
+    // What is published while the worker is stopped reaches it late; what is lost with its connections never does.
+    await fleet.dropSubscribers()
+    manager.cancelTask(id)
+    await worker.says('aborted')
+  })
+})

@@ -1,0 +1,38 @@
+/** A worker, for tests that kill it. What its runs do is their goal; each line of its output is JSON. SIGTERM drains it. */
+import { startWorker, type WorkerInput } from '../../../src/bullmq/index.js'
+import type { OutputObject } from '../../../machines/records.js'
+import type { RunContext } from '../../../src/engine/runner.js'
+
+const [url = '', lockMs = '3000', concurrency = '4'] = process.argv.slice(2)
+const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+
+/** `hold MS`: works for so long. `deaf MS`: the same, and does not stop when it is told to. `ask`: asks, and returns the answer. */
+async function run({ id, goalPrompt }: WorkerInput, context: RunContext): Promise<OutputObject> {
+  const { attempt, signal } = context
+  const [what, ms] = goalPrompt.split(' ')
+  say({ started: id, attempt })
+  context.append(`attempt ${attempt} on a worker\n`)
+  if (what === 'ask') return { answer: await context.ask('Which?') }
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, Number(ms))
+    if (what === 'deaf') return
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      say({ aborted: id, attempt })
+      reject(signal.reason as Error)
+    })
+  })
+  say({ ended: id, attempt })
+  return { final_message: `attempt ${attempt}` }
+}
+
+const worker = await startWorker({
+  ...{ connection: url, subagents: { research: run } },
+  ...{ lockMs: Number(lockMs), concurrency: Number(concurrency) },
+  log: (log) => say({ log }),
+})
+process.on('SIGTERM', () => {
+  say({ draining: worker.running })
+  void worker.drain().then(() => say({ drained: true }))
+})
+say({ ready: true })

@@ -1,0 +1,72 @@
+/** A TypeScript program as a process of its own that says what it does: each line of its output is JSON. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+
+/** One line. */
+export type Spoken = Readonly<Record<string, unknown>>
+
+/** A process that runs. */
+export interface SpokenProcess {
+  readonly pid: number
+  /** All that it has said. */
+  readonly said: readonly Spoken[]
+  /** What it writes to stderr. */
+  readonly errors: () => string
+  /** Resolves with the first line, of those before too, that has this field and fits. Rejects when it ends without one. */
+  says(field: string, fits?: (line: Spoken) => boolean): Promise<Spoken>
+  signal(signal: NodeJS.Signals): void
+  /** Resolves with its exit code when it has ended. */
+  readonly ended: Promise<number | null>
+}
+
+/** Starts a program of `test/support/programs`; it is killed after the test. */
+export function startSpoken(program: string, args: readonly (string | number)[]): SpokenProcess {
+  const path = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url))
+  const child = spawn(process.execPath, ['--import', 'tsx', path, ...args.map(String)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const said: Spoken[] = []
+  const listeners = new Set<() => void>()
+  let errors = ''
+  let isOver = false
+  const changed = (): void => {
+    for (const listener of [...listeners]) listener()
+  }
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
+  const output = createInterface({ input: child.stdout })
+  output.on('line', (line) => {
+    said.push(JSON.parse(line) as Spoken)
+    changed()
+  })
+  const ended = Promise.all([once(child, 'exit'), once(output, 'close')]).then(([[code]]) => {
+    isOver = true
+    changed()
+    return code as number | null
+  })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  return {
+    pid: child.pid ?? 0,
+    said,
+    errors: () => errors,
+    signal: (signal) => void child.kill(signal),
+    ended,
+    says: (field, fits = () => true) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const found = said.find((line) => field in line && fits(line))
+          if (found === undefined && !isOver) return
+          listeners.delete(look)
+          if (found !== undefined) resolve(found)
+          else reject(new Error(`${program} has ended without saying ${field}:\n${JSON.stringify(said)}\n${errors}`))
+        }
+        listeners.add(look)
+        look()
+      }),
+  }
+}

@@ -1,0 +1,114 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ENTRY_BYTES, Outgoing } from '../../../src/bullmq/outgoing.js'
+
+const MAX = 1024 * 1024
+
+const all = (outgoing: Outgoing, each = MAX) => {
+  const items = []
+  while (!outgoing.isEmpty) items.push(...outgoing.take(each))
+  return items.map(({ what, name, text }) => ({ what, name, text }))
+}
+
+describe('what a run has said', () => {
+  it('W2: keeps its order, and joins what follows on each other', () => {
+    const outgoing = new Outgoing(MAX)
+    outgoing.append('a')
+    outgoing.append('b')
+    outgoing.report('1')
+    outgoing.report('2')
+    outgoing.append('c')
+    outgoing.set('q:1', '{}')
+    outgoing.append('d')
+    expect(all(outgoing)).toEqual([
+      { what: 'output', name: '', text: 'ab' },
+      { what: 'progress', name: '', text: '2' },
+      { what: 'output', name: '', text: 'c' },
+      { what: 'set', name: 'q:1', text: '{}' },
+      { what: 'output', name: '', text: 'd' },
+    ])
+  })
+
+  it('replaces what was set under the same name and not taken, and deletes after that', () => {
+    const outgoing = new Outgoing(MAX)
+    outgoing.set('spent', '1')
+    outgoing.append('x')
+    outgoing.set('spent', '2')
+    outgoing.delete('q:1')
+    expect(all(outgoing).map(({ what, text }) => [what, text])).toEqual([
+      ['set', '2'],
+      ['output', 'x'],
+      ['delete', ''],
+    ])
+  })
+
+  it('W2: is bounded in bytes: the oldest output and progress go, questions stay', () => {
+    const outgoing = new Outgoing(10_000)
+    outgoing.set('q:1', 'x'.repeat(20_000))
+    for (let at = 0; at < 10_000; at += 1) {
+      outgoing.append(`output ${at}\n`)
+      outgoing.report(String(at))
+    }
+    const items = outgoing.take(Infinity)
+    const said = items.filter(({ what }) => what !== 'set')
+    expect(said.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(10_000)
+    expect(items[0]).toMatchObject({ what: 'set', name: 'q:1' })
+    expect(said.at(-1)?.text).toBe('9999')
+    expect(said.length).toBeGreaterThan(50)
+  })
+
+  it('keeps the end of a text that is larger than all that is kept', () => {
+    const outgoing = new Outgoing(200_000)
+    outgoing.append('é'.repeat(1_000_000))
+    const text = all(outgoing)
+      .map((item) => item.text)
+      .join('')
+    expect(text).toMatch(/^é+$/)
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(200_000)
+    expect(Buffer.byteLength(text)).toBeGreaterThan(100_000)
+  })
+
+  it('never splits a character', () => {
+    const text = '\u{1f600}'.repeat(40_000)
+    const outgoing = new Outgoing(MAX)
+    outgoing.append(`a${text}`)
+    const items = all(outgoing)
+    expect(items.length).toBeGreaterThan(1)
+    for (const item of items) expect(item.text).toBe(Buffer.from(item.text).toString())
+    expect(items.map((item) => item.text).join('')).toBe(`a${text}`)
+  })
+
+  it('takes at least one item, and no more than asked for', () => {
+    const outgoing = new Outgoing(MAX)
+    for (let at = 0; at < 5; at += 1) {
+      outgoing.append('x'.repeat(100))
+      outgoing.report(String(at))
+    }
+    expect(outgoing.take(1)).toHaveLength(1)
+    expect(outgoing.take(101 + 2 * ENTRY_BYTES)).toHaveLength(2)
+    expect(outgoing.take(Infinity)).toHaveLength(7)
+    expect(outgoing.isEmpty).toBe(true)
+    expect(outgoing.take(1)).toEqual([])
+  })
+
+  it('W2: passes on every text, in its order, however it is taken', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.string({ unit: 'binary' }), fc.nat(200))), (steps) => {
+        const outgoing = new Outgoing(MAX)
+        let taken = ''
+        for (const [text, bytes] of steps) {
+          outgoing.append(text)
+          if (bytes % 3 === 0)
+            taken += outgoing
+              .take(bytes)
+              .map((item) => item.text)
+              .join('')
+        }
+        taken += all(outgoing)
+          .map((item) => item.text)
+          .join('')
+        expect(taken).toBe(steps.map(([text]) => text).join(''))
+      }),
+    )
+  })
+})

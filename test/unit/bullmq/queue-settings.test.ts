@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest'
+import { hostChannel, jobKeys, workersChannel } from '../../../src/bullmq/job-keys.js'
+import { aQueueName, lockTimes } from '../../../src/bullmq/queue-settings.js'
+
+describe('what hosts and workers agree on', () => {
+  it('W4: a lock that nobody renews ends, and is found, before lockMs has passed', () => {
+    for (const lockMs of [100, 1000, 15_000, 60_001]) {
+      const { lockDuration, stalledInterval, pollMs } = lockTimes(lockMs)
+      expect(lockDuration + stalledInterval).toBeLessThan(lockMs)
+      expect(pollMs).toBe(Math.ceil(lockDuration / 2))
+    }
+    expect(lockTimes(15_000)).toEqual({ lockDuration: 10_000, stalledInterval: 2500, pollMs: 5000 })
+  })
+
+  it('are keys of BullMQ, and three more for each job', () => {
+    const keys = jobKeys({ prefix: 'bull', queue: 'research' }, 'x-1')
+    expect(keys).toMatchObject({ job: 'bull:research:x-1', lock: 'bull:research:x-1:lock', up: 'bull:research:x-1:up' })
+    expect(keys.queueKeys).toEqual(
+      ['active', 'wait', 'paused', 'prioritized', 'delayed', 'stalled', 'failed', 'events'].map(
+        (name) => `bull:research:${name}`,
+      ),
+    )
+    expect(workersChannel({ prefix: 'bull', queue: 'research' })).toBe('bull:research:agent-workers')
+    expect(hostChannel({ prefix: 'bull', queue: 'research' }, 'h')).toBe('bull:research:agent-host:h')
+  })
+
+  it('is a name without a colon, which separates keys', () => {
+    expect(['research', 'a.b-c', ''].map(aQueueName.accepts)).toEqual([true, true, false])
+    expect(aQueueName.accepts('a:b')).toBe(false)
+    expect(aQueueName.accepts(1)).toBe(false)
+  })
+})
