@@ -1,6 +1,7 @@
 /** Nodes that die or are paused, instances that are lost and come back, and Redis that goes away. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { Redis } from 'ioredis'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { LOCK_MS, startCluster } from '../support/cluster.js'
 import { connectWatched } from '../support/cluster-instance.js'
 import { call, post, submit, taskFor, taskOf, until, untilEnded } from '../support/cluster-client.js'
@@ -149,7 +150,7 @@ describe('an instance that is lost', () => {
   })
 
   it('N4: its queued tasks fail when it does not come back within instanceGraceMs', async () => {
-    const { url } = await startCluster(2, { server: { tasks: { instanceGraceMs: 500 } } })
+    const { url, redis } = await startCluster(2, { server: { tasks: { instanceGraceMs: 500 } } })
     const worker = await connectWatched(url, 'w')
     const inFlight = await submit(url, taskFor('w', 'hold', { mark: 'one' }))
     await worker.untilStarted('one')
@@ -159,6 +160,10 @@ describe('an instance that is lost', () => {
       expect(await untilEnded(url, id)).toMatchObject({ status: 'failed', error: { code: 'INSTANCE_DISCONNECTED' } })
     }
     await until(async () => ((await call(url, '/instances')).body['instances'] as unknown[]).length === 0)
+    // Its queue leaves nothing behind.
+    const client = new Redis(redis.url)
+    onTestFinished(() => client.disconnect())
+    expect(await client.keys('{agent-tasks}:i-w:*')).toEqual([])
     expect(worker.started()).toEqual(['one'])
   })
 })
