@@ -106,6 +106,43 @@ describe('several nodes', () => {
     expect(again.status).toBe(204)
   })
 
+  it('N1: a worker that says hello to another node is there from then on, and may come back', async () => {
+    const { nodes } = await startCluster(2, { cluster: { publicUrl: undefined } })
+    const [first, second] = nodes.map(({ httpUrl }) => httpUrl) as [string, string]
+    const { body } = await post(first, '/register', { instanceId: 'w', tools: [{ name: 'do' }] })
+    const hello = { type: 'hello', instanceId: 'w', secret: body['secret'] }
+    const connectTo = async (url: string, more = {}): Promise<SocketClient> => {
+      const worker = await openSocket(`${url.replace('http', 'ws')}/worker`)
+      onTestFinished(() => worker.close())
+      worker.send({ ...hello, ...more })
+      return worker
+    }
+    const wrong = await connectTo(second, { secret: 'wrong' })
+    expect((await wrong.closed).code).toBe(4401)
+    let before: SocketClient | undefined
+    for (const [index, url] of [first, second, first, second].entries()) {
+      const worker = await connectTo(url)
+      await worker.skipTo('welcome')
+      // The node that had it hears of that, and lets the old socket go; its call fails.
+      if (before !== undefined) expect([4409, 4410]).toContain((await before.closed).code)
+      const submitted = await until(async () => {
+        const answer = await post(index % 2 === 0 ? second : first, '/tasks', taskFor('w', 'do', { mark: `m${index}` }))
+        return answer.status === 201 && answer
+      })
+      const called = await worker.skipTo('tool_call')
+      expect(called['arguments']).toMatchObject({ mark: `m${index}` })
+      before = worker
+      // The third call is in flight when the worker moves.
+      if (index === 2) continue
+      worker.send({ type: 'tool_result', callId: called['callId'], result: { content: [] } })
+      expect(await untilEnded(first, String(submitted.body['taskId']))).toMatchObject({ status: 'completed' })
+    }
+    const { tasks } = (await call(second, '/tasks')).body as { tasks: { name: string; status: string }[] }
+    expect(tasks.map(({ name, status }) => `${name} ${status}`)).toEqual([
+      ...['m3 completed', 'm2 failed', 'm1 completed', 'm0 completed'],
+    ])
+  })
+
   it('N5: a cancel reaches the task on whichever node runs it', async () => {
     const { url, nodes } = await startCluster(3)
     const worker = await connectWatched(url, 'w')

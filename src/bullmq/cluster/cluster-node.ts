@@ -72,7 +72,8 @@ export class ClusterNode {
     this.#tickMs = stalledInterval
     const { instances } = options
     this.#stopListening = [
-      instances.onConnect((id) => this.#track(this.#claim(id))),
+      // A worker that connects has shown its secret.
+      instances.onConnect((id) => this.#track(this.#claim(id, instances.get(id)?.kind === 'websocket'))),
       instances.onDisconnect((id) => this.#track(this.#release(id))),
     ]
   }
@@ -203,13 +204,13 @@ export class ClusterNode {
     return [...this.#lanes.values(), ...this.#closing].flatMap(({ run }) => run ?? [])
   }
 
-  /** The instance is this node's from now on. One that another node has stays there, unless it is a worker that has shown its secret. */
-  async #claim(instanceId: string): Promise<void> {
+  /** The instance is this node's from now on. Unless it is taken, one that another node has stays there. */
+  async #claim(instanceId: string, isTaken: boolean): Promise<void> {
     const { redis, keys, instances, tasks, clock, log } = this.#options
     const entry = instances.get(instanceId)
     if (entry === undefined || !this.#mayHave(entry)) return
     const { kind, instance } = entry
-    const claimed = await redis.claim(instanceId, this.id, kind === 'websocket', clock.now(), { kind })
+    const claimed = await redis.claim(instanceId, this.id, isTaken, clock.now(), { kind })
     if (!this.#mayHave(entry)) {
       if ('epoch' in claimed) await redis.lose(instanceId, this.id, claimed.epoch)
       return
@@ -284,7 +285,7 @@ export class ClusterNode {
       if (answers[index] === 'ok' || this.#lanes.get(lane.instanceId) !== lane) continue
       this.#retire(lane.instanceId)
       // This node was silent for too long. Whoever has the instance now keeps it.
-      if (answers[index] === 'lost') this.#track(this.#claim(lane.instanceId))
+      if (answers[index] === 'lost') this.#track(this.#claim(lane.instanceId, false))
       else this.#track(instances.disconnect(lane.instanceId, 'It is connected to another node.').then(() => undefined))
     }
     for (const [index, run] of runs.entries()) {
@@ -298,7 +299,7 @@ export class ClusterNode {
   async #standBy(): Promise<void> {
     const { instances } = this.#options
     for (const { id, isConnected } of instances.list()) {
-      if (isConnected && !this.#lanes.has(id) && this.#pending.size === 0) await this.#claim(id)
+      if (isConnected && !this.#lanes.has(id) && this.#pending.size === 0) await this.#claim(id, false)
     }
   }
 

@@ -232,7 +232,7 @@ local at = 4
 for i = 1, count do
   local one = redis.call('HMGET', P..'inst:'..ARGV[at], 'node', 'epoch')
   if one[1] == node and one[2] == ARGV[at + 1] then answers[#answers + 1] = 'ok'
-  elseif one[2] == ARGV[at + 1] then answers[#answers + 1] = 'lost'
+  elseif not one[2] or one[2] == ARGV[at + 1] then answers[#answers + 1] = 'lost'
   else answers[#answers + 1] = 'taken' end
   at = at + 2
 end
