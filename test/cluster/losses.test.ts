@@ -181,6 +181,25 @@ describe('Redis', () => {
     expect(worker.started()).toEqual(ids.map((_, n) => `m${n}`))
   })
 
+  it('N6: is away: a node that gets SIGTERM ends all the same, and what it had is settled when Redis is back', async () => {
+    const { nodes, redis, startNode } = await startCluster(1, {
+      ...{ cluster: { publicUrl: undefined, lockMs: 1500 }, server: { tasks: { drainMs: 200, instanceGraceMs: 1000 } } },
+    })
+    const url = nodes[0]?.httpUrl ?? ''
+    const worker = await connectWatched(url, 'w')
+    const inFlight = await submit(url, taskFor('w', 'hold', { mark: 'one' }))
+    const queued = await submit(url, taskFor('w', 'do', { mark: 'two' }))
+    await worker.untilStarted('one')
+    await redis.kill()
+    expect(await nodes[0]?.stop()).toBe(0)
+    await redis.start()
+    const next = (await startNode()).httpUrl
+    for (const id of [inFlight, queued]) {
+      expect(await untilEnded(next, id)).toMatchObject({ status: 'failed', error: { code: 'INSTANCE_DISCONNECTED' } })
+    }
+    expect(worker.started()).toEqual(['one'])
+  })
+
   it('N2: is away: a submission is refused in time, and does not run later', async () => {
     const { url, redis } = await startCluster(1, { cluster: { sendTimeoutMs: 300, lockMs: 20_000 } })
     const worker = await connectWatched(url, 'w')

@@ -20,6 +20,22 @@ describe('one node', () => {
     })
   })
 
+  it('N1: runs what it took at once in the order of the places that it answered', async () => {
+    const { url } = await startCluster(1)
+    const worker = await connectWatched(url, 'w')
+    const first = await submit(url, taskFor('w', 'hold', { mark: 'first' }))
+    await worker.untilStarted('first')
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => post(url, '/tasks', taskFor('w', 'do', { mark: `m${n}` }))),
+    )
+    worker.finish('first')
+    for (const { body } of answers) await untilEnded(url, String(body['taskId']))
+    await untilEnded(url, first)
+    const places = answers.map(({ body }, n) => ({ mark: `m${n}`, place: Number(body['queuePosition']) }))
+    const marks = places.toSorted((one, other) => one.place - other.place).map(({ mark }) => mark)
+    expect(worker.started()).toEqual(['first', ...marks])
+  })
+
   it('cancels a queued and a running task, and says why a request is refused', async () => {
     const { url } = await startCluster(1, { server: { tasks: { maxQueueSize: 2 } } })
     const worker = await connectWatched(url, 'w')

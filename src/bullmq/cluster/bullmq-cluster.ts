@@ -150,7 +150,7 @@ async function joinCluster(
   const close = async (): Promise<void> => {
     hub.dispose()
     await node.close()
-    await feed.close()
+    feed.close()
     connection.disconnect()
   }
 

@@ -23,7 +23,7 @@ export interface FeedOptions {
 export interface Feed {
   /** Reads from now on. */
   start(): Promise<void>
-  close(): Promise<void>
+  close(): void
 }
 
 /** How long one read waits, in ms. */
@@ -36,7 +36,7 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
   let last = '0-0'
   let count: number | undefined
   const closing = new AbortController()
-  let done: Promise<void> = Promise.resolve()
+  const isClosed = (): boolean => closing.signal.aborted
 
   async function read(): Promise<void> {
     const found = await redis.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', stream, last)
@@ -47,17 +47,17 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
       const number = Number(fields['n'])
       if (count !== undefined && number !== count + 1) onGap()
       count = number
-      if (closing.signal.aborted) return
+      if (isClosed()) return
       await onEntry({ type: fields['t'] as FeedEntry['type'], fields })
     }
   }
 
   async function readAll(): Promise<void> {
-    while (!closing.signal.aborted) {
+    while (!isClosed()) {
       try {
         await read()
       } catch (error) {
-        if (closing.signal.aborted) return
+        if (isClosed()) return
         log(`The feed of the cluster could not be read: ${describeFailure(error)}. It is read again.`)
         await pause(RETRY_MS)
       }
@@ -68,12 +68,12 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
     start: async () => {
       const [newest] = await redis.xrevrange(stream, '+', '-', 'COUNT', 1)
       if (newest !== undefined) last = newest[0]
-      done = readAll()
+      void readAll()
     },
-    close: async () => {
+    close: () => {
       closing.abort()
+      // While Redis is away, a read that waits is never answered.
       redis.disconnect()
-      await done
     },
   }
 }

@@ -19,9 +19,13 @@ const later =
 const lateCluster = (change: (backend: TaskBackend) => Partial<TaskBackend> = () => ({})): TaskCluster => ({
   join: (parts) => {
     const backend = createLocalBackend(parts, false)
-    const { submit, list, get, cancel, follow } = backend.service
-    const service = {
-      ...{ submit: later(submit), list: later(list), get: later(get), cancel: later(cancel), follow: later(follow) },
+    const { service: now } = backend
+    const service: TaskBackend['service'] = {
+      submit: later((...args) => now.submit(...args)),
+      list: later((...args) => now.list(...args)),
+      get: later((...args) => now.get(...args)),
+      cancel: later((...args) => now.cancel(...args)),
+      follow: later((...args) => now.follow(...args)),
     }
     return Promise.resolve({ ...backend, service, ...change(backend) })
   },
