@@ -2,8 +2,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openConnection, toRedisAddress } from '../../src/bullmq/connection.js'
 import { clusterKeys } from '../../src/bullmq/cluster/cluster-keys.js'
+import { createClusterService } from '../../src/bullmq/cluster/cluster-service.js'
+import { createInstanceQueue } from '../../src/bullmq/cluster/instance-queue.js'
 import { createClusterRedis, type TaskWrite } from '../../src/bullmq/cluster/cluster-redis.js'
-import { until } from '../support/cluster-client.js'
+import { resolveServerConfig } from '../../src/server/index.js'
+import { createCursors } from '../../src/server/task-service.js'
+import { taskFor, until } from '../support/cluster-client.js'
 import { startRedis } from '../support/redis-server.js'
 
 const LIFE_MS = 60_000
@@ -120,6 +124,41 @@ describe('a task', () => {
     await cluster.confirm(again.id)
     expect(await cluster.abandon(again.id)).toBe(false)
     expect(await accept('key')).toEqual({ code: 'KNOWN', id: again.id })
+  })
+
+  it('N2: whose node died before it was confirmed is confirmed by the request that repeats it', async () => {
+    const { redis, keys, cluster } = await openCluster()
+    await cluster.claim('w', 'n1', true, 1, {})
+    const queue = createInstanceQueue(keys.queue('w'), {
+      ...{ redis, prefix: keys.prefix, lockMs: LIFE_MS, onError: () => undefined },
+    })
+    onTestFinished(() => queue.close())
+    let isAlive = false
+    const limits = { ...resolveServerConfig().tasks, maxQueueSize: 1 }
+    const service = createClusterService({
+      // The first request reaches Redis once, and then its node dies.
+      redis: {
+        ...cluster,
+        confirm: (id) => (isAlive ? cluster.confirm(id) : Promise.reject(new Error('It has died.'))),
+      },
+      ...{ limits, queueOf: () => queue, cursors: createCursors(), isDraining: () => false, now: () => 1 },
+      expectEnd: () => ({ told: Promise.resolve(), stop: () => undefined }),
+      inTime: (promise) => promise,
+      onError: () => undefined,
+    })
+    const message = taskFor('w', 'do', { mark: 'one' })
+    expect(await service.submit(message, 'key')).toMatchObject({ code: 'NOT_STORED' })
+    isAlive = true
+    expect(await service.submit(taskFor('w', 'do', { mark: 'two' }), 'key')).toMatchObject({
+      code: 'IDEMPOTENCY_KEY_REUSED',
+    })
+    const answer = await service.submit(message, 'key')
+    expect(answer).toMatchObject({ queuePosition: 1 })
+    const { taskId } = answer as { taskId: string }
+    expect(await cluster.abandon(taskId)).toBe(false)
+    expect(await service.submit(message, 'key')).toEqual(answer)
+    expect((await queue.next('n1:1'))?.id).toBe(taskId)
+    expect(await queue.next('n1:1')).toBeUndefined()
   })
 
   it('N5: has a place within the limits of the whole cluster, and old ends are forgotten for it', async () => {

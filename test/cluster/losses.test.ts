@@ -183,7 +183,10 @@ describe('Redis', () => {
 
   it('N6: is away: a node that gets SIGTERM ends all the same, and what it had is settled when Redis is back', async () => {
     const { nodes, redis, startNode } = await startCluster(1, {
-      ...{ cluster: { publicUrl: undefined, lockMs: 1500 }, server: { tasks: { drainMs: 200, instanceGraceMs: 1000 } } },
+      ...{
+        cluster: { publicUrl: undefined, lockMs: 1500 },
+        server: { tasks: { drainMs: 200, instanceGraceMs: 1000 } },
+      },
     })
     const url = nodes[0]?.httpUrl ?? ''
     const worker = await connectWatched(url, 'w')

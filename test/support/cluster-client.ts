@@ -45,8 +45,11 @@ export interface SeenTask {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-export const taskOf = async (url: string, taskId: string): Promise<SeenTask> =>
-  (await call(url, `/tasks/${taskId}`)).body['task'] as SeenTask
+export async function taskOf(url: string, taskId: string): Promise<SeenTask> {
+  const { body } = await call(url, `/tasks/${taskId}`)
+  if (body['task'] === undefined) throw new Error(`There is no task ${taskId}: ${JSON.stringify(body)}`)
+  return body['task'] as SeenTask
+}
 
 /** Waits until something holds, as long as the test may take. */
 export async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {

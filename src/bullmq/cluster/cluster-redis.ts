@@ -154,8 +154,8 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained:
       return (await redis.get(`${keys.own}${name}`)) ?? value
     },
 
-    /** What was submitted, and what was answered. */
-    submissionOf: (taskId: string) => redis.hmget(keys.task(taskId), 'record', 'asked', 'position'),
+    /** What was submitted, and for which instance it asked. */
+    submissionOf: (taskId: string) => redis.hmget(keys.task(taskId), 'record', 'asked'),
 
     lose: (instanceId: string, node: string, epoch: number) => run(scripts.LOSE, instanceId, node, epoch),
 
