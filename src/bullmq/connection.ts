@@ -1,6 +1,6 @@
 /** Where Redis is, and the connections to it. Whoever can write to it can run programs on the workers, so it has a password or is on this machine. */
 import { Redis, type RedisOptions } from 'ioredis'
-import { InvalidInputError } from '../errors.js'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { aBoolean, aFunction, required, type OptionType, type OptionTypes } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
@@ -112,7 +112,8 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
     connectionName: `agent-tasks ${use}`.replaceAll(' ', '-'),
     ...options,
     lazyConnect: false,
-    maxRetriesPerRequest: null,
+    // With 0 what Redis has not answered fails when the connection is lost.
+    maxRetriesPerRequest: waits ? null : 0,
     retryStrategy: reconnectDelay,
     ...(!waits && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false }),
   })
@@ -127,4 +128,24 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
     isAway = false
   })
   return redis
+}
+
+/** Connects once, to look at it. Rejects when there is no answer in time. */
+export async function connectBriefly(access: RedisAccess, timeoutMs: number): Promise<Redis> {
+  const { options, name } = toRedisAddress(access)
+  const redis = new Redis({
+    ...options,
+    ...{ lazyConnect: true, connectTimeout: timeoutMs, commandTimeout: timeoutMs, retryStrategy: () => null },
+  })
+  let cause: unknown
+  redis.on('error', (error: unknown) => (cause = error))
+  try {
+    await redis.connect()
+    return redis
+  } catch (error) {
+    redis.disconnect()
+    throw new AgentTasksError('REDIS_UNUSABLE', `Redis at ${name}: ${describeFailure(cause ?? error)}`, {
+      cause: error,
+    })
+  }
 }

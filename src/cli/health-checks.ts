@@ -9,9 +9,11 @@ import { mcpInstance } from '../instances/mcp-instance.js'
 import { loadAgentConfig, type LoadedConfig } from '../mcp/config-file.js'
 import { sessionPlace, type SessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
+import type { AgentConfig } from '../protocol/agent-config.js'
 import { healthSchema } from '../protocol/rest.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
+import { loadRedisChecks, workersAccess } from './worker-subagents.js'
 import { openDatabase } from '../store/sqlite/driver.js'
 import { readSessions } from './stored-sessions.js'
 import { findProgram, type LookupOptions } from './program-lookup.js'
@@ -36,6 +38,8 @@ const optionalPackages = {
   ai: 'agent-tasks/adapters/ai-sdk',
   '@openai/agents': 'agent-tasks/adapters/openai-agents',
   '@langchain/core': 'agent-tasks/adapters/langchain',
+  bullmq: 'agent-tasks/bullmq, and subagents on workers',
+  ioredis: 'agent-tasks/bullmq, and subagents on workers',
 } as const
 
 export interface CheckupOptions {
@@ -73,6 +77,7 @@ async function* checkConfigured(
   for (const { name, command, cwd: own = '.', env: more } of config.subagents) {
     yield checkProgram(`subagent ${name}`, command, { cwd: resolve(folder, own), env: { ...env, ...more } })
   }
+  yield* checkWorkers(config, env)
   const { shell = false, allow = [] } = config.commands ?? {}
   for (const command of shell ? ['/bin/sh'] : allow) yield checkProgram(`command ${command}`, command, { cwd, env })
   for (const { id, cwd: own = '.', ...location } of config.instances) {
@@ -84,6 +89,28 @@ async function* checkConfigured(
     else yield checkProgram(check, command, { cwd: at, env: { ...env, ...more } })
   }
 }
+
+/** Looks at the Redis over which subagents are sent to workers, if some are. */
+async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): AsyncGenerator<Finding> {
+  if (!config.subagents.some(({ runsOn }) => runsOn === 'workers')) return
+  try {
+    const { connectBriefly, checkRedis } = await loadRedisChecks()
+    const { connection, allowNoPassword } = workersAccess(config, env)
+    const redis = await connectBriefly({ connection, allowNoPassword }, ANSWER_MS)
+    try {
+      for (const { check, state, detail } of await checkRedis(redis)) {
+        yield { check: `Redis, ${check}`, state: toState[state], detail }
+      }
+    } finally {
+      redis.disconnect()
+    }
+  } catch (error) {
+    yield { check: 'Redis', state: 'missing', detail: oneLine((error as Error).message, 300) }
+  }
+}
+
+/** Losing tasks is no lack of the installation: it may be meant. */
+const toState = { ok: 'ok', note: 'ok', lossy: 'note', unusable: 'missing' } as const
 
 /** Reads the store of the MCP server's session. Nothing is opened for writing. */
 function checkStore({ folder, key }: SessionPlace): Finding {

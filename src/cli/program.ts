@@ -11,6 +11,7 @@ import { addStoreCommand } from './store-command.js'
 import { addSubmitCommand } from './submit-command.js'
 import { addTasksCommands } from './tasks-commands.js'
 import { addWatchCommand } from './watch-command.js'
+import { addWorkerCommand } from './worker-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 import { toLines } from '../control-characters.js'
@@ -40,6 +41,7 @@ Examples:
     )
   addServeCommand(program, io)
   addMcpCommand(program, io)
+  addWorkerCommand(program, io)
   addSubmitCommand(program, io)
   addWatchCommand(program, io)
   addTasksCommands(program, io)

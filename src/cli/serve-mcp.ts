@@ -6,6 +6,7 @@ import { sessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer, type McpStdioServer } from '../mcp/stdio.js'
 import { servePage, type PageSettings } from './served-page.js'
+import { sentSubagents } from './worker-subagents.js'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions {
@@ -44,6 +45,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   }
   const shared = {
     ...{ config, folder, configFile },
+    subagents: await sentSubagents(config, process.env, say),
     ...(store !== undefined && { store }),
     ...(session !== undefined && { session }),
   }

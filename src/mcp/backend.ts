@@ -23,6 +23,7 @@ import {
   type AgentConfig,
   type AgentConfigInput,
 } from '../protocol/agent-config.js'
+import { InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { SessionStore } from '../store/sessions/session-store.js'
@@ -115,6 +116,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
   const maxCommands = config.commands?.maxCommands ?? 0
   const log = createLog('info', options.writeLog)
+  checkRemote(config, options.subagents)
   const subagents = new Map([
     ...configuredSubagents(config, { folder, projectFolder }, clock),
     ...Object.entries(options.subagents ?? {}),
@@ -160,6 +162,14 @@ export function createBackend(options: McpServerOptions = {}): Backend {
         await pool.close()
       })()),
   }
+}
+
+/** Only the command line knows how tasks are sent to workers: programs pass a runner of `agent-tasks/bullmq`. */
+function checkRemote({ subagents }: AgentConfig, runners: McpServerOptions['subagents'] = {}): void {
+  const index = subagents.findIndex(({ name, runsOn }) => runsOn === 'workers' && !Object.hasOwn(runners, name))
+  if (index === -1) return
+  const expected = "'server', unless options.subagents has its runner (bullmqRunner of agent-tasks/bullmq)"
+  throw new InvalidInputError(`config.subagents[${index}].runsOn`, 'workers', expected)
 }
 
 const STOPPED = 'The server ended before the program did, and stopped it. Launch it again if it is still needed.'

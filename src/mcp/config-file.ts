@@ -44,7 +44,7 @@ export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   const { field, received, expected } = describeIssue(parsed.error, content, '')
   const name = field.replace(/^\./, '') || 'the file'
   // Secrets must not end up in a log.
-  const shown = /^http\.tokens|\.headers|\.env/.test(name) ? '(not shown)' : preview(received)
+  const shown = /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name) ? '(not shown)' : preview(received)
   throw new ConfigFileError(file, `${name}: got ${shown}, expected ${expected}.`)
 }
 

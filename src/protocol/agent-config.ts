@@ -109,6 +109,13 @@ const subagentSchema = z
       .boolean()
       .default(false)
       .describe('Whether the program may ask questions, with "agent-tasks ask". Not on Windows.'),
+    runsOn: z
+      .enum(['server', 'workers'])
+      .default('server')
+      .describe(
+        'workers: its tasks are sent to the workers ("agent-tasks worker" with the same file), over the Redis of "workers". Default: the server runs ' +
+          'them.',
+      ),
     stdin: z
       .enum(['none', 'messages'])
       .default('none')
@@ -117,9 +124,15 @@ const subagentSchema = z
           'empty stdin.',
       ),
   })
-  .check(({ value: { survivesHost, stdin }, issues }) => {
-    if (!survivesHost || stdin === 'none') return
-    issues.push({ code: 'custom', input: stdin, path: ['stdin'], message: 'none, because survivesHost is true' })
+  .check(({ value: { survivesHost, stdin, runsOn }, issues }) => {
+    if (!survivesHost) return
+    if (stdin !== 'none') {
+      issues.push({ code: 'custom', input: stdin, path: ['stdin'], message: 'none, because survivesHost is true' })
+    }
+    if (runsOn === 'workers') {
+      const message = 'server, because survivesHost is true: what a worker runs goes on without the server anyway'
+      issues.push({ code: 'custom', input: runsOn, path: ['runsOn'], message })
+    }
   })
   .describe('A program that the tool "task" can start.')
 
@@ -236,6 +249,33 @@ const httpSchema = z
   })
   .describe('The server over streamable HTTP (--http).')
 
+const workersSchema = z
+  .strictObject({
+    connection: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'The URL of the Redis, redis:// or rediss://. Default: the environment variable AGENT_TASKS_CONNECTION, so that its password need not be here.',
+      ),
+    allowNoPassword: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether a Redis without a password may be used that other machines reach: any of them can then run programs on the workers.',
+      ),
+    lockMs: integer(100, DAY_MS)
+      .default(15_000)
+      .describe('How long after the death of a worker its tasks are given up, in ms; the same at servers and workers.'),
+    concurrency: integer(1, 1000).default(1).describe('How many tasks of each subagent one worker runs at once.'),
+    drainSeconds: integer(0, 86_400)
+      .optional()
+      .describe(
+        'How long a worker that is told to end waits for what it runs, in seconds. Default: until it has ended.',
+      ),
+  })
+  .describe('The workers that run subagents with "runsOn": "workers".')
+
 const tasksSchema = z
   .strictObject({
     retentionMs: integer(0, 365 * DAY_MS)
@@ -304,6 +344,7 @@ export const agentConfigSchema = z
       .describe(
         'With a store: whose tasks they are. A server takes over what ended servers of the same session left. Default: the working directory.',
       ),
+    workers: workersSchema.prefault({}),
     http: httpSchema.prefault({}),
     tasks: tasksSchema.prefault({}),
   })

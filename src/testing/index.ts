@@ -55,6 +55,10 @@ export * as managerModel from './task-model.js'
 export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
 export type { RaceScriptOptions, TaskEvent, TaskInputOptions } from './arbitraries.js'
 
+// What runs tasks
+export { engineContract } from './engine-contract.js'
+export type { EngineCase, EngineSubject } from './engine-contract.js'
+
 // Stores
 export { storeContract } from './store-contract.js'
 export type { StoreCase, StoreSubject } from './store-contract.js'

@@ -32,7 +32,7 @@ it(
       {
         server: { tasks: { instanceGraceMs: 600_000, maxQueueSize: 20, retentionMs: 3_600_000, maxRetained: 100_000 } },
       },
-      // With `everysec` a Redis that is killed while it syncs loses what it has not written yet.
+      // What is lost then was not lost by Redis.
       { appendfsync: 'always' },
     )
     const workers = await Promise.all(INSTANCES.map((id) => connectWatched(url, id, 1000)))

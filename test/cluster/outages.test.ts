@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { toRedisAddress } from '../../src/bullmq/connection.js'
+import { HostLink } from '../../src/bullmq/host-link.js'
 import { startFleet } from '../support/fleet.js'
 
 const goal = { subagentName: 'research', goalPrompt: 'find out' }
@@ -81,5 +83,31 @@ describe('when Redis goes away', () => {
     })
     await manager.waitFor([first.id])
     expect(started).toEqual([first.id])
+  })
+
+  it('W6: an id that was given up stays given up: an add that comes later does nothing', async () => {
+    const fleet = await startFleet()
+    const started: string[] = []
+    const options = { name: { prefix: 'bull', queue: 'research' }, sendTimeoutMs: 10_000, lookMs: 500 }
+    const link = new HostLink({
+      ...options,
+      address: toRedisAddress({ connection: fleet.redis.url }),
+      log: () => undefined,
+    })
+    link.join('given-up-1', () => undefined)
+    while (!link.isReady) await pause(5)
+    expect(await link.cancel('given-up-1', 'It was not sent in time.')).toBe('missing')
+    const data = { input: { ...goal, id: 'late' }, owner: 'main', attempt: 1, host: link.channel }
+    await link.send('given-up-1', data, new AbortController().signal)
+    expect(await link.cancel('given-up-1', 'again')).toBe('ended')
+    link.leave('given-up-1')
+    await fleet.worker(({ id }) => {
+      started.push(id)
+      return {}
+    })
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal, fleet.runnerOf())
+    await manager.waitFor([id])
+    expect(started).toEqual([id])
   })
 })

@@ -1,4 +1,6 @@
 /** Workers that are killed, stopped and drained, as processes of their own. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -74,6 +76,11 @@ describe('a worker that dies', () => {
     const next = manager.launch(goal('hold 0'), fleet.runnerOf())
     expect(await settled(manager, next.id)).toMatchObject({ status: 'completed' })
     expect(manager.getTask(id)).toEqual(task)
+    const redis = new Redis(fleet.redis.url)
+    // The host has removed what the run had written, and the run has written nothing since.
+    expect((await redis.keys('*:up')).filter((key) => !key.includes(next.id))).toEqual([])
+    expect(await redis.zcard('bull:research:failed')).toBe(1)
+    redis.disconnect()
   })
 
   it('W4: drains when it gets SIGTERM: finishes what it has, takes nothing new, and ends', async () => {
@@ -111,11 +118,16 @@ describe('a cancelled task', () => {
     const worker = await workerOf(fleet, { concurrency: 1 })
     const manager = fleet.manager()
     const run = fleet.runnerOf()
-    const first = manager.launch(goal('hold 1000'), run)
+    const first = manager.launch(goal('hold 3000'), run)
     await worker.says('started')
     const waiting = manager.launch(goal(FOREVER), run)
-    const last = manager.launch(goal('hold 0'), run)
+    const redis = new Redis(fleet.redis.url)
+    const count = async (key: string): Promise<number> => redis.llen(`bull:research:${key}`)
+    while ((await count('wait')) === 0) await pause(5)
     manager.cancelTask(waiting.id)
+    while ((await count('wait')) > 0) await pause(5)
+    redis.disconnect()
+    const last = manager.launch(goal('hold 0'), run)
     await settled(manager, first.id)
     await settled(manager, last.id)
     expect(worker.said.flatMap((line) => ('started' in line ? [line['started']] : []))).toEqual([first.id, last.id])

@@ -22,6 +22,7 @@ async function run({ id, goalPrompt }: WorkerInput, context: RunContext): Promis
       reject(signal.reason as Error)
     })
   })
+  context.append('the end')
   say({ ended: id, attempt })
   return { final_message: `attempt ${attempt}` }
 }

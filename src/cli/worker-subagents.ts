@@ -1,0 +1,62 @@
+/** The subagents of a configuration that run on workers: how a server sends their tasks, and what a worker runs. */
+import { systemClock } from '../clock.js'
+import { InvalidSettingError } from '../errors.js'
+import { configuredSubagents } from '../mcp/configured-subagents.js'
+import type { AgentConfig } from '../protocol/agent-config.js'
+import type { SubagentDefinition } from '../tools/subagents.js'
+
+/** The environment variable with the URL of the Redis. */
+export const CONNECTION_VARIABLE = 'AGENT_TASKS_CONNECTION'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where the Redis is. @throws InvalidSettingError when nothing says so */
+export function workersAccess({ workers }: AgentConfig, env: Environment, option?: string) {
+  const connection = option ?? workers.connection ?? env[CONNECTION_VARIABLE]
+  const { allowNoPassword } = workers
+  if (connection !== undefined && connection !== '') return { connection, allowNoPassword }
+  const expected = `the URL of a Redis, because a subagent runs on workers (or ${CONNECTION_VARIABLE}, or worker --connection)`
+  throw new InvalidSettingError('workers.connection', undefined, expected)
+}
+
+/** Loads what looks at a Redis: its packages are optional. */
+export async function loadRedisChecks() {
+  const [{ connectBriefly }, { checkRedis }] = await Promise.all([
+    import('../bullmq/connection.js'),
+    import('../bullmq/redis-checks.js'),
+  ])
+  return { connectBriefly, checkRedis }
+}
+
+/** The subagents whose tasks a server sends to workers, by name. */
+export async function sentSubagents(
+  config: AgentConfig,
+  env: Environment,
+  log: (line: string) => void,
+): Promise<Record<string, SubagentDefinition>> {
+  const sent = config.subagents.filter(({ runsOn }) => runsOn === 'workers')
+  if (sent.length === 0) return {}
+  const { bullmqRunner } = await import('../bullmq/bullmq-runner.js')
+  const access = { ...workersAccess(config, env), lockMs: config.workers.lockMs, log }
+  return Object.fromEntries(
+    sent.map(({ name, description, retry, maxRunSeconds, stdin }) => [
+      name,
+      {
+        ...{ name, description, retry },
+        ...(maxRunSeconds !== undefined && { budget: { seconds: maxRunSeconds } }),
+        run: bullmqRunner({ ...access, queue: name, takesMessages: stdin === 'messages' }),
+      },
+    ]),
+  )
+}
+
+/** What a worker runs, by name. @throws InvalidSettingError when the configuration has no such subagent */
+export function workerSubagents(config: AgentConfig, folder: string): Record<string, SubagentDefinition> {
+  const subagents = config.subagents.filter(({ runsOn }) => runsOn === 'workers')
+  if (subagents.length === 0) {
+    throw new InvalidSettingError('subagents', config.subagents.length, 'at least one with "runsOn": "workers"')
+  }
+  return Object.fromEntries(
+    configuredSubagents({ ...config, subagents }, { folder, projectFolder: process.cwd() }, systemClock),
+  )
+}

@@ -1,0 +1,225 @@
+/** What every way of running tasks must do, in this process or elsewhere, as cases that any test runner can run. */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { RunContext, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { AsyncTaskInfo, OutputObject } from '../../machines/records.js'
+
+/** How the contract reaches what it checks. */
+export interface EngineSubject {
+  /** A manager whose tasks run one at a time, and otherwise wait: here, or wherever they run. */
+  readonly manager: AsyncTaskManager
+  /** Makes the runner that has this function run, wherever it runs. Called once for each case. */
+  readonly runnerOf: (run: Runner) => Runner | Promise<Runner>
+  /** Ends what lies between a task and its run, and starts it again, as a broker of jobs; undefined where there is nothing. */
+  readonly restart?: (() => Promise<void>) | undefined
+  /** Ends all of it. */
+  readonly dispose: () => Promise<void>
+}
+
+/** One case of the contract. */
+export interface EngineCase {
+  /** What it checks, as a sentence. */
+  readonly name: string
+  /** Runs it; rejects when the contract is broken. */
+  readonly run: () => Promise<void>
+}
+
+/**
+ * The contract of what runs tasks, for a runner or an engine of your own:
+ * `for (const { name, run } of engineContract(makeSubject)) test(name, run)`.
+ * @param makeSubject creates what is checked, for each case
+ */
+export function engineContract(makeSubject: () => EngineSubject | Promise<EngineSubject>): readonly EngineCase[] {
+  return Object.entries(CASES).map(([name, check]) => ({
+    name,
+    run: async () => {
+      const subject = await makeSubject()
+      try {
+        await check(subject)
+      } finally {
+        await subject.dispose()
+      }
+    },
+  }))
+}
+
+/** How long a case waits for the end of a task, in ms: only a hang is to fail. */
+const END_MS = 60_000
+
+/** The work of a case: what it was called with, and what it is to do next. */
+class Work {
+  readonly calls: {
+    readonly input: RunInput
+    readonly context: RunContext
+    readonly end: (output: OutputObject) => void
+  }[] = []
+  readonly #listeners = new Set<() => void>()
+
+  /** @param isDeaf whether it goes on when its signal aborts */
+  constructor(private readonly isDeaf = false) {}
+
+  readonly run: Runner = (input, context) =>
+    new Promise<OutputObject>((resolve, reject) => {
+      const { signal } = context
+      const stop = (): void => reject(signal.reason as Error)
+      const end = (output: OutputObject): void => {
+        signal.removeEventListener('abort', stop)
+        resolve(output)
+      }
+      if (!this.isDeaf) signal.addEventListener('abort', stop, { once: true })
+      this.calls.push({ input, context, end })
+      for (const listener of [...this.#listeners]) listener()
+    })
+
+  /** Resolves with the call, which may have begun. */
+  call(number: number): Promise<Work['calls'][number]> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        const call = this.calls[number - 1]
+        if (call === undefined) return
+        this.#listeners.delete(look)
+        resolve(call)
+      }
+      this.#listeners.add(look)
+      look()
+    })
+  }
+}
+
+const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>> = {
+  'ends a task once, with what its run returns': async ({ manager, runnerOf }) => {
+    const ends: string[] = []
+    manager.onTaskCompleted(({ id }) => ends.push(id))
+    const id = launch(manager, await runnerOf((input) => ({ goal: input.goalPrompt })))
+    expectEqual((await settled(manager, id)).output, { goal: 'goal' }, 'the output')
+    expectEqual(ends, [id], 'the ends that were notified')
+  },
+
+  'ends a task with what its run throws': async ({ manager, runnerOf }) => {
+    const runner = await runnerOf(() => Promise.reject(Object.assign(new Error('broken'), { code: 'BROKEN' })))
+    const { status, error, errorCode } = await settled(manager, launch(manager, runner))
+    expectEqual([status, error, errorCode], ['failed', 'broken', 'BROKEN'], 'the failure')
+  },
+
+  'never starts a task that is cancelled while it waits': async ({ manager, runnerOf }) => {
+    const work = new Work()
+    const runner = await runnerOf(work.run)
+    const first = launch(manager, runner, 'first')
+    const { end } = await work.call(1)
+    const waiting = launch(manager, runner, 'waiting')
+    const last = launch(manager, runner, 'last')
+    manager.cancelTask(waiting)
+    end({})
+    ;(await work.call(2)).end({})
+    await settled(manager, first)
+    await settled(manager, last)
+    const goals = work.calls.map(({ input }) => input.goalPrompt)
+    expectEqual(goals, ['first', 'last'], 'the goals of the runs')
+  },
+
+  'stops the run of a task that is cancelled, and runs the next one': async ({ manager, runnerOf }) => {
+    const work = new Work()
+    const runner = await runnerOf(work.run)
+    const id = launch(manager, runner, 'first')
+    const { context } = await work.call(1)
+    manager.cancelTask(id, { reason: 'not needed' })
+    const next = launch(manager, runner, 'next')
+    ;(await work.call(2)).end({})
+    expectEqual((await settled(manager, next)).status, 'completed', 'the end of the next task')
+    expectEqual(context.signal.aborted, true, 'the signal of the cancelled run')
+    expectEqual(manager.getTask(id)?.status ?? 'cancelled', 'cancelled', 'the status of the cancelled task')
+  },
+
+  'takes nothing of a run whose task has ended': async ({ manager, runnerOf }) => {
+    const work = new Work(true)
+    const runner = await runnerOf(work.run)
+    const id = launch(manager, runner)
+    const ends: AsyncTaskInfo[] = []
+    manager.onTaskCompleted((task) => ends.push(task))
+    const { context, end } = await work.call(1)
+    manager.cancelTask(id)
+    context.append('late')
+    context.report(1)
+    end({ final_message: 'late' })
+    const next = launch(manager, runner, 'next')
+    ;(await work.call(2)).end({})
+    await settled(manager, next)
+    expectEqual(
+      ends.map((task) => task.id),
+      [next],
+      'the tasks that have completed',
+    )
+  },
+
+  'takes nothing of an attempt that is over': async ({ manager, runnerOf }) => {
+    const attempts: RunContext[] = []
+    const run = await runnerOf(async (_input, context) => {
+      attempts.push(context)
+      context.append(`attempt ${context.attempt}\n`)
+      if (context.attempt === 1) throw Object.assign(new Error('gone'), { code: 'INTERRUPTED' })
+      attempts[0]?.append('stale\n')
+      attempts[0]?.report(99)
+      return { attempt: context.attempt }
+    })
+    const retry = { attempts: 2, on: ['interrupted'], backoff: { initialMs: 0 } } as const
+    const text: string[] = []
+    const id = launch(manager, { run, retry })
+    manager.output$(id).subscribe((event) => text.push(event.text))
+    const { output, progress } = await settled(manager, id)
+    expectEqual([output, progress], [{ attempt: 2 }, undefined], 'the output and the progress')
+    expectEqual(text.join('').includes('stale'), false, 'whether the output has what the first attempt wrote late')
+  },
+
+  'runs a task of the id of one that is forgotten': async ({ manager, runnerOf }) => {
+    let runs = 0
+    let launched = 0
+    const runner = await runnerOf(() => ({ run: (runs += 1) }))
+    const expectNext = async (id?: string): Promise<void> => {
+      const { output } = await settled(manager, launch(manager, runner, 'goal', id))
+      expectEqual(output, { run: (launched += 1) }, 'the output')
+    }
+    await expectNext('again')
+    while (manager.getTask('again') !== undefined) await expectNext()
+    await expectNext('again')
+  },
+
+  'goes on when what lies between is started again': async ({ manager, runnerOf, restart }) => {
+    if (restart === undefined) return
+    const work = new Work()
+    const runner = await runnerOf(work.run)
+    const running = launch(manager, runner, 'running')
+    const { context, end } = await work.call(1)
+    context.append('before\n')
+    const waiting = launch(manager, runner, 'waiting')
+    await restart()
+    context.append('after\n')
+    end({ final_message: 'ended' })
+    ;(await work.call(2)).end({ final_message: 'ended, too' })
+    expectEqual((await settled(manager, running)).output, { final_message: 'ended' }, 'the output of what ran')
+    expectEqual((await settled(manager, waiting)).output, { final_message: 'ended, too' }, 'that of what waited')
+    expectEqual(work.calls.length, 2, 'how many runs there were')
+  },
+}
+
+function launch(
+  manager: AsyncTaskManager,
+  runner: Runner | RunnerDefinition,
+  goalPrompt = 'goal',
+  id?: string,
+): string {
+  return manager.launch(
+    { subagentName: 'contract', goalPrompt, whenFull: 'queue', ...(id !== undefined && { id }) },
+    runner,
+  ).id
+}
+
+async function settled(manager: AsyncTaskManager, id: string): Promise<AsyncTaskInfo> {
+  const { settled: ended } = await manager.waitFor([id], { timeoutMs: END_MS })
+  const [task] = ended
+  if (task === undefined) throw new Error(`task ${id} has not ended within ${END_MS} ms`)
+  return task
+}
+
+function expectEqual(actual: unknown, expected: unknown, what: string): void {
+  const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)]
+  if (got !== wanted) throw new Error(`${what}: got ${got}, expected ${wanted}`)
+}
