@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { startCluster, type NodeProcess } from '../support/cluster.js'
+import { startMortalCluster, type NodeProcess } from '../support/cluster.js'
 import { connectWatched } from '../support/cluster-instance.js'
 import { post, taskFor, untilEnded } from '../support/cluster-client.js'
 
@@ -27,7 +27,7 @@ it(
   'N1, N2, N4: nothing is lost, runs twice, out of order or two at once, whatever dies',
   async () => {
     const random = createRandom(seed)
-    const { url, nodes, redis, startNode, cut } = await startCluster(
+    const { url, nodes, redis, startNode, cut } = await startMortalCluster(
       3,
       {
         server: { tasks: { instanceGraceMs: 600_000, maxQueueSize: 20, retentionMs: 3_600_000, maxRetained: 100_000 } },

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { LOCK_MS, startCluster } from '../support/cluster.js'
+import { LOCK_MS, startMortalCluster } from '../support/cluster.js'
 import { connectWatched } from '../support/cluster-instance.js'
 import { call, post, submit, taskFor, taskOf, until, untilEnded } from '../support/cluster-client.js'
 import { openEvents } from '../support/event-source.js'
@@ -15,7 +15,7 @@ async function eventsOf(url: string, taskId: string): Promise<string[]> {
 
 describe('a node that dies', () => {
   it('N4: fails what it had in flight, and what was queued runs where the instance connects next, each once and in order', async () => {
-    const { url, nodes } = await startCluster(2)
+    const { url, nodes } = await startMortalCluster(2)
     const worker = await connectWatched(url, 'w')
     const inFlight = await submit(url, taskFor('w', 'hold', { mark: 'in flight' }))
     await worker.untilStarted('in flight')
@@ -34,7 +34,7 @@ describe('a node that dies', () => {
   })
 
   it('N4: fails what it had in flight at most lockMs later, also when the instance does not come back', async () => {
-    const { nodes } = await startCluster(2, { cluster: { publicUrl: undefined } })
+    const { nodes } = await startMortalCluster(2, { cluster: { publicUrl: undefined } })
     const [first, second] = nodes
     const worker = await connectWatched(first?.httpUrl ?? '', 'w')
     const id = await submit(second?.httpUrl ?? '', taskFor('w', 'hold', { mark: 'one' }))
@@ -53,7 +53,7 @@ describe('a node that dies', () => {
   })
 
   it('N2: a task that was answered with 201 runs, although the node that took it was killed at once', async () => {
-    const { nodes } = await startCluster(3, { cluster: { publicUrl: undefined } })
+    const { nodes } = await startMortalCluster(3, { cluster: { publicUrl: undefined } })
     const last = nodes[2]?.httpUrl ?? ''
     const worker = await connectWatched(last, 'w')
     const ids: string[] = []
@@ -71,7 +71,7 @@ describe('a node that dies', () => {
   })
 
   it('N5: is dead already when its task is cancelled: the task ends as cancelled', async () => {
-    const { nodes } = await startCluster(2, { cluster: { publicUrl: undefined } })
+    const { nodes } = await startMortalCluster(2, { cluster: { publicUrl: undefined } })
     const [first, second] = nodes
     const worker = await connectWatched(first?.httpUrl ?? '', 'w')
     const other = second?.httpUrl ?? ''
@@ -84,7 +84,7 @@ describe('a node that dies', () => {
   })
 
   it('N4: leaves its own instance to the node that stands by with the same', async () => {
-    const { nodes, url, startNode } = await startCluster(1, { local: 'tools' })
+    const { nodes, url, startNode } = await startMortalCluster(1, { local: 'tools' })
     const task = {
       ...taskFor('tools', 'do', { mark: 'x' }),
       commands: [{ tool_name: 'echo', intention: '', args: {} }],
@@ -104,7 +104,7 @@ describe('a node that dies', () => {
 
 describe('a node that is paused for longer than its lock', () => {
   it('N1: loses its instance to the node where it connects next, and what it reports later changes nothing', async () => {
-    const { url, nodes } = await startCluster(2)
+    const { url, nodes } = await startMortalCluster(2)
     const worker = await connectWatched(url, 'w', 500)
     const id = await submit(url, taskFor('w', 'hold', { mark: 'one' }))
     await worker.untilStarted('one')
@@ -130,7 +130,7 @@ describe('a node that is paused for longer than its lock', () => {
 
 describe('an instance that is lost', () => {
   it('N1: comes back on any node: its command fails, and what is queued runs in order', async () => {
-    const { url, cut } = await startCluster(3)
+    const { url, cut } = await startMortalCluster(3)
     const worker = await connectWatched(url, 'w')
     for (let round = 0; round < 4; round += 1) {
       const inFlight = await submit(url, taskFor('w', 'hold', { mark: `held ${round}` }))
@@ -150,7 +150,7 @@ describe('an instance that is lost', () => {
   })
 
   it('N4: its queued tasks fail when it does not come back within instanceGraceMs', async () => {
-    const { url, redis } = await startCluster(2, { server: { tasks: { instanceGraceMs: 500 } } })
+    const { url, redis } = await startMortalCluster(2, { server: { tasks: { instanceGraceMs: 500 } } })
     const worker = await connectWatched(url, 'w')
     const inFlight = await submit(url, taskFor('w', 'hold', { mark: 'one' }))
     await worker.untilStarted('one')
@@ -170,7 +170,7 @@ describe('an instance that is lost', () => {
 
 describe('Redis', () => {
   it('N2: is killed and starts again: nothing is lost, and nothing runs twice', async () => {
-    const { url, redis } = await startCluster(2)
+    const { url, redis } = await startMortalCluster(2)
     const worker = await connectWatched(url, 'w')
     const ids: string[] = []
     for (let n = 0; n < 40; n += 1) ids.push(await submit(url, taskFor('w', 'do', { mark: `m${n}`, ms: 20 })))
@@ -182,7 +182,7 @@ describe('Redis', () => {
   })
 
   it('N6: is away: a node that gets SIGTERM ends all the same, and what it had is settled when Redis is back', async () => {
-    const { nodes, redis, startNode } = await startCluster(1, {
+    const { nodes, redis, startNode } = await startMortalCluster(1, {
       ...{
         cluster: { publicUrl: undefined, lockMs: 1500 },
         server: { tasks: { drainMs: 200, instanceGraceMs: 1000 } },
@@ -204,7 +204,7 @@ describe('Redis', () => {
   })
 
   it('N2: is away: a submission is refused in time, and does not run later', async () => {
-    const { url, redis } = await startCluster(1, { cluster: { sendTimeoutMs: 300, lockMs: 20_000 } })
+    const { url, redis } = await startMortalCluster(1, { cluster: { sendTimeoutMs: 300, lockMs: 20_000 } })
     const worker = await connectWatched(url, 'w')
     const first = await submit(url, taskFor('w', 'do', { mark: 'first' }))
     await untilEnded(url, first)

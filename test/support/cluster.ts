@@ -44,8 +44,16 @@ export interface TestCluster {
   readonly cut: () => void
 }
 
-/** A short time after which a node counts as dead, in ms: long enough for a machine that is busy. */
+/** A short time after which a node counts as dead, in ms, for tests that wait for it. A machine that is too busy kills others, too. */
 export const LOCK_MS = 3000
+
+/** Starts a cluster whose dead nodes are soon noticed. */
+export const startMortalCluster = (
+  count: number,
+  setup: NodeSetup = {},
+  redisOptions?: RedisServerOptions,
+): Promise<TestCluster> =>
+  startCluster(count, { ...setup, cluster: { lockMs: LOCK_MS, ...setup.cluster } }, redisOptions)
 
 /** Starts a cluster that ends with the test. */
 export async function startCluster(
@@ -59,7 +67,7 @@ export async function startCluster(
   const front = await startFront(() => nodes)
   const startNode = async (own: NodeSetup = {}): Promise<NodeProcess> => {
     const options = {
-      cluster: { connection: redis.url, lockMs: LOCK_MS, publicUrl: front.url, ...setup.cluster, ...own.cluster },
+      cluster: { connection: redis.url, publicUrl: front.url, ...setup.cluster, ...own.cluster },
       server: { logLevel: 'info', ...setup.server, ...own.server },
       ...((own.local ?? setup.local) !== undefined && { local: own.local ?? setup.local }),
     }

@@ -19,7 +19,7 @@ import { createFeed, type FeedEntry } from './feed.js'
 import { toTaskEvent } from './feed-event.js'
 
 /** Options of `bullmqCluster`. */
-export interface BullmqClusterOptions extends RedisAccess {
+export interface BullmqClusterOptions extends Omit<RedisAccess, 'log'> {
   /** The name of the cluster: all nodes have the same; several clusters may share a Redis. Default `agent-tasks`. */
   readonly name?: string
   /**
@@ -33,8 +33,11 @@ export interface BullmqClusterOptions extends RedisAccess {
   readonly sendTimeoutMs?: number
 }
 
+/** What happens to the connections is in the log of the server. */
+const { log: _log, ...accessTypes } = redisAccessTypes
+
 const optionTypes: OptionTypes<BullmqClusterOptions> = {
-  ...redisAccessTypes,
+  ...accessTypes,
   name: aString,
   publicUrl: aString,
   lockMs: numberFrom(100),
