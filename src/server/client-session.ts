@@ -106,7 +106,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
           }
           const { task, seq } = followed
           const isOver = task.completedAt !== undefined
-          if (!isOver && !subscriptions.addTask(taskId, seq)) {
+          if (!isOver && !subscriptions.addTask(taskId, seq, task.instanceId)) {
             fail('TOO_MANY_SUBSCRIPTIONS', 'Too many subscriptions', `${tooMany}.`, message.requestId)
             return
           }

@@ -16,8 +16,9 @@ export interface Subscriptions {
   /**
    * Returns false when the limit is reached. Subscribing again to the same task changes nothing.
    * @param after the place of the event that the subscriber has, as in `FollowedTask`
+   * @param instanceId the instance of the task, if it is known
    */
-  addTask(taskId: string, after: number): boolean
+  addTask(taskId: string, after: number, instanceId?: string): boolean
   addInstance(instanceId: string): boolean
   /** Whether the subscriber has got this last event of an ended task; from now on it has. */
   hasSeen(taskId: string, seq: number): boolean

@@ -80,7 +80,9 @@ describe('a node that dies', () => {
     await first?.kill()
     expect(await post(other, `/tasks/${id}/cancel`)).toMatchObject({ status: 200 })
     expect(await taskOf(other, id)).toMatchObject({ status: 'cancelled', error: { code: 'CANCELLED' } })
-    expect(await eventsOf(other, id)).toEqual(['task_progress running', 'task_complete cancelled'])
+    // Whether the node has written the start before it died is its luck.
+    const ends = (await eventsOf(other, id)).filter((event) => event !== 'task_progress running')
+    expect(ends).toEqual(['task_complete cancelled'])
   })
 
   it('N4: leaves its own instance to the node that stands by with the same', async () => {

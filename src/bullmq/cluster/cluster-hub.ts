@@ -39,6 +39,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
       const seen = new Map<string, number>()
       const ended = new Set<string>()
       const followed = new Set<string>()
+      const instances = new Set<string>()
 
       const note = (taskId: string, seq: number, isOver: boolean): void => {
         seen.set(taskId, seq)
@@ -83,15 +84,21 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
         get hasRoom() {
           return subscriptions.hasRoom
         },
-        addTask: (taskId, after) => {
+        addTask: (taskId, after, instanceId) => {
           if (followed.has(taskId)) return true
           if (!subscriptions.addTask(taskId, after)) return false
           followed.add(taskId)
+          // It gets them all, and the place may be ahead of what it has got.
+          if (instanceId !== undefined && instances.has(instanceId)) return true
           seen.set(taskId, Math.max(after, seen.get(taskId) ?? 0))
           catchUp(taskId)
           return true
         },
-        addInstance: (instanceId) => subscriptions.addInstance(instanceId),
+        addInstance: (instanceId) => {
+          const isAdded = subscriptions.addInstance(instanceId)
+          if (isAdded) instances.add(instanceId)
+          return isAdded
+        },
         hasSeen: (taskId, seq) => {
           if ((seen.get(taskId) ?? 0) >= seq) return true
           note(taskId, seq, true)
@@ -103,7 +110,10 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
           seen.delete(taskId)
           subscriptions.removeTask(taskId)
         },
-        removeInstance: (instanceId) => subscriptions.removeInstance(instanceId),
+        removeInstance: (instanceId) => {
+          instances.delete(instanceId)
+          subscriptions.removeInstance(instanceId)
+        },
         leave: () => {
           members.delete(catchUpFollowed)
           followed.clear()

@@ -113,6 +113,14 @@ describe('a subscription to an instance', () => {
     expect(heard).toEqual([1, 2, 3, 4])
   })
 
+  it('N3: gets every event, also when the place of its task is ahead of this node', () => {
+    const { subscriptions, heard, reads, publish } = open()
+    subscriptions.addInstance('w')
+    expect(subscriptions.addTask('t', 3, 'w')).toBe(true)
+    publish(event(1), event(2), event(3), event(4, true))
+    expect([heard, reads]).toEqual([[1, 2, 3, 4], []])
+  })
+
   it('N3: gives the end of a task once, whether it came before or after the answer that has it', () => {
     const { subscriptions, heard, publish } = open()
     subscriptions.addInstance('w')
