@@ -4,6 +4,9 @@
 export type { RedisAccess } from './connection.js'
 export type { RedisFinding } from './redis-checks.js'
 
+// A cluster of task servers
+export { bullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'
+
 // Subagents on workers
 export { bullmqRunner } from './bullmq-runner.js'
 export type { BullmqRunnerOptions } from './bullmq-runner.js'

@@ -9,6 +9,7 @@ import type { Inspector } from '../inspect/inspector-types.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../server/start-task-server.js'
 import type { TaskPage } from '../page/create-task-page.js'
 import { createDemoAgent, type DemoAgent } from './demo-agent.js'
+import { readCluster, type ClusterFlags } from './cluster-options.js'
 import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'
 import { introduce } from './introduction.js'
@@ -17,7 +18,7 @@ import { reviveInstances } from './revived-instances.js'
 import { readPagePort, servePage } from './served-page.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
-interface ServeOptions {
+interface ServeOptions extends ClusterFlags {
   readonly host?: string
   readonly port?: string
   readonly wsPort?: string
@@ -48,6 +49,16 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option('--config <file>', 'a JSON file with server settings (default: CONFIG_FILE)')
     .option('--store <file>', 'keep tasks in this file when the server ends (default: TASKS_STORE, or no file)')
     .option(
+      '--connection <url>',
+      'be one of several servers behind one address: tasks are kept in Redis, redis://… or rediss://… (default: TASKS_CONNECTION, or alone)',
+    )
+    .option('--cluster <name>', 'with --connection: the name of the cluster (default: agent-tasks)')
+    .option('--public-url <url>', 'with --connection: the address that all servers are behind, for clients and workers')
+    .option(
+      '--redis-without-password',
+      'with --connection: accept a Redis without a password that other machines reach',
+    )
+    .option(
       '--inspect [url]',
       'show live actors in Stately’s viewer, through the relay at this ws:// URL (see docs/inspect.md)',
     )
@@ -63,6 +74,8 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
 An instance that is lost while the server runs is started again, after 1 s at first and after 60 s at most.
 SIGTERM and Ctrl-C stop the server after running tasks have ended, or after its drain time; a second one stops it at once.
 With --store, queued tasks wait for the next start, also when the server was killed.
+With --connection, any server answers for every task, and runs those of the instances that are connected to it (see docs/scale.md). There is no page
+then. An instance that several servers have is connected to one of them, and to another when that is gone.
 
 Examples:
   $ agent-tasks serve --demo
@@ -85,6 +98,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
     tasks: { ...(wsPort !== undefined && { wsPort }), ...(options.store !== undefined && { store: options.store }) },
     ...(options.config !== undefined && { configFile: options.config }),
   }
+  const cluster = await readCluster(options, io.env)
   const inspector = await inspectorFor(options.inspect)
   const instances: Instance[] = options.demo === true ? [createDemoInstance()] : []
   let server: TaskServer | undefined
@@ -103,14 +117,15 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const stopListening = disposeOnSignals(close, { exitCode: 0, limitMs: Infinity })
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
-    server = await startTaskServer({ ...settings, instances, ...(inspector && { inspect: inspector }) })
+    server = await startTaskServer({ ...settings, instances, cluster, ...(inspector && { inspect: inspector }) })
     stopReviving = reviveInstances({
       instances: server.instances,
       starts: new Map(wanted.map((location) => [location.id, () => mcpInstance(location)])),
       clock: systemClock,
       log: createLog(server.config.logLevel),
     })
-    if (options.page) {
+    // Of a cluster it would show what runs here, and start what the others do not know.
+    if (options.page && cluster === undefined) {
       const { taskManager, httpUrl: restUrl } = server
       if (options.demo === true) agent = createDemoAgent(taskManager)
       page = await servePage(pageSettings, { taskManager, restUrl, ...(agent && { tasks: agent.tasks }) })

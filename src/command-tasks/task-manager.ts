@@ -26,7 +26,6 @@ import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { InvalidInputError } from '../errors.js'
 import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
-import { preview } from '../preview.js'
 import type {
   SubmitErrorCode,
   Task,
@@ -48,10 +47,8 @@ import {
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import { jsonBytes } from '../protocol/json-size.js'
-import { describeIssue } from '../protocol/parse.js'
-import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
-import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
+import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { Store } from '../store/store.js'
 import { CommandPersistence } from './command-persistence.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
@@ -59,6 +56,7 @@ import { CommandTask, type CommandTaskOptions, type SubmittedTask } from './comm
 import { ByteBudget, DEFAULT_BYTE_LIMITS } from './task-bytes.js'
 import { Lane, laneParentLogic, type LaneParentRef } from './lane.js'
 import { heldBytes, isSameSubmission, queuedRow, type RestoredTask } from './stored-tasks.js'
+import { readSubmission, refusal } from './submission.js'
 
 /** The longest idempotency key, in characters. */
 const MAX_KEY = 512
@@ -327,31 +325,9 @@ export class TaskManager {
   submitTask(message: TaskSubmitMessage, options: SubmitOptions = {}): SubmitResult {
     checkOptions(options, submitOptionTypes)
     if (this.#isDisposed) return refusal('NO_INSTANCE', 'The task manager was disposed.')
-    const parsed = taskSubmitSchema().safeParse(message)
-    if (!parsed.success) {
-      const { field, received, expected } = describeIssue(parsed.error, message, 'task')
-      return refusal('INVALID_TASK', `${field}: got ${preview(received)}, expected ${expected}.`)
-    }
-    const { task_name, task_intention, commands, metadata, instanceId } = parsed.data
-    if (commands.length === 0) return refusal('NO_COMMANDS', 'Task must have at least one command')
-    // Copying may call code of the submitter: the queue is looked at afterwards.
-    const copies = commands.map((command) => toWholePlainData(command.args))
-    const metadataCopy = metadata && toWholePlainData(metadata)
-    if (copies.includes(undefined)) return tooDeep(`task.commands[${copies.indexOf(undefined)}].args`)
-    if (metadataCopy === undefined && metadata !== undefined) return tooDeep('task.metadata')
-    const submission = {
-      name: task_name,
-      intention: task_intention,
-      commands: commands.map((command, index) =>
-        Object.freeze({
-          id: `cmd_${index + 1}`,
-          status: 'pending' as const,
-          ...command,
-          args: copies[index] ?? {},
-        }),
-      ),
-      ...(metadataCopy !== undefined && { metadata: metadataCopy }),
-    }
+    const read = readSubmission(message)
+    if ('error' in read) return read
+    const { submission, instanceId } = read
     const { idempotencyKey: key } = options
     const known = key === undefined ? undefined : this.#keys.get(key)
     if (known?.request !== undefined) {
@@ -400,6 +376,17 @@ export class TaskManager {
         outbox.push({ type: 'callback', run: () => this.submitted$.next(task.id), source: 'stream' })
       }
       return { taskId: task.id, queuePosition: lane.size }
+    })
+  }
+
+  /** @internal Runs a task that a cluster has accepted, on an instance of this process. */
+  run(submitted: SubmittedTask, place: number, instance: InstanceEntry): void {
+    const bytes = jsonBytes(submitted)
+    this.#budget.hold(bytes)
+    this.#settings.outbox.batch(() => {
+      const task = this.#createTask(submitted, { instanceId: instance.id, place, instance, bytes })
+      this.#keep(task)
+      this.#laneOf(instance.id).add(task)
     })
   }
 
@@ -772,8 +759,6 @@ export interface LaneStanding {
   readonly runningId: string | undefined
 }
 
-const refusal = (code: SubmitErrorCode, error: string): SubmitResult => ({ code, error })
-
 type OwnTaskOptions = Pick<CommandTaskOptions, 'instanceId' | 'place' | 'instance' | 'bytes' | 'request' | 'restored'>
 
 type Delivery = Pick<CommandSettings, 'outbox' | 'whenStored' | 'abort'>
@@ -794,7 +779,3 @@ function withStore(outbox: Outbox<OutboxItem>, call: (run: () => void) => void):
     abort: aborts.push,
   }
 }
-
-/** Parts of it would be lost. */
-const tooDeep = (field: string): SubmitResult =>
-  refusal('INVALID_TASK', `${field}: got a value that is nested deeper, expected at most ${MAX_LEVELS} levels.`)

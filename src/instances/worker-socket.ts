@@ -73,8 +73,8 @@ const storedRegistrationSchema = registerRequestSchema
 
 /** The connection of a worker, as its transport reports it. */
 export interface WorkerConnection {
-  /** Handles a text frame. Never throws. */
-  receive(text: string): void
+  /** Handles a text frame; the next one must wait for the promise, if there is one. Never throws or rejects. */
+  receive(text: string): Promise<void> | void
   /** The socket has closed, from either side. */
   closed(): void
 }
@@ -83,6 +83,8 @@ export interface WorkerConnectionOptions {
   readonly clock?: Clock
   /** How long a socket may take to send `hello`, in ms. Default 10000. */
   readonly helloTimeoutMs?: number
+  /** Called with each `hello`, before its instance is looked up: it may be registered elsewhere. Default: all are registered here. */
+  readonly find?: ((instanceId: string, secret: string) => Promise<void>) | undefined
 }
 
 /** Waits for `hello` on a socket and then attaches it to its worker. A malformed frame is answered with `error`; the socket stays open. */
@@ -107,11 +109,34 @@ export function acceptWorker(
     if (link === undefined && !isClosed) refuse('No hello arrived in time.')
   })
 
-  function greet({ instanceId, secret, tools, calls }: Extract<WorkerMessage, { type: 'hello' }>): void {
+  function greet(hello: Hello): Promise<void> | void {
     if (link !== undefined) {
       sendError('PROTOCOL_ERROR', 'This connection has already said hello.')
       return
     }
+    const { find } = options
+    if (find === undefined) {
+      admit(hello)
+      return
+    }
+    return find(hello.instanceId, hello.secret).then(
+      () => {
+        if (!isClosed) admit(hello)
+      },
+      () => {
+        if (!isClosed) tryAgain()
+      },
+    )
+  }
+
+  /** The worker comes back with the same registration. */
+  function tryAgain(): void {
+    isClosed = true
+    helloTimeout.cancel()
+    socket.close(WORKER_CLOSE.goingAway, 'The instance cannot be looked up now.')
+  }
+
+  function admit({ instanceId, secret, tools, calls }: Hello): void {
     const instance = instances.get(instanceId)?.instance
     // An unknown id takes as long and is answered with the same error as a wrong secret.
     const isAdmitted = (isWorker(instance) ? instance : unknownWorker).admits(secret)
@@ -125,7 +150,7 @@ export function acceptWorker(
       if (isClosed) return
       const parsed = parseFrame(text)
       if ('problem' in parsed) sendError(parsed.code, parsed.problem)
-      else if (parsed.message.type === 'hello') greet(parsed.message)
+      else if (parsed.message.type === 'hello') return greet(parsed.message)
       else if (link !== undefined) link.receive(parsed.message)
       else if (parsed.message.type === 'ping') send({ type: 'pong' })
       else sendError('PROTOCOL_ERROR', `${parsed.message.type}: expected hello first.`)
@@ -137,6 +162,8 @@ export function acceptWorker(
     },
   }
 }
+
+type Hello = Extract<WorkerMessage, { type: 'hello' }>
 
 /** How deep a frame may be nested, in levels: deeper than anything that is kept of a result. */
 const MAX_NESTING = 200

@@ -5,6 +5,8 @@ import { clientMessageSchema, type ClientMessage, type RequestId } from '../prot
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 import type { Connection } from './connection.js'
+import { whenThere, type Eventually } from './eventually.js'
+import type { TaskEvent } from './event-log.js'
 import type { Hub } from './hub.js'
 import { eventWithInlineResults, withInlineResults } from './inline-results.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
@@ -23,8 +25,8 @@ export interface ClientSessionOptions {
 }
 
 export interface ClientSession {
-  /** Handles one frame. Never throws. */
-  receive(text: string): void
+  /** Handles one frame; the next one must wait for the promise, if there is one. Never throws or rejects. */
+  receive(text: string): Eventually<void>
   /** Ends the client's subscriptions. */
   end(): void
 }
@@ -33,13 +35,24 @@ const types = clientMessageSchema.options.map(({ shape }) => shape.type.value)
 
 export function openClientSession(options: ClientSessionOptions): ClientSession {
   const { connection, service, hub, maxSubscriptions } = options
-  const subscriptions = hub.join((event) => connection.deliver(event), maxSubscriptions)
+  /** Events that wait for the answer to a submission, which precedes them. */
+  let held: TaskEvent[] | undefined
+  const subscriptions = hub.join((event) => {
+    if (held === undefined) connection.deliver(event)
+    else held.push(event)
+  }, maxSubscriptions)
   const tooMany = `This connection has reached its limit of ${maxSubscriptions} subscriptions`
+
+  const release = (): void => {
+    const events = held
+    held = undefined
+    for (const event of events ?? []) connection.deliver(event)
+  }
 
   const fail = (code: string, error: string, message: string, requestId?: RequestId): void =>
     connection.send({ type: 'error', ...withId(requestId), message, error, code })
 
-  const answer = (message: ClientMessage): void => {
+  const answer = (message: ClientMessage): Eventually<void> => {
     const reply = (body: object): void => connection.send({ ...body, ...withId(message.requestId) })
     switch (message.type) {
       case 'authenticate':
@@ -56,49 +69,52 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
           reply({ type, success: false, status: 'rejected', error: tooMany, code: 'TOO_MANY_SUBSCRIPTIONS' })
           return
         }
-        const submitted = service.submit(message)
-        if ('error' in submitted) {
-          reply({ type, success: false, status: 'rejected', ...submitted })
-          return
-        }
-        subscriptions.addTask(submitted.taskId)
-        reply({ type, success: true, status: 'accepted', ...submitted })
-        return
-      }
-      case 'task_list': {
-        const listed = service.list(message)
-        if ('error' in listed) fail(listed.code, 'Invalid cursor', listed.error, message.requestId)
-        else reply({ type: 'task_list_response', ...listed })
-        return
-      }
-      case 'task_status': {
-        const task = service.get(message.taskId) ?? null
-        reply({
-          type: 'task_status_response',
-          task: task && withInlineResults(task),
-          ...(task === null && { error: TASK_NOT_FOUND }),
+        held = []
+        return whenThere(service.submit(message), (submitted) => {
+          if ('error' in submitted) reply({ type, success: false, status: 'rejected', ...submitted })
+          else {
+            subscriptions.addTask(submitted.taskId, 0)
+            reply({ type, success: true, status: 'accepted', ...submitted })
+          }
+          release()
         })
-        return
       }
+      case 'task_list':
+        return whenThere(service.list(message), (listed) => {
+          if ('error' in listed) fail(listed.code, 'Invalid cursor', listed.error, message.requestId)
+          else reply({ type: 'task_list_response', ...listed })
+        })
+      case 'task_status':
+        return whenThere(service.get(message.taskId), (task) =>
+          reply({
+            type: 'task_status_response',
+            task: task === undefined ? null : withInlineResults(task),
+            ...(task === undefined && { error: TASK_NOT_FOUND }),
+          }),
+        )
       case 'task_cancel':
         // `task_complete` is sent before this answer.
-        reply({ type: 'task_cancel_response', taskId: message.taskId, ...service.cancel(message.taskId) })
-        return
+        return whenThere(service.cancel(message.taskId), (cancelled) =>
+          reply({ type: 'task_cancel_response', taskId: message.taskId, ...cancelled }),
+        )
       case 'subscribe_task': {
         const { taskId } = message
-        const task = service.get(taskId)
-        if (task === undefined) {
-          reply({ type: 'subscribe_ack', taskId, task: null, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' })
-          return
-        }
-        const isOver = task.completedAt !== undefined
-        if (!isOver && !subscriptions.addTask(taskId)) {
-          fail('TOO_MANY_SUBSCRIPTIONS', 'Too many subscriptions', `${tooMany}.`, message.requestId)
-          return
-        }
-        reply({ type: 'subscribe_ack', taskId, task: withInlineResults(task) })
-        if (isOver) connection.send(eventWithInlineResults(completeMessage(task)))
-        return
+        return whenThere(service.follow(taskId), (followed) => {
+          if (followed === undefined) {
+            reply({ type: 'subscribe_ack', taskId, task: null, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' })
+            return
+          }
+          const { task, seq } = followed
+          const isOver = task.completedAt !== undefined
+          if (!isOver && !subscriptions.addTask(taskId, seq, task.instanceId)) {
+            fail('TOO_MANY_SUBSCRIPTIONS', 'Too many subscriptions', `${tooMany}.`, message.requestId)
+            return
+          }
+          reply({ type: 'subscribe_ack', taskId, task: withInlineResults(task) })
+          if (isOver && !subscriptions.hasSeen(taskId, seq)) {
+            connection.send(eventWithInlineResults(completeMessage(task)))
+          }
+        })
       }
       case 'subscribe_instance':
         if (subscriptions.addInstance(message.instanceId)) {
@@ -115,7 +131,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     }
   }
 
-  const receive = (text: string): void => {
+  const receive = (text: string): Eventually<void> => {
     const parsed = parseJson(text, options.nesting)
     const requestId = 'value' in parsed ? requestIdOf(parsed.value) : undefined
     const waitMs = options.takeFrame()
@@ -144,13 +160,17 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     }
     const checked = clientMessageSchema.safeParse(parsed.value)
     if (checked.success) {
-      try {
-        answer(checked.data)
-      } catch (error) {
+      const onFailure = (error: unknown): void => {
+        release()
         options.onError(error)
         fail('INTERNAL_ERROR', 'Internal error', 'The server failed to answer this message.', requestId)
       }
-      return
+      try {
+        return answer(checked.data)?.catch(onFailure)
+      } catch (error) {
+        onFailure(error)
+        return
+      }
     }
     const { field, received, expected } = describeIssue(checked.error, parsed.value, 'message')
     const code = type === 'task_submit' ? 'INVALID_TASK' : 'INVALID_MESSAGE'

@@ -160,7 +160,7 @@ function dropReport(log: TaskLog): void {
 }
 
 /** A class, because an object literal with a getter takes several times the memory, and many events are kept. */
-class LoggedEvent implements TaskEvent {
+export class LoggedEvent implements TaskEvent {
   #frame: Buffer | undefined
 
   constructor(

@@ -11,10 +11,20 @@ import type { Hub } from './hub.js'
 import { eventWithInlineResults, withInlineResults } from './inline-results.js'
 import type { Metrics } from './metrics.js'
 
-export interface EventStreamOptions {
+/** A task, and where its events stand. */
+export interface FollowedTask {
   readonly task: Task
+  /** The place of its last event; 0 when none is known. */
+  readonly seq: number
+  /** The events that the client has missed; undefined when they are not known: it gets the task first. */
+  readonly missed: readonly TaskEvent[] | undefined
+  /** The id of an event for clients. */
+  idOf(seq: number): string
+}
+
+export interface EventStreamOptions {
+  readonly followed: FollowedTask
   readonly hub: Hub
-  readonly log: EventLog
   readonly limits: ServerConfig['limits']
   readonly metrics: Metrics
   /** Destroys the connection of a client that does not read. */
@@ -53,8 +63,9 @@ export function eventsToResume(
 /** The id of the end of a task whose numbered events were removed. */
 const END_ID = 'end'
 
-export function openEventStream(options: EventStreamOptions, resumed: readonly TaskEvent[] | undefined): EventStream {
-  const { task, hub, log, limits, metrics } = options
+export function openEventStream(options: EventStreamOptions): EventStream {
+  const { followed, hub, limits, metrics } = options
+  const { task, seq: last, missed } = followed
   let controller: ReadableStreamDefaultController<Uint8Array>
   let isOpen = true
 
@@ -84,7 +95,7 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
       metrics.droppedFrame()
       return
     }
-    write(eventText(event.message.type, event.frame.toString(), log.idOf(event.seq)))
+    write(eventText(event.message.type, event.frame.toString(), followed.idOf(event.seq)))
     if (event.isComplete) end()
   }
   const subscriptions = hub.join(deliver, 1)
@@ -95,22 +106,22 @@ export function openEventStream(options: EventStreamOptions, resumed: readonly T
         controller = started
         // Proxies may hold back headers until there is a first line.
         write(': events\n\n')
-        if (resumed !== undefined) for (const event of resumed) deliver(event)
+        if (missed !== undefined) for (const event of missed) deliver(event)
         else {
           const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task: withInlineResults(task) })
           // The end of an ended task follows as an event of its own, for which a client that is cut off here comes back.
           const isOver = task.completedAt !== undefined
-          write(eventText('subscribe_ack', snapshot, log.idOf(Math.max(0, log.lastSeq(task.id) - (isOver ? 1 : 0)))))
+          write(eventText('subscribe_ack', snapshot, followed.idOf(Math.max(0, last - (isOver ? 1 : 0)))))
         }
         if (!isOpen) return
-        if (task.completedAt === undefined) subscriptions.addTask(task.id)
+        if (task.completedAt === undefined) subscriptions.addTask(task.id, last)
         else {
-          if (resumed === undefined) {
+          if (missed === undefined) {
             write(
               eventText(
                 'task_complete',
                 toJson(eventWithInlineResults(completeMessage(task))),
-                log.lastSeq(task.id) === 0 ? END_ID : log.idOf(log.lastSeq(task.id)),
+                last === 0 ? END_ID : followed.idOf(last),
               ),
             )
           }

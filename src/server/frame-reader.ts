@@ -5,6 +5,7 @@
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
 import { textOf } from './connection.js'
+import type { Eventually } from './eventually.js'
 
 export interface FrameReaderOptions {
   readonly clock: Clock
@@ -12,8 +13,8 @@ export interface FrameReaderOptions {
   readonly isBehind: () => boolean
   /** Counts a frame. Returns 0, or how long to wait before it may be passed on, in ms. Default: no limit. */
   readonly pace?: () => number
-  /** Called with each frame. Must not throw. */
-  readonly read: (text: string) => void
+  /** Called with each frame; the next one waits for the promise, if there is one. Must not throw or reject. */
+  readonly read: (text: string) => Eventually<void>
 }
 
 export interface FrameReader {
@@ -29,11 +30,23 @@ export function readFrames(socket: WebSocket, options: FrameReaderOptions): Fram
   /** At most what one read of the network brought, because the socket is paused while something waits. */
   const waiting: RawData[] = []
   let timer: unknown
+  /** Whether a frame is being answered. */
+  let isBusy = false
 
   const isOpen = (): boolean => socket.readyState === socket.OPEN
   const pass = (): void => {
     const data = waiting.shift()
-    if (data !== undefined) read(textOf(data))
+    const answered = data && read(textOf(data))
+    if (answered === undefined) return
+    isBusy = true
+    void answered.then(() => {
+      isBusy = false
+      if (isOpen()) wake()
+      else passAll()
+    })
+  }
+  const passAll = (): void => {
+    while (waiting.length > 0 && !isBusy) pass()
   }
   const waitFor = (ms: number): void => {
     timer = clock.setTimeout(() => {
@@ -42,7 +55,7 @@ export function readFrames(socket: WebSocket, options: FrameReaderOptions): Fram
     }, ms)
   }
   const wake = (): void => {
-    while (waiting.length > 0 && timer === undefined && isOpen()) {
+    while (waiting.length > 0 && timer === undefined && !isBusy && isOpen()) {
       if (isBehind()) break
       const waitMs = pace()
       if (waitMs > 0) waitFor(waitMs)
@@ -61,7 +74,7 @@ export function readFrames(socket: WebSocket, options: FrameReaderOptions): Fram
   })
   socket.once('close', () => {
     if (timer !== undefined) clock.clearTimeout(timer)
-    while (waiting.length > 0) pass()
+    passAll()
   })
   return {
     get isHeld() {

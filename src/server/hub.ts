@@ -13,9 +13,15 @@ export type Deliver = (event: TaskEvent) => void
 export interface Subscriptions {
   /** Whether another subscription is allowed. */
   readonly hasRoom: boolean
-  /** Returns false when the limit is reached. Subscribing again to the same task changes nothing. */
-  addTask(taskId: string): boolean
+  /**
+   * Returns false when the limit is reached. Subscribing again to the same task changes nothing.
+   * @param after the place of the event that the subscriber has, as in `FollowedTask`
+   * @param instanceId the instance of the task, if it is known
+   */
+  addTask(taskId: string, after: number, instanceId?: string): boolean
   addInstance(instanceId: string): boolean
+  /** Whether the subscriber has got this last event of an ended task; from now on it has. */
+  hasSeen(taskId: string, seq: number): boolean
   removeTask(taskId: string): void
   removeInstance(instanceId: string): void
   /** Removes all subscriptions. */
@@ -38,12 +44,27 @@ interface Subscriber {
 
 type Index = Map<string, Set<Subscriber>>
 
-export function createHub(tasks: TaskManager, log: EventLog): Hub {
+/** Where the events come from. */
+export interface EventSource {
+  /** Calls `publish` with each event, in order. Returns a function that ends it. */
+  listen(publish: Deliver): () => void
+}
+
+/** The events of the tasks of this process; the log keeps them. */
+export const eventsOf = (tasks: TaskManager, log: EventLog): EventSource => ({
+  listen: (publish) => {
+    const append = (message: TaskProgressMessage | TaskCompleteMessage): void => publish(log.append(message))
+    tasks.on('progress', append).on('complete', append)
+    return () => void tasks.off('progress', append).off('complete', append)
+  },
+})
+
+export function createHub(source: EventSource): Hub {
   const byTask: Index = new Map()
   const byInstance: Index = new Map()
 
-  const publish = (message: TaskProgressMessage | TaskCompleteMessage): void => {
-    const event = log.append(message)
+  const publish: Deliver = (event) => {
+    const { message } = event
     const ofTask = byTask.get(message.taskId)
     const ofInstance = byInstance.get(message.instanceId)
     if (ofTask !== undefined) for (const { deliver } of ofTask) deliver(event)
@@ -56,7 +77,7 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
       byTask.delete(message.taskId)
     }
   }
-  tasks.on('progress', publish).on('complete', publish)
+  const stop = source.listen(publish)
 
   return {
     join: (deliver, maxSubscriptions) => {
@@ -82,6 +103,8 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
           return hasRoom()
         },
         addTask: (taskId) => addTo(byTask, subscriber.tasks, taskId),
+        // In one process, nothing comes between a task and its events.
+        hasSeen: () => false,
         addInstance: (instanceId) => addTo(byInstance, subscriber.instances, instanceId),
         removeTask: (taskId) => removeFrom(byTask, subscriber.tasks, taskId),
         removeInstance: (instanceId) => removeFrom(byInstance, subscriber.instances, instanceId),
@@ -95,7 +118,7 @@ export function createHub(tasks: TaskManager, log: EventLog): Hub {
       return byTask.size + byInstance.size
     },
     dispose: () => {
-      tasks.off('progress', publish).off('complete', publish)
+      stop()
       byTask.clear()
       byInstance.clear()
     },

@@ -18,7 +18,11 @@ const LIST_MS = 2000
 /** The most that the tools of all instances may have in one answer, in bytes of JSON. Those of further instances are left out. */
 const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
-export function createInstanceList({ clock, instances, tasks }: InstanceListOptions) {
+export interface InstanceList {
+  read(): Promise<InstanceSummary[]>
+}
+
+export function createInstanceList({ clock, instances, tasks }: InstanceListOptions): InstanceList {
   /** The questions that are not answered yet: an instance is asked once at a time, however many clients ask. */
   const asked = new Map<Instance, Promise<readonly ToolDescription[] | undefined>>()
 
@@ -46,7 +50,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
     })
 
   return {
-    read: async (): Promise<InstanceSummary[]> => {
+    read: async () => {
       const entries = instances.list()
       const offered = await Promise.all(
         entries.map(({ isConnected, instance }) => (isConnected ? toolsOf(instance) : Promise.resolve(undefined))),

@@ -5,14 +5,12 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import type { Clock } from '../clock.js'
 import { AgentTasksError } from '../errors.js'
 import { addressOf } from '../http/access.js'
 import { readBody, toJson } from '../http/json.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { jsonStream } from '../http/json-pieces.js'
 import type { Log } from '../http/log.js'
-import type { InstanceManager } from '../instances/instance-manager.js'
 import type { RefusalCode } from '../protocol/client-messages.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
 import { describeIssue } from '../protocol/parse.js'
@@ -22,14 +20,13 @@ import type { RestError } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { StoreError } from '../store/store-errors.js'
 import { resultBytes } from '../command-tasks/task-bytes.js'
-import type { TaskManager } from '../command-tasks/task-manager.js'
 import { docsPage, docsPolicy } from './docs-page.js'
-import type { EventLog } from './event-log.js'
-import { eventsToResume, openEventStream } from './event-stream.js'
+import { openEventStream } from './event-stream.js'
+import { whenThere, type Eventually } from './eventually.js'
 import type { Hub } from './hub.js'
 import { withInlineResults } from './inline-results.js'
 import type { Metrics } from './metrics.js'
-import { createInstanceList } from './instance-list.js'
+import type { InstanceList } from './instance-list.js'
 import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
@@ -37,19 +34,16 @@ import { packageVersion } from '../version.js'
 
 export interface RestOptions {
   readonly config: ServerConfig
-  readonly tasks: TaskManager
   readonly service: TaskService
-  readonly instances: InstanceManager
+  readonly instances: InstanceList
   readonly hub: Hub
-  readonly events: EventLog
   readonly metrics: Metrics
   readonly log: Log
-  readonly clock: Clock
   readonly telemetry?: Telemetry | undefined
   readonly isDraining: () => boolean
   readonly wsUrl: () => string
-  /** Registers a worker. Throws `InstanceError` when the id is in use. */
-  readonly register: (request: RegisterRequest, isBrowser: boolean) => RegisterResponse
+  /** Registers a worker. Throws `InstanceError` when the id is in use, and AgentTasksError `TOO_MANY_REGISTRATIONS`. */
+  readonly register: (request: RegisterRequest, isBrowser: boolean) => Eventually<RegisterResponse>
   /** Counts an open connection of an address; undefined when it has too many. */
   readonly enter: (address: string) => (() => void) | undefined
   /** Adds a stream to the heartbeat and the shutdown. Returns a function that removes it. */
@@ -75,8 +69,7 @@ const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 422 | 429 | 5
 const notFound: RestError = { error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
 
 export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
-  const { config, service, hub, events, metrics } = options
-  const instanceList = createInstanceList(options)
+  const { config, service, hub, metrics } = options
   const app = new OpenAPIHono<Env>({
     defaultHook: async (result, c) => {
       if (result.success) return undefined
@@ -109,79 +102,75 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
     const idempotencyKey = key === undefined ? undefined : `${callerOf(c.req.header('authorization'))}:${key}`
     const submit = () => service.submit(c.req.valid('json'), idempotencyKey)
     const { telemetry } = options
-    const submitted = telemetry === undefined ? submit() : telemetry.within(traceOf(c.req.header()), submit)
-    if ('error' in submitted) return c.json(submitted, submitStatus[submitted.code])
-    return c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201)
+    const answer = telemetry === undefined ? submit() : telemetry.within(traceOf(c.req.header()), submit)
+    return whenThere(answer, (submitted) =>
+      'error' in submitted
+        ? c.json(submitted, submitStatus[submitted.code])
+        : c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201),
+    )
   })
-  app.openapi(routes.listRoute, (c) => {
-    const listed = service.list(c.req.valid('query'))
+  app.openapi(routes.listRoute, async (c) => {
+    const listed = await service.list(c.req.valid('query'))
     return 'error' in listed ? c.json(listed, 400) : c.json(listed, 200)
   })
-  app.openapi(routes.taskRoute, (c) => {
-    const task = service.get(c.req.valid('param').id)
+  app.openapi(routes.taskRoute, async (c) => {
+    const task = await service.get(c.req.valid('param').id)
     if (task === undefined) return c.json(notFound, 404)
     // Not c.json: a tool's result may be a value that JSON cannot represent.
     return c.body(toJson({ task: withInlineResults(task) }), 200, JSON_TYPE) as never
   })
-  app.openapi(routes.resultRoute, (c) => {
+  app.openapi(routes.resultRoute, async (c) => {
     const { id, index } = c.req.valid('param')
-    const task = service.get(id)
+    const task = await service.get(id)
     if (task === undefined) return c.json(notFound, 404)
     const result = task.commands[Number(index)]?.result
     if (result === undefined) return c.json({ error: `Command ${index} has no result`, code: 'RESULT_NOT_FOUND' }, 404)
     // Not c.json: the result is sent as fast as it is read, and not written before.
     return c.body(jsonStream(result), 200, { ...JSON_TYPE, 'content-length': String(resultBytes(result)) }) as never
   })
-  app.openapi(routes.cancelRoute, (c) => {
+  app.openapi(routes.cancelRoute, async (c) => {
     const taskId = c.req.valid('param').id
-    const cancelled = service.cancel(taskId)
+    const cancelled = await service.cancel(taskId)
     if (cancelled.success) return c.json({ success: true as const, taskId }, 200)
     const { error, code } = cancelled
     if (code === 'TASK_NOT_FOUND') return c.json({ error, code }, 404)
     if (code === 'NOT_STORED') return c.json({ error, code }, 503)
     return c.json({ success: false as const, taskId, error, code }, 409)
   })
-  app.openapi(routes.eventsRoute, (c) => {
-    const task = service.get(c.req.valid('param').id)
-    if (task === undefined) return c.json(notFound, 404)
-    const lastEventId = c.req.valid('header')['last-event-id']
-    const resumed = eventsToResume(events, task, lastEventId)
-    // 204 stops an EventSource from reconnecting.
-    if (resumed?.length === 0 && task.completedAt !== undefined) return c.body(null, 204)
-    // The same headers without the stream: nobody would read it or close it.
-    if (c.req.method === 'HEAD') return c.body(null, 200, EVENT_STREAM_HEADERS)
-    const leave = options.enter(addressOf(c.env.incoming))
-    if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
-    const onEnd = [leave, metrics.connected('event_stream')]
-    const stream = openEventStream(
-      {
-        ...{ task, hub, log: events, limits: config.limits, metrics },
+  app.openapi(routes.eventsRoute, (c) =>
+    whenThere(service.follow(c.req.valid('param').id, c.req.valid('header')['last-event-id']), (followed) => {
+      if (followed === undefined) return c.json(notFound, 404)
+      // 204 stops an EventSource from reconnecting.
+      if (followed.missed?.length === 0 && followed.task.completedAt !== undefined) return c.body(null, 204)
+      // The same headers without the stream: nobody would read it or close it.
+      if (c.req.method === 'HEAD') return c.body(null, 200, EVENT_STREAM_HEADERS)
+      const leave = options.enter(addressOf(c.env.incoming))
+      if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
+      const onEnd = [leave, metrics.connected('event_stream')]
+      const stream = openEventStream({
+        ...{ followed, hub, limits: config.limits, metrics },
         cut: () => c.env.outgoing.destroy(),
         onEnd: () => onEnd.forEach((end) => end()),
-      },
-      resumed,
-    )
-    if (stream.isOpen) onEnd.push(options.keep(stream))
-    return c.body(stream.body, 200, EVENT_STREAM_HEADERS)
-  })
+      })
+      if (stream.isOpen) onEnd.push(options.keep(stream))
+      return c.body(stream.body, 200, EVENT_STREAM_HEADERS)
+    }),
+  )
   app.openapi(
     routes.instancesRoute,
-    async (c) => c.body(toJson({ instances: await instanceList.read() }), 200, JSON_TYPE) as never,
+    async (c) => c.body(toJson({ instances: await options.instances.read() }), 200, JSON_TYPE) as never,
   )
-  app.openapi(routes.registerRoute, (c) => {
+  app.openapi(routes.registerRoute, async (c) => {
     if (options.isDraining()) return c.json({ error: 'The server is shutting down', code: 'SHUTTING_DOWN' }, 503)
-    const waiting = options.instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
-    const tooMany = (error: string) => c.json({ error, code: 'TOO_MANY_REGISTRATIONS' }, 429)
-    if (waiting.length >= MAX_WAITING_WORKERS) return tooMany(`${waiting.length} registered workers have not connected`)
     const known = c.req.valid('json')
     try {
       // Every browser sends an Origin with a POST request.
-      return c.json(options.register(known, c.req.header('origin') !== undefined), 201)
+      return c.json(await options.register(known, c.req.header('origin') !== undefined), 201)
     } catch (error) {
       if (!(error instanceof AgentTasksError)) throw error
       const { code, message } = error
       if (code === 'INSTANCE_ID_IN_USE') return c.json({ error: message, code }, 409)
-      if (code === 'TOO_MANY_REGISTRATIONS') return tooMany(message)
+      if (code === 'TOO_MANY_REGISTRATIONS') return c.json({ error: message, code }, 429)
       if (!(error instanceof StoreError)) throw error
       options.log('error', 'A worker could not be stored', error)
       return c.json({ error: 'The worker could not be stored. Try again later.', code: 'NOT_STORED' }, 503)
@@ -201,8 +190,6 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
   return app
 }
 
-/** The most registrations whose worker has not connected; each expires after a while. */
-const MAX_WAITING_WORKERS = 1000
 const JSON_TYPE = { 'content-type': 'application/json' }
 const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
@@ -255,6 +242,9 @@ function describeError(error: unknown, log: Log): [RestError, ContentfulStatusCo
     const codes: Readonly<Record<number, string>> = { 400: 'MALFORMED_JSON', 415: 'UNSUPPORTED_MEDIA_TYPE' }
     const message = error.status === 415 ? 'The body must be JSON, with content-type application/json' : error.message
     return [{ error: message, code: codes[error.status] ?? 'INVALID_REQUEST' }, error.status]
+  }
+  if (error instanceof AgentTasksError && error.code === 'UNAVAILABLE') {
+    return [{ error: error.message, code: error.code }, 503]
   }
   log('error', 'A request failed', error)
   return [{ error: 'Internal error', code: 'INTERNAL_ERROR' }, 500]

@@ -33,6 +33,8 @@ export interface ServerSocketOptions {
   /** The frames of workers: too many are read later. */
   readonly workerFrames: RateLimiter
   readonly createId: () => string
+  /** Called with each `hello` of a worker, before its instance is looked up. */
+  readonly findWorker?: ((instanceId: string, secret: string) => Promise<void>) | undefined
   readonly log: Log
 }
 
@@ -121,7 +123,11 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
           send: (text: string) => connection.sendText(text),
           close: (code: number, reason: string) => socket.close(code, reason),
         }
-        const worker = acceptWorker(options.instances, port, { clock, helloTimeoutMs: config.limits.authenticateMs })
+        const worker = acceptWorker(options.instances, port, {
+          clock,
+          helloTimeoutMs: config.limits.authenticateMs,
+          find: options.findWorker,
+        })
         reader = readFrames(socket, {
           clock,
           isBehind: () => connection.isBehind,

@@ -1,5 +1,5 @@
 /** Starts the server: resolves the configuration, creates the parts, listens; and closes all of it. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
@@ -38,19 +38,16 @@ import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { sqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Store } from '../store/store.js'
 import { readConfigFile, readTls } from './config-file.js'
-import { createEventLog } from './event-log.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createHttpEntry, rateRefusal } from './http-entry.js'
-import { createHub } from './hub.js'
 import { createMetrics } from './metrics.js'
 import { createConnectionCounts, createRateLimiter } from './rates.js'
 import { createRestApp, TOO_MANY_CONNECTIONS } from './rest-app.js'
 import { createServerSockets } from './server-sockets.js'
-import { drainTasks, settledWithin } from './shutdown.js'
-import { createTaskService } from './task-service.js'
-import { createUpgrades, WORKER_PATH } from './upgrades.js'
-import { createWorkerStore } from './worker-store.js'
+import { settledWithin } from './shutdown.js'
+import { createLocalBackend, type TaskCluster } from './task-backend.js'
+import { CLIENT_PATH, createUpgrades, WORKER_PATH } from './upgrades.js'
 
 /** Options of `startTaskServer`: the settings of the configuration, and what cannot be in a file. */
 export interface TaskServerOptions extends ServerConfigInput {
@@ -62,6 +59,8 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly configFile?: string
   /** Keeps tasks when the process ends. Default: the file `tasks.store`; without one, tasks end with the process. */
   readonly store?: Store
+  /** Makes it one of several servers behind one address (`bullmqCluster` of `agent-tasks/bullmq`). Default: it is alone. */
+  readonly cluster?: TaskCluster | undefined
   /** The source of time. Default: the system's. */
   readonly clock?: Clock
   /** Starts the calls of tools. Default: in this process. */
@@ -84,6 +83,7 @@ const optionTypes: OptionTypes<TaskServerOptions> = {
   env: anObject,
   configFile: aString,
   store: objectWith('a store', 'open', 'write', 'close'),
+  cluster: objectWith('a cluster', 'join'),
   clock: aClock,
   engine: anEngine,
   inspect: anInspector,
@@ -138,6 +138,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     telemetry,
     writeLog,
     store: givenStore,
+    cluster,
     ...values
   } = options
   const config = resolveServerConfig({ options: values, env, file: readConfigFile(configFile) })
@@ -151,24 +152,30 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     onError: (error, { source, instanceId }) => log('error', `${source} of instance ${instanceId}`, error),
   })
   const { enabled: _enabled, wsPort: _wsPort, drainMs: _drainMs, store: storeFile, ...taskLimits } = config.tasks
+  if (cluster !== undefined && (givenStore ?? storeFile) !== undefined) {
+    throw new InvalidInputError('options.store', '(given)', 'none, because the tasks of a cluster are kept in Redis')
+  }
   const store = givenStore ?? (storeFile === undefined ? undefined : sqliteStore(storeFile))
   const taskManager = new TaskManager({
     ...{ ...taskLimits, instances, clock, inspect, telemetry, ...(store && { store }) },
+    // A node runs what the cluster has accepted, and the cluster keeps it.
+    ...(cluster && { maxRetained: 0 }),
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
-  const events = createEventLog({
-    clock,
-    isKnown: (taskId) => taskManager.placeOf(taskId) !== undefined,
-    isContinued: (taskId) => taskManager.isContinued(taskId),
-    ...(store && { life: randomBytes(6).toString('hex') }),
-  })
-  const hub = createHub(taskManager, events)
+  let isDraining = false
+  const parts = { taskManager, instances, config, clock, log, isDraining: () => isDraining }
+  const backend = await (cluster?.join(parts) ?? Promise.resolve(createLocalBackend(parts, store !== undefined))).catch(
+    async (error: unknown) => {
+      await taskManager.dispose()
+      throw error
+    },
+  )
+  const { service, hub } = backend
   const metrics = createMetrics(taskManager, () => hub.size)
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
   const requests = createRateLimiter(limits.requestsPerMinute, clock)
   const connections = createConnectionCounts(limits.connectionsPerClient)
-  let isDraining = false
   let closing: Promise<void> | undefined
   let httpPort = config.port
   let wsPort = config.tasks.wsPort
@@ -177,13 +184,10 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const httpUrl = (): string => urlOf(`http${scheme}`, host, httpPort)
   const wsUrl = (): string =>
     config.tasks.enabled ? urlOf(`ws${scheme}`, host, wsPort) : `${urlOf(`ws${scheme}`, host, httpPort)}/ws`
-  const workerUrl = (): string => `${urlOf(`ws${scheme}`, host, httpPort)}${WORKER_PATH}`
+  const publicUrl = backend.publicUrl?.replace(/^http/, 'ws').replace(/\/$/, '')
+  const clientUrl = (): string => (publicUrl === undefined ? wsUrl() : `${publicUrl}${CLIENT_PATH}`)
+  const workerUrl = (): string => `${publicUrl ?? urlOf(`ws${scheme}`, host, httpPort)}${WORKER_PATH}`
 
-  const service = createTaskService({
-    tasks: taskManager,
-    isEnabled: config.tasks.enabled,
-    isDraining: () => isDraining,
-  })
   const access = createAccess({
     ...{ host, allowedHosts: config.allowedHosts, origins: config.cors.origins, tokens: config.auth.tokens },
     pages: () => ({ scheme: `http${scheme}`, ports: [httpPort, wsPort] }),
@@ -193,14 +197,12 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     frames: createRateLimiter(limits.framesPerMinute, clock),
     workerFrames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
+    findWorker: backend.findWorker,
   })
-  const workerOptions = { clock, cancelGraceMs: config.tasks.abortGraceMs }
-  const workers = createWorkerStore(taskManager, instances)
   const app = createRestApp({
-    ...{ config, clock, tasks: taskManager, service, instances, hub, events, metrics, log, wsUrl, telemetry },
+    ...{ config, service, hub, instances: backend.instances, metrics, log, wsUrl: clientUrl, telemetry },
     isDraining: () => isDraining,
-    register: (request, isBrowser) =>
-      workers.register(request, { ...workerOptions, websocketUrl: workerUrl(), isBrowser }),
+    register: (request, isBrowser) => backend.register(request, { websocketUrl: workerUrl(), isBrowser }),
     enter: (address) => connections.enter(address),
     keep: (stream) => heartbeat.keep(stream),
   })
@@ -246,9 +248,8 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
       await stopped
     }
     await instances.dispose()
-    hub.dispose()
     metrics.dispose()
-    events.dispose()
+    await backend.close()
   }
 
   const close: TaskServer['close'] = ({ drainMs = config.tasks.drainMs } = {}) => {
@@ -258,7 +259,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     return (closing ??= (async () => {
       isDraining = true
       log('info', `closing: waiting up to ${drainMs} ms for running tasks`)
-      await drainTasks(taskManager, clock, drainMs)
+      await backend.drain(drainMs)
       await stop()
       log('info', 'closed')
     })())
@@ -266,7 +267,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
 
   try {
     for (const instance of given) instances.connect(instance)
-    workers.restore({ ...workerOptions, connectTimeoutMs: config.tasks.instanceGraceMs })
+    backend.restore()
     upgrades.attach(httpServer, false)
     upgrades.attach(wsServer, true)
     httpPort = await listen(httpServer, host, config.port, { host: 'HOST', port: 'PORT' })

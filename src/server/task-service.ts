@@ -4,6 +4,9 @@ import type { TaskManager } from '../command-tasks/task-manager.js'
 import { summaryOf } from '../command-tasks/task-record.js'
 import { DEFAULT_LIST_LIMIT, type RefusalCode } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
+import type { EventLog } from './event-log.js'
+import { eventsToResume, type FollowedTask } from './event-stream.js'
+import type { Eventually } from './eventually.js'
 
 export interface TaskQuery {
   readonly instanceId?: string | undefined
@@ -26,34 +29,49 @@ export type Listed =
 /** The same text as for an unknown task on the socket. */
 export const TASK_NOT_FOUND = 'Task not found'
 
+/** The task service of one process, or of a cluster. */
 export interface TaskService {
-  submit(message: TaskSubmitMessage, idempotencyKey?: string): Submitted
+  submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<Submitted>
   /** Newest first. A page continues after the last task of the page before, whatever was submitted or removed since. */
-  list(query: TaskQuery): Listed
-  get(taskId: string): Task | undefined
-  cancel(taskId: string): Cancelled
+  list(query: TaskQuery): Eventually<Listed>
+  get(taskId: string): Eventually<Task | undefined>
+  cancel(taskId: string): Eventually<Cancelled>
+  /** @param lastEventId the last event that the client has seen, if it comes back */
+  follow(taskId: string, lastEventId?: string): Eventually<FollowedTask | undefined>
+}
+
+/** The task service of one process, which answers at once. */
+export type LocalTaskService = {
+  [K in keyof TaskService]: (
+    ...args: Parameters<TaskService[K]>
+  ) => Exclude<ReturnType<TaskService[K]>, Promise<unknown>>
 }
 
 export interface TaskServiceOptions {
   readonly tasks: TaskManager
+  readonly events: EventLog
   readonly isEnabled: boolean
   readonly isDraining: () => boolean
 }
 
-export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceOptions): TaskService {
+/** Why a server takes no tasks; undefined when it does. */
+export function refusalOf({
+  isEnabled,
+  isDraining,
+}: Pick<TaskServiceOptions, 'isEnabled' | 'isDraining'>): Extract<Submitted, { error: string }> | undefined {
+  if (!isEnabled) return { error: 'This server accepts no tasks: TASKS_ENABLED is false', code: 'TASKS_DISABLED' }
+  return isDraining() ? { error: 'The server is shutting down', code: 'SHUTTING_DOWN' } : undefined
+}
+
+export function createTaskService({ tasks, events, ...state }: TaskServiceOptions): LocalTaskService {
   const cursors = createCursors()
   const placeOf = (taskId: string): number => tasks.placeOf(taskId) ?? 0
   return {
-    submit: (message, idempotencyKey) => {
-      if (!isEnabled) return { error: 'This server accepts no tasks: TASKS_ENABLED is false', code: 'TASKS_DISABLED' }
-      if (isDraining()) return { error: 'The server is shutting down', code: 'SHUTTING_DOWN' }
-      return tasks.submitTask(message, idempotencyKey === undefined ? {} : { idempotencyKey })
-    },
+    submit: (message, idempotencyKey) =>
+      refusalOf(state) ?? tasks.submitTask(message, idempotencyKey === undefined ? {} : { idempotencyKey }),
     list: ({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }) => {
       const before = cursor === undefined ? Infinity : cursors.read(cursor)
-      if (before === undefined) {
-        return { error: 'cursor: expected the nextCursor of an earlier page of this server.', code: 'INVALID_CURSOR' }
-      }
+      if (before === undefined) return INVALID_CURSOR
       const found = tasks.listTasks(instanceId, status).reverse()
       const rest = found.filter(({ id }) => placeOf(id) < before)
       const page = rest.slice(0, limit)
@@ -64,6 +82,12 @@ export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceO
       }
     },
     get: (taskId) => tasks.getTask(taskId),
+    follow: (taskId, lastEventId) => {
+      const task = tasks.getTask(taskId)
+      if (task === undefined) return undefined
+      const missed = eventsToResume(events, task, lastEventId)
+      return { task, missed, seq: events.lastSeq(taskId), idOf: (seq) => events.idOf(seq) }
+    },
     cancel: (taskId) => {
       const task = tasks.getTask(taskId)
       if (task === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
@@ -71,6 +95,11 @@ export function createTaskService({ tasks, isEnabled, isDraining }: TaskServiceO
       return { success: false, error: `Task already ${task.status}`, code: 'TASK_ENDED' }
     },
   }
+}
+
+export const INVALID_CURSOR: Listed = {
+  error: 'cursor: expected the nextCursor of an earlier page of this server.',
+  code: 'INVALID_CURSOR',
 }
 
 const NOT_STORED: Cancelled = {
@@ -84,10 +113,9 @@ const SEAL_BYTES = 9
 
 /**
  * Opaque cursors. A cursor is a place in the order of submission, not a task, so that it stays valid when that task is removed. It is
- * sealed with a key of this process, because places are counted anew in the next one.
+ * sealed with a key of this process, because places are counted anew in the next one, or of the cluster.
  */
-function createCursors() {
-  const key = randomBytes(32)
+export function createCursors(key: Buffer = randomBytes(32)) {
   const seal = (place: Buffer): Buffer => createHmac('sha256', key).update(place).digest().subarray(0, SEAL_BYTES)
   return {
     write: (place: number): string => {

@@ -23,6 +23,9 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
   return {
     register: (request, options) => {
       const { instanceId } = request
+      const waiting = instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
+      if (waiting.length >= MAX_WAITING_WORKERS)
+        {throw tooMany(`${waiting.length} registered workers have not connected`)}
       if (instanceId !== undefined && instances.get(instanceId) === undefined && tasks.isAwaited(instanceId)) {
         const message = `Instance id ${preview(instanceId)} is in use: tasks wait for the instance that had it before the server started.`
         throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, message)
@@ -30,9 +33,7 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
       const store: RegistrationOptions['store'] =
         persistence &&
         ((worker) => {
-          if (!persistence.addWorker(worker)) {
-            throw new AgentTasksError('TOO_MANY_REGISTRATIONS', 'Too many workers are registered')
-          }
+          if (!persistence.addWorker(worker)) throw tooMany('Too many workers are registered')
         })
       return registerWorker(instances, request, { ...options, store })
     },
@@ -44,3 +45,8 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
     },
   }
 }
+
+/** The most registrations whose worker has not connected; each expires after a while. */
+export const MAX_WAITING_WORKERS = 1000
+
+export const tooMany = (message: string): AgentTasksError => new AgentTasksError('TOO_MANY_REGISTRATIONS', message)

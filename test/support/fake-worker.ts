@@ -51,7 +51,7 @@ export function connectFakeWorker(
     options,
   )
   const say = (message: WorkerMessage | string): void =>
-    connection.receive(typeof message === 'string' ? message : JSON.stringify(message))
+    void connection.receive(typeof message === 'string' ? message : JSON.stringify(message))
 
   function drop(): void {
     for (const controller of running.values()) controller.abort()

@@ -231,14 +231,12 @@ describe('the events of a task', () => {
     const leave = vi.fn()
     const metrics = { droppedFrame: vi.fn(), closedSlowReader: vi.fn() }
     const [cut, onEnd] = [vi.fn(), vi.fn()]
-    const stream = openEventStream(
-      {
-        ...{ task: { id: 'task_1' } as never, log, cut, onEnd, metrics: metrics as never },
-        hub: { join: () => ({ leave, addTask: () => expect.unreachable() }) } as never,
-        limits: { slowReaderBytes: 1000, deadReaderBytes: 100 } as never,
-      },
-      missed,
-    )
+    const stream = openEventStream({
+      ...{ cut, onEnd, metrics: metrics as never },
+      followed: { task: { id: 'task_1' } as never, seq: 4, missed, idOf: (seq) => log.idOf(seq) },
+      hub: { join: () => ({ leave, addTask: () => expect.unreachable() }) } as never,
+      limits: { slowReaderBytes: 1000, deadReaderBytes: 100 } as never,
+    })
     expect(stream.isOpen).toBe(false)
     stream.beat()
     stream.end()

@@ -1,0 +1,199 @@
+/** `startTaskServer({ cluster: bullmqCluster({ … }) })`: several servers behind one address, whose tasks stand in Redis. */
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
+import { elapsedMs, type Clock } from '../../clock.js'
+import { aString, checkOptions, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
+import type { Deliver } from '../../server/hub.js'
+import { createCursors } from '../../server/task-service.js'
+import type { BackendParts, TaskBackend, TaskCluster } from '../../server/task-backend.js'
+import { openConnection, redisAccessTypes, toRedisAddress, type RedisAccess } from '../connection.js'
+import { DEFAULT_LOCK_MS } from '../queue-settings.js'
+import { checkRedis } from '../redis-checks.js'
+import { clusterKeys } from './cluster-keys.js'
+import { createClusterHub } from './cluster-hub.js'
+import { ClusterNode } from './cluster-node.js'
+import { createClusterRedis } from './cluster-redis.js'
+import { createClusterService, type ExpectedEnd } from './cluster-service.js'
+import { createFeed, type FeedEntry } from './feed.js'
+import { toTaskEvent } from './feed-event.js'
+
+/** Options of `bullmqCluster`. */
+export interface BullmqClusterOptions extends Omit<RedisAccess, 'log'> {
+  /** The name of the cluster: all nodes have the same; several clusters may share a Redis. Default `agent-tasks`. */
+  readonly name?: string
+  /**
+   * The address that all nodes are behind, such as `https://tasks.example`: clients and workers are told to connect to it. Default: each node names its
+   * own.
+   */
+  readonly publicUrl?: string
+  /** At most so long after a node has died, in ms, what it had in flight has failed, and its instances are free. Default 15000. */
+  readonly lockMs?: number
+  /** How long a submission may take while Redis is away, in ms; it is refused after that, and does not run. Default 5000. */
+  readonly sendTimeoutMs?: number
+}
+
+/** What happens to the connections is in the log of the server. */
+const { log: _log, ...accessTypes } = redisAccessTypes
+
+const optionTypes: OptionTypes<BullmqClusterOptions> = {
+  ...accessTypes,
+  name: aString,
+  publicUrl: aString,
+  lockMs: numberFrom(100),
+  sendTimeoutMs: numberFrom(1),
+}
+
+/**
+ * Makes a server a node of a cluster.
+ * @throws InvalidInputError for an unknown or wrong option, and for a Redis without a password that other machines reach
+ */
+export function bullmqCluster(options: BullmqClusterOptions): TaskCluster {
+  checkOptions(options, optionTypes)
+  const { name = 'agent-tasks', publicUrl } = options
+  if (!/^[\w.-]+$/.test(name)) {
+    throw new InvalidInputError('options.name', name, 'letters, digits, dots, dashes and underscores')
+  }
+  if (publicUrl !== undefined && !httpUrl.safeParse(publicUrl).success) {
+    throw new InvalidInputError('options.publicUrl', publicUrl, 'a URL that begins with http:// or https://')
+  }
+  const address = toRedisAddress(options)
+  return { join: (parts) => joinCluster(options, address, parts) }
+}
+
+const httpUrl = z.url({ protocol: /^https?$/ })
+
+async function joinCluster(
+  { name = 'agent-tasks', publicUrl, lockMs = DEFAULT_LOCK_MS, sendTimeoutMs = 5000 }: BullmqClusterOptions,
+  address: ReturnType<typeof toRedisAddress>,
+  { taskManager: tasks, instances, config, clock, log, isDraining }: BackendParts,
+): Promise<TaskBackend> {
+  const limits = config.tasks
+  const keys = clusterKeys(name)
+  const say = (line: string): void => log('warn', line)
+  const connection = openConnection(address, { use: 'cluster', log: say })
+  const reading = openConnection(address, { use: 'cluster feed', log: say })
+  // BullMQ adds listeners for each queue.
+  connection.setMaxListeners(0)
+  const onError = (error: unknown): void => log('error', 'The cluster', error)
+  const inTime = withLimit(clock, sendTimeoutMs)
+  const redis = createClusterRedis(connection, keys, limits.maxRetained)
+  const node = new ClusterNode({ connection, redis, keys, tasks, instances, limits, clock, log, lockMs })
+  let publish: Deliver = () => undefined
+  const hub = createClusterHub({
+    source: {
+      listen: (deliver) => {
+        publish = deliver
+        return () => (publish = () => undefined)
+      },
+    },
+    read: async (taskId, after) => (await redis.events(taskId, after)).map(toTaskEvent),
+    onError,
+  })
+  const waiting = new Map<string, Set<() => void>>()
+
+  async function onEvent({ id = '', seq = '', m = '' }: Readonly<Record<string, string>>): Promise<void> {
+    const ended = waiting.get(id)
+    if (hub.size === 0 && ended === undefined) return
+    const kept =
+      m === ''
+        ? (await redis.events(id, Number(seq) - 1)).find((event) => event.seq === Number(seq))
+        : { seq: Number(seq), json: m }
+    if (kept === undefined) return
+    const event = toTaskEvent(kept)
+    publish(event)
+    if (event.isComplete) for (const stop of [...(ended ?? [])]) stop()
+  }
+
+  function onEntry({ type, fields }: FeedEntry): Promise<void> | void {
+    const { inst = '', id = '' } = fields
+    switch (type) {
+      case 'event':
+        return onEvent(fields).catch(onError)
+      case 'work':
+        node.wake(inst)
+        return
+      case 'cancel':
+        node.cancel(id, fields['m'] ?? '')
+        return
+      case 'instance':
+        node.noteInstance(inst, fields['node'] ?? '')
+        return
+      case 'forgotten':
+        node.forget(inst)
+    }
+  }
+
+  const feed = createFeed({
+    ...{ redis: reading, stream: keys.feed, onEntry, log: say },
+    onGap: () => {
+      say(
+        'This node has missed events of the cluster: subscribers of tasks read them, those of instances may have missed some.',
+      )
+      hub.catchUpAll()
+    },
+  })
+
+  function expectEnd(taskId: string): ExpectedEnd {
+    const all = waiting.get(taskId) ?? new Set()
+    let stop = (): void => undefined
+    const told = new Promise<void>((resolve) => {
+      const timer = clock.setTimeout(() => stop(), 2 * lockMs)
+      stop = () => {
+        clock.clearTimeout(timer)
+        all.delete(stop)
+        if (all.size === 0 && waiting.get(taskId) === all) waiting.delete(taskId)
+        resolve()
+      }
+      waiting.set(taskId, all.add(stop))
+    })
+    return { told, stop }
+  }
+
+  const close = async (): Promise<void> => {
+    hub.dispose()
+    await node.close()
+    feed.close()
+    connection.disconnect()
+  }
+
+  try {
+    for (const { state, detail } of await inTime(checkRedis(connection))) {
+      if (state === 'unusable') throw new InvalidInputError('options.connection', address.name, detail)
+      if (state === 'lossy') log('warn', `Redis at ${address.name}: ${detail}`)
+    }
+    const sealKey = await redis.shared('cursors', randomBytes(32).toString('hex'))
+    await feed.start()
+    await node.start()
+    const service = createClusterService({
+      ...{ redis, limits, isDraining, expectEnd, inTime, onError },
+      cursors: createCursors(Buffer.from(sealKey, 'hex')),
+      queueOf: (instanceId) => node.queueOf(instanceId),
+      now: () => clock.now(),
+    })
+    return {
+      ...{ service, hub, publicUrl, close },
+      instances: { read: () => inTime(node.list()) },
+      register: (request, worker) => inTime(node.register(request, worker)),
+      findWorker: (instanceId, secret) => node.find(instanceId, secret),
+      restore: () => undefined,
+      drain: (drainMs) => node.drain(drainMs),
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** A promise that takes longer is rejected: Redis is away. */
+function withLimit(clock: Clock, ms: number) {
+  return <T>(promise: Promise<T>): Promise<T> =>
+    new Promise<T>((resolve, reject) => {
+      const since = elapsedMs(clock)
+      const timer = clock.setTimeout(() => {
+        const waited = Math.round(elapsedMs(clock) - since)
+        reject(new AgentTasksError('UNAVAILABLE', `Redis has not answered for ${waited} ms. Try again later.`))
+      }, ms)
+      promise.then(resolve, reject).finally(() => clock.clearTimeout(timer))
+    })
+}

@@ -1,0 +1,356 @@
+/** One node of a cluster: connects its instances, runs their tasks, and looks after what nodes that died have left (N1, N4). */
+import { randomUUID, timingSafeEqual } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../../clock.js'
+import type { TaskManager } from '../../command-tasks/task-manager.js'
+import { InstanceError } from '../../errors.js'
+import type { Log } from '../../http/log.js'
+import { toJson } from '../../http/json.js'
+import type { InstanceEntry, InstanceManager } from '../../instances/instance-manager.js'
+import { createSecret, digestOf } from '../../instances/websocket-instance.js'
+import { restoreWorker } from '../../instances/worker-socket.js'
+import { preview } from '../../preview.js'
+import { describeFailure } from '../../protocol/outcomes.js'
+import type { RegisterRequest, RegisterResponse } from '../../protocol/instance-messages.js'
+import { toPlainData } from '../../protocol/plain-data.js'
+import type { InstanceSummary } from '../../protocol/rest.js'
+import type { ServerConfig } from '../../protocol/server-config.js'
+import { eventWithInlineResults } from '../../server/inline-results.js'
+import { settledWithin } from '../../server/shutdown.js'
+import type { WorkerRegistration } from '../../server/task-backend.js'
+import { MAX_WAITING_WORKERS, tooMany } from '../../server/worker-store.js'
+import { lockTimes } from '../queue-settings.js'
+import type { ClusterKeys } from './cluster-keys.js'
+import type { ClusterRedis, Stray } from './cluster-redis.js'
+import { InstanceLane, settleStray } from './instance-lane.js'
+import { createInstanceQueue, type InstanceQueue } from './instance-queue.js'
+import { endFields, endTask } from './task-fields.js'
+import type { TaskRun } from './task-run.js'
+
+export interface ClusterNodeOptions {
+  readonly connection: Redis
+  readonly redis: ClusterRedis
+  readonly keys: ClusterKeys
+  readonly tasks: TaskManager
+  readonly instances: InstanceManager
+  readonly limits: ServerConfig['tasks']
+  readonly clock: Clock
+  readonly log: Log
+  /** After this time, in ms, what a node had in flight when it died has failed. */
+  readonly lockMs: number
+}
+
+/** A submission that was not answered is given up after this time, in ms. */
+const JOIN_MS = 10_000
+/** How long an instance that has connected may take to tell its tools, in ms. */
+const TOOLS_MS = 10_000
+/** The most that all tools may have in one answer, in bytes of JSON. */
+const MAX_TOOLS_BYTES = 16 * 1024 * 1024
+
+export class ClusterNode {
+  readonly id = randomUUID()
+  readonly #options: ClusterNodeOptions
+  /** How long a lock, and the sign of life of a node, lasts. */
+  readonly #lifeMs: number
+  readonly #tickMs: number
+  readonly #queues = new Map<string, InstanceQueue>()
+  /** The lanes of the instances that are connected here. */
+  readonly #lanes = new Map<string, InstanceLane>()
+  /** Lanes of connections that have ended, whose last task is being written. */
+  readonly #closing = new Set<InstanceLane>()
+  readonly #pending = new Set<Promise<unknown>>()
+  readonly #stopListening: readonly (() => void)[]
+  #timer: LongTimer | undefined
+  #isTicking = false
+  #isHeld = false
+  #isClosed = false
+
+  constructor(options: ClusterNodeOptions) {
+    this.#options = options
+    const { lockDuration, stalledInterval } = lockTimes(options.lockMs)
+    this.#lifeMs = lockDuration
+    this.#tickMs = stalledInterval
+    const { instances } = options
+    this.#stopListening = [
+      // A worker that connects has shown its secret.
+      instances.onConnect((id) => this.#track(this.#claim(id, instances.get(id)?.kind === 'websocket'))),
+      instances.onDisconnect((id) => this.#track(this.#release(id))),
+    ]
+  }
+
+  /** Says that it lives, and goes on saying so. */
+  async start(): Promise<void> {
+    await this.#options.redis.renew(this.id, this.#lifeMs, [], [])
+    this.#plan()
+  }
+
+  queueOf(instanceId: string): InstanceQueue {
+    let queue = this.#queues.get(instanceId)
+    if (queue === undefined) {
+      const { connection, keys, log } = this.#options
+      queue = createInstanceQueue(keys.queue(instanceId), {
+        ...{ redis: connection, prefix: keys.prefix, lockMs: this.#lifeMs },
+        onError: (error) => log('debug', `queue of instance ${instanceId}`, error),
+      })
+      this.#queues.set(instanceId, queue)
+    }
+    return queue
+  }
+
+  /** There may be work for an instance. */
+  wake(instanceId: string): void {
+    this.#lanes.get(instanceId)?.wake()
+  }
+
+  /** A task is to be cancelled. */
+  cancel(taskId: string, why: string): void {
+    const run = this.#runs().find((one) => one.taskId === taskId)
+    if (run !== undefined) this.#options.tasks.cancelTask(taskId, why === '' ? undefined : why)
+  }
+
+  /** A node has claimed or lost an instance. */
+  noteInstance(instanceId: string, node: string): void {
+    if (this.#lanes.has(instanceId) && node !== this.id) void this.#tick()
+  }
+
+  /** Nobody waits for an instance any more. */
+  forget(instanceId: string): void {
+    if (this.#lanes.has(instanceId)) return
+    const queue = this.#queues.get(instanceId)
+    this.#queues.delete(instanceId)
+    void queue?.close().catch(() => undefined)
+  }
+
+  async list(): Promise<InstanceSummary[]> {
+    let room = MAX_TOOLS_BYTES
+    return (await this.#options.redis.instances()).map(({ id, kind, isConnected, queued, tools }) => {
+      const summary = { id, kind: kind as InstanceSummary['kind'], isConnected, queued }
+      room -= isConnected ? (tools?.length ?? 0) : 0
+      if (!isConnected || tools === undefined || room < 0) return summary
+      return { ...summary, tools: JSON.parse(tools) as NonNullable<InstanceSummary['tools']> }
+    })
+  }
+
+  async register(request: RegisterRequest, { websocketUrl, isBrowser }: WorkerRegistration): Promise<RegisterResponse> {
+    const { redis, limits } = this.#options
+    const { instanceId = `worker_${randomUUID()}`, tools } = request
+    const secret = createSecret()
+    const registration = toJson({ ...(tools !== undefined && { tools }), isBrowser })
+    const digest = digestOf(secret).toString('hex')
+    const answer = await redis.register(instanceId, digest, registration, limits.instanceGraceMs, MAX_WAITING_WORKERS)
+    if (answer === 'OK') return { instanceId, secret, websocketUrl }
+    if (typeof answer === 'number') throw tooMany(`${answer} registered workers have not connected`)
+    const why = answer === 'AWAITED' ? 'tasks wait for the instance that had it' : 'it is connected, or may come back'
+    throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, `Instance id ${preview(instanceId)} is in use: ${why}.`)
+  }
+
+  /** A worker says hello: its registration is in Redis, and an earlier connection may be on any node. */
+  async find(instanceId: string, secret: string): Promise<void> {
+    // It drains: another node takes the worker.
+    if (this.#isHeld) throw new Error('This node is about to end.')
+    const { redis, instances, clock, limits } = this.#options
+    const { secret: digest, registration, epoch } = await redis.instance(instanceId)
+    if (digest === undefined || !timingSafeEqual(digestOf(secret), Buffer.from(digest, 'hex'))) return
+    if (instances.get(instanceId) !== undefined) {
+      if (this.#lanes.get(instanceId)?.epoch === Number(epoch)) return
+      // Another node has had it since.
+      await instances.disconnect(instanceId, 'It has connected to another node since.')
+    }
+    const worker = { id: instanceId, secretSha256: digest, registration: toRegistration(registration) }
+    restoreWorker(instances, worker, {
+      clock,
+      cancelGraceMs: limits.abortGraceMs,
+      connectTimeoutMs: limits.instanceGraceMs,
+    })
+  }
+
+  /** Starts no further task; resolves when none runs here, or all that ran past `drainMs` were cancelled. */
+  async drain(drainMs: number): Promise<void> {
+    const { clock, tasks } = this.#options
+    this.#isHeld = true
+    const lanes = [...this.#lanes.values()]
+    for (const lane of lanes) lane.hold()
+    const idle = Promise.all(lanes.map((lane) => lane.idle))
+    if (drainMs > 0) await within(idle, clock, drainMs)
+    for (const { taskId } of this.#runs()) tasks.cancelTask(taskId, 'the server is shutting down')
+    // Their ends are written before the node leaves; while Redis is away, that is for the others to do.
+    await settledWithin(idle, clock, this.#lifeMs)
+  }
+
+  /** Leaves the cluster. What it still has is for the others. */
+  async close(): Promise<void> {
+    const { clock, redis } = this.#options
+    this.#isHeld = true
+    this.#isClosed = true
+    this.#stopListening.forEach((stop) => stop())
+    clearLongTimeout(clock, this.#timer)
+    for (const lane of this.#lanes.values()) lane.close()
+    const left = (async () => {
+      await Promise.allSettled(this.#pending)
+      await redis.leave(this.id)
+      await Promise.allSettled(Array.from(this.#queues.values(), (queue) => queue.close()))
+    })()
+    await settledWithin(left, clock, CLOSE_MS)
+  }
+
+  #track(change: Promise<void>): void {
+    const done = change
+      .catch((error: unknown) => this.#options.log('error', 'An instance could not be noted in Redis', error))
+      .finally(() => this.#pending.delete(done))
+    this.#pending.add(done)
+  }
+
+  #runs(): TaskRun[] {
+    return [...this.#lanes.values(), ...this.#closing].flatMap(({ run }) => run ?? [])
+  }
+
+  /** The instance is this node's from now on. Unless it is taken, one that another node has stays there. */
+  async #claim(instanceId: string, isTaken: boolean): Promise<void> {
+    const { redis, keys, instances, tasks, clock, log } = this.#options
+    const entry = instances.get(instanceId)
+    if (entry === undefined || !this.#mayHave(entry)) return
+    const { kind, instance } = entry
+    const claimed = await redis.claim(instanceId, this.id, isTaken, clock.now(), { kind })
+    if (!this.#mayHave(entry)) {
+      if ('epoch' in claimed) await redis.lose(instanceId, this.id, claimed.epoch)
+      return
+    }
+    if ('holder' in claimed) {
+      log('debug', `instance ${instanceId} is connected to node ${claimed.holder}; this one stands by`)
+      return
+    }
+    this.#retire(instanceId)
+    const lane = new InstanceLane({
+      ...{ instanceId, epoch: claimed.epoch, node: this.id, redis, tasks, instances },
+      queue: this.queueOf(instanceId),
+      lockOf: (jobId) => keys.lock(instanceId, jobId),
+      lockMs: this.#lifeMs,
+      now: () => clock.now(),
+      log: (line) => log('error', line),
+    })
+    this.#lanes.set(instanceId, lane)
+    await lane.open()
+    const tools = await Promise.race([instance.listTools().catch(() => undefined), passed(clock, TOOLS_MS)])
+    if (tools !== undefined) await redis.describe(instanceId, claimed.epoch, toJson(toPlainData(tools)))
+  }
+
+  /** Whether an instance may be this node's: it is connected here, and this node does not end. */
+  #mayHave(entry: InstanceEntry): boolean {
+    return this.#options.instances.get(entry.id) === entry && entry.isConnected && !this.#isHeld
+  }
+
+  async #release(instanceId: string): Promise<void> {
+    const lane = this.#retire(instanceId)
+    if (lane !== undefined) await this.#options.redis.lose(instanceId, this.id, lane.epoch)
+  }
+
+  /** Ends the lane of a connection; its last task is still written. */
+  #retire(instanceId: string): InstanceLane | undefined {
+    const lane = this.#lanes.get(instanceId)
+    if (lane === undefined) return undefined
+    lane.close()
+    this.#lanes.delete(instanceId)
+    this.#closing.add(lane)
+    void lane.idle.finally(() => this.#closing.delete(lane))
+    return lane
+  }
+
+  #plan(): void {
+    if (this.#isClosed) return
+    this.#timer = setLongTimeout(this.#options.clock, () => void this.#tick().finally(() => this.#plan()), this.#tickMs)
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#isTicking || this.#isClosed) return
+    this.#isTicking = true
+    try {
+      await this.#renew()
+      await this.#sweep()
+      await this.#standBy()
+      for (const lane of this.#lanes.values()) lane.wake()
+    } catch (error) {
+      this.#options.log('error', `Redis: ${describeFailure(error)}`)
+    } finally {
+      this.#isTicking = false
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { redis, instances } = this.#options
+    const lanes = [...this.#lanes.values()]
+    const runs = this.#runs()
+    const held = lanes.map(({ instanceId: id, epoch }) => ({ id, epoch }))
+    const answers = await redis.renew(this.id, this.#lifeMs, held, runs)
+    for (const [index, lane] of lanes.entries()) {
+      if (answers[index] === 'ok' || this.#lanes.get(lane.instanceId) !== lane) continue
+      this.#retire(lane.instanceId)
+      // This node was silent for too long. Whoever has the instance now keeps it.
+      if (answers[index] === 'lost') this.#track(this.#claim(lane.instanceId, false))
+      else this.#track(instances.disconnect(lane.instanceId, 'It is connected to another node.').then(() => undefined))
+    }
+    for (const [index, run] of runs.entries()) {
+      const answer = answers[lanes.length + index] ?? 'ok'
+      if (answer === 'lost') run.lose()
+      else if (answer.startsWith('+')) this.cancel(run.taskId, answer.slice(1))
+    }
+  }
+
+  /** Instances of this process that another node had: one that is free is taken. */
+  async #standBy(): Promise<void> {
+    const { instances } = this.#options
+    for (const { id, isConnected } of instances.list()) {
+      if (isConnected && !this.#lanes.has(id) && this.#pending.size === 0) await this.#claim(id, false)
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { redis, limits } = this.#options
+    for (const stray of await redis.survey(limits.instanceGraceMs, JOIN_MS, limits.retentionMs)) {
+      if (stray.kind === 'stalled') await this.#settleStalled(stray)
+      else if (stray.kind === 'awaited') await this.#failWaiting(stray)
+      else await this.#settleJoining(stray)
+    }
+  }
+
+  async #settleStalled({ instanceId, ids: [jobId = ''] }: Stray): Promise<void> {
+    const { redis, keys, clock } = this.#options
+    const token = `${this.id}:sweep`
+    const lockOf = (id: string): string => keys.lock(instanceId, id)
+    if (!(await redis.seize(lockOf(jobId), token, this.#lifeMs))) return
+    const job = await this.queueOf(instanceId).job(jobId)
+    const options = { redis, lockOf, now: () => clock.now(), instanceId }
+    if (job !== undefined) await settleStray(job, options, token, 'the node that it was connected to is gone')
+  }
+
+  async #failWaiting({ instanceId, ids }: Stray): Promise<void> {
+    const { redis, clock, limits } = this.#options
+    const queue = this.queueOf(instanceId)
+    for (const id of ids) {
+      const found = await redis.read(id)
+      if (found?.task.status !== 'queued') continue
+      const why = `Instance ${instanceId} did not come back within ${limits.instanceGraceMs} ms`
+      const { task, message } = endTask(found, (ended) => ended.lose(why), clock.now())
+      const hasEnded = await redis.endQueued(id, toJson(eventWithInlineResults(message)), endFields(task))
+      if (hasEnded) await queue.remove(id).catch(() => undefined)
+    }
+  }
+
+  /** Submissions whose node died before it answered: nobody was told of them. Their jobs find no task. */
+  async #settleJoining({ ids }: Stray): Promise<void> {
+    for (const id of ids) await this.#options.redis.abandon(id, JOIN_MS)
+  }
+}
+
+/** How long leaving may take, in ms: Redis may be away. */
+const CLOSE_MS = 2000
+
+const toRegistration = (json: string | undefined): Record<string, unknown> =>
+  json === undefined ? {} : (JSON.parse(json) as Record<string, unknown>)
+
+const passed = (clock: Clock, ms: number): Promise<undefined> =>
+  new Promise((resolve) => void clock.setTimeout(() => resolve(undefined), ms))
+
+async function within(promise: Promise<unknown>, clock: Clock, ms: number): Promise<void> {
+  if (ms !== Infinity) await settledWithin(promise, clock, ms)
+  else await promise
+}

@@ -1,0 +1,209 @@
+/** The scripts of a cluster as functions, on one connection. */
+import type { Redis } from 'ioredis'
+import { runScript, type Script } from '../script.js'
+import type { ClusterKeys } from './cluster-keys.js'
+import * as scripts from './cluster-scripts.js'
+import { SUMMARY_FIELDS, toSummary, toTask, type ClusterTask, type Fields } from './task-fields.js'
+
+/** How long the events of an ended task are kept, in ms. */
+const LOG_MS = 300_000
+
+/** What a task writes at once. */
+export interface TaskWrite {
+  readonly fields: Fields
+  /** The places of reports that are dropped. */
+  readonly dropped: readonly number[]
+  /** The events, each with its place. */
+  readonly events: readonly { readonly seq: number; readonly json: string }[]
+  readonly isEnd: boolean
+  /** What it holds more than before, in bytes. */
+  readonly bytes: number
+}
+
+/** What nobody looks after. */
+export interface Stray {
+  readonly kind: 'stalled' | 'awaited' | 'joining'
+  readonly instanceId: string
+  /** A job, or tasks. */
+  readonly ids: readonly string[]
+}
+
+/** What became of a job that was fetched. */
+type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'begun' | 'joining'
+
+/** An instance as lists show it. */
+export interface ListedInstance {
+  readonly id: string
+  readonly kind: string
+  readonly isConnected: boolean
+  readonly queued: number
+  /** As JSON. */
+  readonly tools: string | undefined
+}
+
+export type ClusterRedis = ReturnType<typeof createClusterRedis>
+
+export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained: number) {
+  const run = (one: Script, ...args: readonly (string | number)[]): Promise<unknown> =>
+    runScript(redis, one, [keys.own], args)
+  const flat = (fields: Fields): string[] => Object.entries(fields).flat()
+
+  return {
+    read: async (taskId: string): Promise<ClusterTask | undefined> =>
+      toTask(taskId, await redis.hgetall(keys.task(taskId))),
+
+    /** A task, and its events after a place, as they were at one moment. */
+    readWithLog: async (taskId: string, after: number) => {
+      const [record, log] = (await redis
+        .multi()
+        .hgetall(keys.task(taskId))
+        .xrange(keys.log(taskId), `(${after}-0`, '+')
+        .exec()) as [[null, Fields], [null, [string, string[]][]]]
+      return { found: toTask(taskId, record[1]), events: toEvents(log[1]) }
+    },
+
+    events: async (taskId: string, after: number) => toEvents(await redis.xrange(keys.log(taskId), `(${after}-0`, '+')),
+
+    accept: (
+      instanceId: string | undefined,
+      of: { record: string; summary: string; createdAt: number; bytes: number; key: string },
+      most: { queue: number; bytes: number },
+    ) =>
+      run(
+        scripts.ACCEPT,
+        ...[instanceId ?? '', of.record, of.createdAt, most.queue, of.bytes, most.bytes, of.key, of.summary],
+      ) as Promise<[code: string, taskId: string, instanceId: string, position: number]>,
+
+    confirm: async (taskId: string): Promise<boolean> => (await run(scripts.CONFIRM, taskId)) === 1,
+
+    abandon: async (taskId: string, leastAgeMs = 0): Promise<boolean> =>
+      (await run(scripts.ABANDON, taskId, leastAgeMs)) === 1,
+
+    begin: (taskId: string, lock: string, token: string, epoch: number, at: number) =>
+      run(scripts.BEGIN, taskId, lock, token, epoch, at) as Promise<Beginning>,
+
+    record: (taskId: string, lock: string, token: string, write: TaskWrite) => {
+      const fields = flat(write.fields)
+      return run(
+        scripts.RECORD,
+        ...[taskId, lock, token, write.isEnd ? 1 : 0, LOG_MS, maxRetained, write.bytes],
+        ...[fields.length, ...fields, write.dropped.length, ...write.dropped],
+        ...write.events.flatMap(({ seq, json }) => [seq, json]),
+      ) as Promise<'ok' | 'over' | 'stale'>
+    },
+
+    endQueued: async (taskId: string, message: string, fields: Fields): Promise<boolean> =>
+      (await run(scripts.END_QUEUED, taskId, LOG_MS, maxRetained, message, ...flat(fields))) === 1,
+
+    askCancel: async (taskId: string, why: string): Promise<boolean> =>
+      (await run(scripts.ASK_CANCEL, taskId, why)) === 1,
+
+    /** Resolves with the epoch of the connection, or with the node that has the instance. */
+    claim: async (instanceId: string, node: string, isForced: boolean, at: number, fields: Fields) => {
+      const [epoch, holder] = (await run(
+        scripts.CLAIM,
+        ...[instanceId, node, isForced ? 1 : 0, at, ...flat(fields)],
+      )) as [number, string]
+      return epoch === 0 ? { holder } : { epoch }
+    },
+
+    describe: (instanceId: string, epoch: number, tools: string) => run(scripts.DESCRIBE, instanceId, epoch, tools),
+
+    /** What is known of an instance. */
+    instance: (instanceId: string): Promise<Fields> => redis.hgetall(`${keys.own}inst:${instanceId}`),
+
+    instances: async (): Promise<ListedInstance[]> => {
+      const ids = await redis.zrange(`${keys.own}instances`, 0, -1)
+      const reads = redis.pipeline()
+      for (const id of ids) reads.hmget(`${keys.own}inst:${id}`, 'kind', 'node', 'tools').zcard(`${keys.own}live:${id}`)
+      const answers = ((await reads.exec()) ?? []).map(([, answer]) => answer)
+      const rows = ids.map((id, index) => {
+        const [kind, node, tools] = answers[2 * index] as (string | null)[]
+        return {
+          id,
+          kind: kind ?? 'local',
+          node: node ?? '',
+          tools: tools ?? undefined,
+          queued: Number(answers[2 * index + 1]),
+        }
+      })
+      const nodes = [...new Set(rows.map(({ node }) => node).filter((node) => node !== ''))]
+      const alive = new Set<string>()
+      for (const node of nodes) if ((await redis.exists(`${keys.own}node:${node}`)) === 1) alive.add(node)
+      return rows.map(({ node, ...row }) => ({ ...row, isConnected: alive.has(node) }))
+    },
+
+    /** Summaries of tasks before a place, newest first, with their places. */
+    page: async (instanceId: string | undefined, before: number, count: number) => {
+      const set = instanceId === undefined ? `${keys.own}tasks` : `${keys.own}of:${instanceId}`
+      const most = before === Infinity ? '+inf' : `(${before}`
+      const found = await redis.zrevrangebyscore(set, most, '-inf', 'WITHSCORES', 'LIMIT', 0, count)
+      const ids = found.filter((_, index) => index % 2 === 0)
+      const reads = redis.pipeline()
+      for (const id of ids) reads.hmget(keys.task(id), ...SUMMARY_FIELDS)
+      const answers = (await reads.exec()) ?? []
+      return ids.map((id, index) => ({
+        place: Number(found[2 * index + 1]),
+        summary: toSummary(id, (answers[index]?.[1] ?? []) as (string | null)[]),
+      }))
+    },
+
+    /** What a setting of the whole cluster is; the first node decides. */
+    shared: async (name: string, value: string): Promise<string> => {
+      await redis.set(`${keys.own}${name}`, value, 'NX')
+      return (await redis.get(`${keys.own}${name}`)) ?? value
+    },
+
+    /** What was submitted, and for which instance it asked. */
+    submissionOf: (taskId: string) => redis.hmget(keys.task(taskId), 'record', 'asked'),
+
+    lose: (instanceId: string, node: string, epoch: number) => run(scripts.LOSE, instanceId, node, epoch),
+
+    register: (instanceId: string, secret: string, registration: string, graceMs: number, most: number) =>
+      run(scripts.REGISTER, instanceId, secret, registration, graceMs, most) as Promise<
+        'OK' | 'IN_USE' | 'AWAITED' | number
+      >,
+
+    renew: (
+      node: string,
+      lifeMs: number,
+      instances: readonly { readonly id: string; readonly epoch: number }[],
+      runs: readonly { readonly taskId: string; readonly lock: string; readonly token: string }[],
+    ) =>
+      run(
+        scripts.RENEW,
+        ...[node, lifeMs, instances.length, ...instances.flatMap(({ id, epoch }) => [id, epoch])],
+        ...runs.flatMap(({ taskId, lock, token }) => [taskId, lock, token]),
+      ) as Promise<string[]>,
+
+    leave: (node: string) => run(scripts.LEAVE, node),
+
+    survey: async (graceMs: number, joinMs: number, retentionMs: number): Promise<Stray[]> => {
+      const found = (await run(scripts.SURVEY, keys.prefix, graceMs, joinMs, retentionMs)) as string[]
+      return Array.from({ length: found.length / 3 }, (_, index) => ({
+        kind: found[3 * index] as Stray['kind'],
+        instanceId: found[3 * index + 1] ?? '',
+        ids: (found[3 * index + 2] ?? '').split(' '),
+      }))
+    },
+
+    /** Takes the lock of a job that has none. */
+    seize: async (lock: string, token: string, lifeMs: number): Promise<boolean> =>
+      (await run(scripts.SEIZE, lock, token, lifeMs, 0, '', '')) === 1,
+
+    /** Takes the lock of a job from an earlier connection of its instance. */
+    seizeFromEarlier: async (lock: string, token: string, lifeMs: number, instanceId: string, epoch: number) =>
+      (await run(scripts.SEIZE, lock, token, lifeMs, 1, instanceId, epoch)) === 1,
+
+    announceWork: (instanceId: string) => run(scripts.ANNOUNCE_WORK, instanceId),
+  }
+}
+
+/** An event as it is kept. */
+export interface KeptEvent {
+  readonly seq: number
+  readonly json: string
+}
+
+const toEvents = (entries: readonly [id: string, fields: string[]][]): KeptEvent[] =>
+  entries.map(([id, fields]) => ({ seq: Number.parseInt(id, 10), json: fields[1] ?? '' }))

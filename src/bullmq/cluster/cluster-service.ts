@@ -1,0 +1,197 @@
+/** The tasks of the whole cluster, for the REST routes and the sockets of a node. */
+import { refusal, readSubmission } from '../../command-tasks/submission.js'
+import type { TaskStatus, TaskSubmitMessage } from '../../protocol/command-tasks.js'
+import { DEFAULT_LIST_LIMIT } from '../../protocol/client-messages.js'
+import { jsonBytes } from '../../protocol/json-size.js'
+import { toJson } from '../../http/json.js'
+import type { ServerConfig } from '../../protocol/server-config.js'
+import { eventWithInlineResults } from '../../server/inline-results.js'
+import {
+  type createCursors,
+  INVALID_CURSOR,
+  refusalOf,
+  TASK_NOT_FOUND,
+  type Cancelled,
+  type Listed,
+  type Submitted,
+  type TaskQuery,
+  type TaskService,
+} from '../../server/task-service.js'
+import { toTaskEvent } from './feed-event.js'
+import type { ClusterRedis } from './cluster-redis.js'
+import type { InstanceQueue } from './instance-queue.js'
+import { endFields, endTask, submissionField, summaryField, type ClusterTask } from './task-fields.js'
+
+export interface ClusterServiceOptions {
+  readonly redis: ClusterRedis
+  readonly limits: ServerConfig['tasks']
+  readonly cursors: ReturnType<typeof createCursors>
+  readonly queueOf: (instanceId: string) => InstanceQueue
+  readonly isDraining: () => boolean
+  readonly now: () => number
+  /** Begins to wait for the end of a task; call it before what ends it. */
+  readonly expectEnd: (taskId: string) => ExpectedEnd
+  /** Rejects a promise that takes longer than Redis may be away. */
+  readonly inTime: <T>(promise: Promise<T>) => Promise<T>
+  readonly onError: (error: unknown) => void
+}
+
+/** The end of a task that is about to come. */
+export interface ExpectedEnd {
+  /** Resolves when this node has told its subscribers of it, or when it does not come. */
+  readonly told: Promise<void>
+  /** Nobody waits for it any longer. */
+  stop(): void
+}
+
+/** How many tasks a list reads at once. */
+const BATCH = 200
+
+const KEY_REUSED = refusal(
+  'IDEMPOTENCY_KEY_REUSED',
+  'This idempotency key was used for another task. Choose another key.',
+)
+const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
+
+export function createClusterService(options: ClusterServiceOptions): TaskService {
+  const { redis, limits, cursors, queueOf, now, expectEnd, inTime, onError } = options
+  /** The last submission to each instance: the next one waits, so that tasks keep the order of the requests of one client. */
+  const last = new Map<string, Promise<unknown>>()
+
+  /** The task becomes a record, then a job, and counts when both are there: whoever dies between leaves what nobody was told of. */
+  async function accept(message: TaskSubmitMessage, idempotencyKey: string | undefined): Promise<Submitted> {
+    const read = readSubmission(message)
+    if ('error' in read) return read
+    const { submission, instanceId } = read
+    const createdAt = now()
+    const record = submissionField(submission)
+    const bytes = jsonBytes(submission, limits.maxTaskBytes)
+    if (bytes > limits.maxTaskBytes) {
+      return refusal(
+        'INVALID_TASK',
+        `task: got ${bytes} or more bytes of JSON, expected at most ${limits.maxTaskBytes}.`,
+      )
+    }
+    const accepting = redis.accept(
+      instanceId,
+      { record, summary: summaryField(submission), createdAt, bytes, key: idempotencyKey ?? '' },
+      { queue: limits.maxQueueSize, bytes: limits.maxBytes },
+    )
+    const giveUp = (error: unknown): never => {
+      // Redis may still take it: nobody was told of it, and it does not run before it is confirmed.
+      void accepting.then(([late, id]) => late === 'OK' && redis.abandon(id)).catch(() => undefined)
+      throw error
+    }
+    const [code, taskId, accepted, position] = await inTime(accepting).catch(giveUp)
+    const isKnown = code === 'KNOWN' || code === 'JOINING'
+    if (!isKnown && code !== 'OK') return refusals[code]?.(instanceId ?? '', limits) ?? NOT_STORED
+    if (isKnown && !(await isSame(taskId, record, instanceId))) return KEY_REUSED
+    if (code === 'KNOWN') return { taskId, queuePosition: position }
+    // Also for one whose first node has died before it was confirmed: the same job again changes nothing.
+    await inTime(queueOf(accepted).add(taskId, submission.name)).catch(giveUp)
+    // However long it takes: whether the task counts is known when Redis has answered.
+    return (await redis.confirm(taskId)) ? { taskId, queuePosition: position } : NOT_STORED
+  }
+
+  async function isSame(taskId: string, record: string, instanceId: string | undefined): Promise<boolean> {
+    const [known, asked] = await inTime(redis.submissionOf(taskId))
+    return known === record && asked === (instanceId ?? '')
+  }
+
+  async function submit(message: TaskSubmitMessage, idempotencyKey?: string): Promise<Submitted> {
+    const refused = refusalOf({ isEnabled: limits.enabled, isDraining: options.isDraining })
+    if (refused !== undefined) return refused
+    const lane = typeof message.instanceId === 'string' ? message.instanceId : ''
+    const before = last.get(lane) ?? Promise.resolve()
+    const submitted = inTime(before)
+      .then(() => accept(message, idempotencyKey))
+      .catch((error: unknown): Submitted => {
+        onError(error)
+        return NOT_STORED
+      })
+    last.set(lane, submitted)
+    void submitted.then(() => last.get(lane) === submitted && last.delete(lane))
+    return submitted
+  }
+
+  async function list({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }: TaskQuery): Promise<Listed> {
+    let before = cursor === undefined ? Infinity : cursors.read(cursor)
+    if (before === undefined) return INVALID_CURSOR
+    const found: { readonly place: number; readonly summary: Listing }[] = []
+    for (;;) {
+      const page: Awaited<ReturnType<ClusterRedis['page']>> = await inTime(redis.page(instanceId, before, BATCH))
+      for (const { place, summary } of page) {
+        if (summary !== undefined && isWanted(summary.status, status)) found.push({ place, summary })
+      }
+      before = page.at(-1)?.place
+      if (before === undefined || page.length < BATCH || found.length > limit) break
+    }
+    const tasks = found.slice(0, limit)
+    const lastPlace = tasks.at(-1)?.place
+    const hasMore = found.length > limit && lastPlace !== undefined
+    return { tasks: tasks.map(({ summary }) => summary), ...(hasMore && { nextCursor: cursors.write(lastPlace) }) }
+  }
+
+  async function cancelQueued(found: ClusterTask): Promise<boolean> {
+    const { task, message } = endTask(found, (ended) => void ended.cancel(undefined), now())
+    if (!(await redis.endQueued(task.id, toJson(eventWithInlineResults(message)), endFields(task)))) return false
+    // If it was fetched meanwhile, whoever has it finds that it is over.
+    await queueOf(task.instanceId)
+      .remove(task.id)
+      .catch(() => undefined)
+    return true
+  }
+
+  async function cancel(taskId: string): Promise<Cancelled> {
+    const found = await inTime(redis.read(taskId))
+    if (found === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
+    const end = expectEnd(taskId)
+    try {
+      const isQueued = found.task.status === 'queued'
+      if ((isQueued && (await cancelQueued(found))) || (await redis.askCancel(taskId, ''))) await end.told
+    } finally {
+      end.stop()
+    }
+    const status = (await redis.read(taskId))?.task.status ?? 'cancelled'
+    if (status === 'running') return NOT_CANCELLED
+    return found.task.completedAt === undefined && status === 'cancelled'
+      ? { success: true }
+      : { success: false, error: `Task already ${status}`, code: 'TASK_ENDED' }
+  }
+
+  return {
+    submit,
+    list,
+    cancel,
+    get: async (taskId) => (await inTime(redis.read(taskId)))?.task,
+    follow: async (taskId, lastEventId) => {
+      const after = lastEventId !== undefined && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : undefined
+      const { found, events } = await inTime(redis.readWithLog(taskId, after ?? Number.MAX_SAFE_INTEGER))
+      if (found === undefined) return undefined
+      const { task, seq } = found
+      const hasAll = after !== undefined && after <= seq && (after === seq || events.length > 0)
+      const missed = hasAll ? events.map((event) => toTaskEvent(event)) : undefined
+      return { task, seq, missed, idOf: (place) => String(place) }
+    },
+  }
+}
+
+type Listing = Extract<Listed, { tasks: unknown }>['tasks'][number]
+
+const isWanted = (status: TaskStatus, wanted: TaskStatus | undefined): boolean =>
+  wanted === undefined || status === wanted
+
+const NOT_CANCELLED: Cancelled = {
+  success: false,
+  error: 'The task is to be cancelled, and the node that runs it has not answered yet.',
+  code: 'NOT_STORED',
+}
+
+const refusals: Readonly<Record<string, (instanceId: string, limits: ServerConfig['tasks']) => Submitted>> = {
+  NO_INSTANCE: () => refusal('NO_INSTANCE', 'No instance is connected'),
+  INVALID_INSTANCE: (id) => refusal('INVALID_INSTANCE', `Instance not found: ${id}`),
+  NOT_CONNECTED: (id) => refusal('NOT_CONNECTED', `Instance not connected: ${id}`),
+  QUEUE_FULL: (_id, { maxQueueSize }) => refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize})`),
+  NO_ROOM: (_id, { maxBytes }) =>
+    refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`),
+}

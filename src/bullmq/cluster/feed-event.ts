@@ -1,0 +1,34 @@
+/** Events as the cluster keeps them, for the sockets and streams of a node. */
+import type { TaskEvent } from '../../server/event-log.js'
+import type { KeptEvent } from './cluster-redis.js'
+
+/** An event is JSON already; it is parsed when its subscribers are looked up. */
+class FeedEvent implements TaskEvent {
+  readonly seq: number
+  readonly #json: string
+  #message: TaskEvent['message'] | undefined
+  #frame: Buffer | undefined
+
+  constructor({ seq, json }: KeptEvent) {
+    this.seq = seq
+    this.#json = json
+  }
+
+  get message(): TaskEvent['message'] {
+    return (this.#message ??= JSON.parse(this.#json) as TaskEvent['message'])
+  }
+
+  get isComplete(): boolean {
+    return this.message.type === 'task_complete'
+  }
+
+  get frame(): Buffer {
+    return (this.#frame ??= Buffer.from(this.#json))
+  }
+
+  releaseFrame(): void {
+    this.#frame = undefined
+  }
+}
+
+export const toTaskEvent = (kept: KeptEvent): TaskEvent => new FeedEvent(kept)

@@ -1,0 +1,79 @@
+/** What happens in the cluster, read from one stream by each node: nothing is missed while Redis is away, and nothing comes twice. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { describeFailure } from '../../protocol/outcomes.js'
+
+/** One entry of the stream. */
+export interface FeedEntry {
+  readonly type: 'event' | 'work' | 'cancel' | 'instance' | 'forgotten'
+  readonly fields: Readonly<Record<string, string>>
+}
+
+export interface FeedOptions {
+  /** A connection for the feed alone: it waits in Redis for what comes next. */
+  readonly redis: Redis
+  readonly stream: string
+  /** Called with each entry; the next one waits for the promise. Must not reject. */
+  readonly onEntry: (entry: FeedEntry) => Promise<void> | void
+  /** Entries were removed before this node has read them. */
+  readonly onGap: () => void
+  readonly log: (line: string) => void
+}
+
+export interface Feed {
+  /** Reads from now on. */
+  start(): Promise<void>
+  close(): void
+}
+
+/** How long one read waits, in ms. */
+const BLOCK_MS = 5000
+const BATCH = 500
+/** How long to wait after a failure, in ms. */
+const RETRY_MS = 100
+
+export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions): Feed {
+  let last = '0-0'
+  let count: number | undefined
+  const closing = new AbortController()
+  const isClosed = (): boolean => closing.signal.aborted
+
+  async function read(): Promise<void> {
+    const found = await redis.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', stream, last)
+    for (const [id, list] of found?.[0]?.[1] ?? []) {
+      last = id
+      const fields: Record<string, string> = {}
+      for (let at = 0; at + 1 < list.length; at += 2) fields[list[at] ?? ''] = list[at + 1] ?? ''
+      const number = Number(fields['n'])
+      if (count !== undefined && number !== count + 1) onGap()
+      count = number
+      if (isClosed()) return
+      await onEntry({ type: fields['t'] as FeedEntry['type'], fields })
+    }
+  }
+
+  async function readAll(): Promise<void> {
+    while (!isClosed()) {
+      try {
+        await read()
+      } catch (error) {
+        if (isClosed()) return
+        log(`The feed of the cluster could not be read: ${describeFailure(error)}. It is read again.`)
+        await pause(RETRY_MS)
+      }
+    }
+  }
+
+  return {
+    start: async () => {
+      const [newest] = await redis.xrevrange(stream, '+', '-', 'COUNT', 1)
+      if (newest !== undefined) last = newest[0]
+      void readAll()
+    },
+    close: () => {
+      closing.abort()
+      // While Redis is away, a read that waits is never answered.
+      redis.disconnect()
+    },
+  }
+}

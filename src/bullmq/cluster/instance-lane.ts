@@ -1,0 +1,234 @@
+/**
+ * The tasks of an instance that is connected to this node, under one epoch: fetches one job at a time from the instance's queue and runs it here (N1). The
+ * local lane starts it when the call before it has settled, or its grace has passed (S5).
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Job } from 'bullmq'
+import type { TaskManager } from '../../command-tasks/task-manager.js'
+import type { InstanceManager } from '../../instances/instance-manager.js'
+import { describeFailure } from '../../protocol/outcomes.js'
+import type { ClusterRedis } from './cluster-redis.js'
+import type { InstanceQueue, TaskJob } from './instance-queue.js'
+import { endFields, endTask, type ClusterTask } from './task-fields.js'
+import { TaskRun } from './task-run.js'
+import { eventWithInlineResults } from '../../server/inline-results.js'
+import { toJson } from '../../http/json.js'
+
+/** How long to wait for the confirmation of a submission, in ms, before it is looked at again. */
+const JOIN_PAUSE_MS = 5
+
+export interface InstanceLaneOptions {
+  readonly instanceId: string
+  readonly epoch: number
+  readonly node: string
+  readonly queue: InstanceQueue
+  readonly redis: ClusterRedis
+  readonly lockOf: (jobId: string) => string
+  readonly lockMs: number
+  readonly tasks: TaskManager
+  readonly instances: InstanceManager
+  readonly now: () => number
+  readonly log: (line: string) => void
+}
+
+export class InstanceLane {
+  readonly instanceId: string
+  readonly epoch: number
+  readonly token: string
+  readonly #options: InstanceLaneOptions
+  #run: TaskRun | undefined
+  #isFetching = false
+  #hasNews = false
+  #isClosed = false
+  #isHeld = false
+  #isOpen = false
+  #idle: Promise<void> = Promise.resolve()
+
+  constructor(options: InstanceLaneOptions) {
+    this.#options = options
+    this.instanceId = options.instanceId
+    this.epoch = options.epoch
+    this.token = `${options.node}:${options.epoch}`
+  }
+
+  /** The task that runs. */
+  get run(): TaskRun | undefined {
+    return this.#run
+  }
+
+  /** Resolves when nothing runs and nothing is fetched any more; call `hold` or `close` first. */
+  get idle(): Promise<void> {
+    return this.#idle
+  }
+
+  /** Fails what an earlier connection of the instance has left, and begins to fetch. */
+  async open(): Promise<void> {
+    const { queue, redis, lockOf, lockMs } = this.#options
+    await queue.prepare()
+    for (const job of await queue.active()) {
+      const id = job.id ?? ''
+      if (await redis.seizeFromEarlier(lockOf(id), this.token, lockMs, this.instanceId, this.epoch)) {
+        await settleStray(job, this.#options, this.token, 'its connection was lost')
+      }
+    }
+    this.#isOpen = true
+    this.wake()
+  }
+
+  /** There may be work. */
+  wake(): void {
+    this.#hasNews = true
+    if (this.#isFetching || this.#isClosed || this.#isHeld || !this.#isOpen) return
+    this.#isFetching = true
+    this.#idle = this.#fetchAll()
+      .catch((error: unknown) =>
+        this.#options.log(`The queue of instance ${this.instanceId} could not be read: ${describeFailure(error)}`),
+      )
+      .finally(() => {
+        this.#isFetching = false
+        if (this.#hasNews) this.wake()
+      })
+  }
+
+  /** Fetches nothing more; what runs goes on. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** The instance is not connected here any more. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  async #fetchAll(): Promise<void> {
+    while (this.#hasNews && !this.#isClosed && !this.#isHeld) {
+      this.#hasNews = false
+      const job = await this.#options.queue.next(this.token)
+      if (job === undefined) continue
+      this.#hasNews = true
+      await this.#take(job)
+    }
+  }
+
+  async #take(job: Job<TaskJob>): Promise<void> {
+    const { redis } = this.#options
+    const id = job.id ?? ''
+    const state = await this.#begin(id)
+    if (state === 'stale') {
+      this.#isClosed ||= !this.#isHeld
+      // To the head: the next connection of the instance takes it.
+      await job.moveToWait(this.token).catch(() => undefined)
+      await redis.announceWork(this.instanceId)
+      return
+    }
+    if (state === 'begun') {
+      await settleStray(job, this.#options, this.token, 'its connection was lost')
+      return
+    }
+    const found = state === 'run' ? await redis.read(id) : undefined
+    if (found === undefined) await finishJob(job, this.token)
+    else await this.#perform(job, found)
+  }
+
+  async #begin(id: string): Promise<Exclude<Awaited<ReturnType<ClusterRedis['begin']>>, 'joining'>> {
+    const { redis, lockOf, now } = this.#options
+    while (!this.#isClosed && !this.#isHeld) {
+      const state = await redis.begin(id, lockOf(id), this.token, this.epoch, now())
+      if (state !== 'joining') return state
+      // Its submission is about to be confirmed, or given up.
+      await pause(JOIN_PAUSE_MS)
+    }
+    return 'stale'
+  }
+
+  async #perform(job: Job<TaskJob>, found: ClusterTask): Promise<void> {
+    const { redis, lockOf, tasks, instances } = this.#options
+    const { task, submitted, place, seq } = found
+    const lock = lockOf(task.id)
+    const entry = instances.get(this.instanceId)
+    if (entry === undefined || this.#isClosed) {
+      await endStray(found, { redis, lock, token: this.token, now: this.#options.now }, 'it was not connected any more')
+      await finishJob(job, this.token)
+      return
+    }
+    const run = new TaskRun(
+      {
+        ...{ taskId: task.id, lock, token: this.token },
+        write: (write) => redis.record(task.id, lock, this.token, write),
+        onLost: () => void tasks.cancelTask(task.id, 'another connection of the instance has it'),
+      },
+      seq,
+    )
+    this.#run = run
+    const [onProgress, onComplete] = listeners(run, tasks)
+    tasks.on('progress', onProgress).on('complete', onComplete)
+    try {
+      tasks.run(submitted, place, entry)
+      await run.settled
+    } finally {
+      tasks.off('progress', onProgress).off('complete', onComplete)
+      this.#run = undefined
+    }
+    await finishJob(job, this.token)
+  }
+}
+
+function listeners(run: TaskRun, tasks: TaskManager) {
+  type Progress = Parameters<TaskRun['progress']>[0]
+  type Complete = Parameters<TaskRun['complete']>[0]
+  return [
+    (message: Progress): void => {
+      if (message.taskId === run.taskId) run.progress(message, tasks.getTask(message.taskId))
+    },
+    (message: Complete): void => {
+      const task = message.taskId === run.taskId ? tasks.getTask(message.taskId) : undefined
+      if (task !== undefined) run.complete(message, task)
+    },
+  ] as const
+}
+
+interface Fence {
+  readonly redis: ClusterRedis
+  readonly lock: string
+  readonly token: string
+  readonly now: () => number
+}
+
+/** Ends a task whose connection is gone while it ran; as cancelled if that was asked for. */
+async function endStray(found: ClusterTask, { redis, lock, token, now }: Fence, why: string): Promise<void> {
+  const { task, message } = endTask(
+    found,
+    (ended) => {
+      if (found.cancel === undefined) ended.lose(`Instance ${found.task.instanceId} disconnected: ${why}`)
+      else ended.cancel(found.cancel === '' ? undefined : found.cancel)
+    },
+    now(),
+  )
+  const events = [{ seq: found.seq + 1, json: toJson(eventWithInlineResults(message)) }]
+  await redis.record(task.id, lock, token, { fields: endFields(task), events, dropped: [], isEnd: true, bytes: 0 })
+}
+
+/**
+ * Settles a job that is active, and whose connection is gone; the lock is held by `token`. A task that has begun fails, for it may have had effects (N4); one
+ * that has not goes back to the head of its queue.
+ */
+export async function settleStray(
+  job: Job<TaskJob>,
+  { redis, lockOf, now, instanceId }: Pick<InstanceLaneOptions, 'redis' | 'lockOf' | 'now' | 'instanceId'>,
+  token: string,
+  why: string,
+): Promise<void> {
+  const id = job.id ?? ''
+  const found = await redis.read(id)
+  if (found?.task.status === 'queued') await job.moveToWait(token)
+  else {
+    if (found?.task.status === 'running') await endStray(found, { redis, lock: lockOf(id), token, now }, why)
+    await finishJob(job, token)
+  }
+  await redis.announceWork(instanceId)
+}
+
+/** Takes a job out of the queue. Whoever has its lock now does it otherwise. */
+async function finishJob(job: Job<TaskJob>, token: string): Promise<void> {
+  await job.moveToCompleted(null, token, false).catch(() => undefined)
+}

@@ -1,0 +1,145 @@
+/** Command tasks as fields of a hash in Redis, and back. A command that starts or ends writes one field, not the whole task. */
+import { createActor } from 'xstate'
+import { commandTaskMachine } from '../../../machines/command-task.js'
+import { CommandTask, type SubmittedTask } from '../../command-tasks/command-task.js'
+import { ByteBudget } from '../../command-tasks/task-bytes.js'
+import type { Task, TaskCommand, TaskCompleteMessage, TaskSummary } from '../../protocol/command-tasks.js'
+import { toPlainData } from '../../protocol/plain-data.js'
+
+/** The fields of a hash. */
+export type Fields = Readonly<Record<string, string>>
+
+/** A task as a cluster keeps it. */
+export interface ClusterTask {
+  readonly task: Task
+  readonly submitted: SubmittedTask
+  /** Its place in the order of submission, from 1. */
+  readonly place: number
+  /** The place of its last event. */
+  readonly seq: number
+  /** Why it is to be cancelled, if it is. */
+  readonly cancel: string | undefined
+}
+
+/** What a submission is kept as. */
+export const submissionField = ({
+  name,
+  intention,
+  commands,
+  metadata,
+}: Omit<SubmittedTask, 'id' | 'createdAt'>): string =>
+  JSON.stringify({ name, intention, commands, ...(metadata !== undefined && { metadata }) })
+
+/** What lists show of a submission. */
+export const summaryField = ({
+  name,
+  intention,
+  commands,
+}: Pick<SubmittedTask, 'name' | 'intention' | 'commands'>): string =>
+  JSON.stringify({ name, intention, totalCommands: commands.length })
+
+/** The fields that `toSummary` needs. */
+export const SUMMARY_FIELDS = [
+  'summary',
+  'status',
+  'instanceId',
+  'index',
+  'createdAt',
+  'startedAt',
+  'completedAt',
+  'place',
+]
+
+/** A task without its commands; undefined when there is none. */
+export function toSummary(id: string, values: readonly (string | null)[]): TaskSummary | undefined {
+  const [summary, status, instanceId, index, createdAt, startedAt, completedAt] = values
+  if (summary === null || summary === undefined) return undefined
+  return {
+    id,
+    ...(JSON.parse(summary) as Pick<TaskSummary, 'name' | 'intention' | 'totalCommands'>),
+    status: status as TaskSummary['status'],
+    instanceId: instanceId ?? '',
+    currentCommandIndex: Number(index),
+    createdAt: Number(createdAt),
+    ...(typeof startedAt === 'string' && { startedAt: Number(startedAt) }),
+    ...(typeof completedAt === 'string' && { completedAt: Number(completedAt) }),
+  }
+}
+
+/** Undefined when there is no such task. */
+export function toTask(id: string, fields: Fields): ClusterTask | undefined {
+  const { record, instanceId = '', status, startedAt, completedAt, duration, error, cancel } = fields
+  if (record === undefined) return undefined
+  const submitted = {
+    ...(toPlainData(JSON.parse(record)) as Omit<SubmittedTask, 'id' | 'createdAt'>),
+    id,
+    createdAt: Number(fields['createdAt']),
+  }
+  const commands = submitted.commands.map((command, index): TaskCommand => {
+    const outcome = fields[`c${index}`]
+    if (outcome !== undefined) return { ...command, ...(toPlainData(JSON.parse(outcome)) as Partial<TaskCommand>) }
+    return completedAt === undefined ? command : { ...command, status: 'skipped' }
+  })
+  const task = {
+    ...{ ...submitted, instanceId, commands, status, currentCommandIndex: Number(fields['index']) },
+    ...(startedAt !== undefined && { startedAt: Number(startedAt) }),
+    ...(completedAt !== undefined && { completedAt: Number(completedAt), duration: Number(duration) }),
+    ...(error !== undefined && { error: JSON.parse(error) as unknown }),
+  } as Task
+  return { task, submitted, place: Number(fields['place']), seq: Number(fields['seq']), cancel }
+}
+
+/** What has become of one command. */
+export function commandField({ commands }: Task, index: number): Fields {
+  const { status, startedAt, completedAt, result, error } = commands[index] ?? {}
+  return { [`c${index}`]: JSON.stringify({ status, startedAt, completedAt, result, error }) }
+}
+
+/** How a task stands, without its commands. */
+export const statusFields = ({
+  status,
+  startedAt,
+  completedAt,
+  duration,
+  error,
+  currentCommandIndex,
+}: Task): Fields => ({
+  ...{ status, index: String(currentCommandIndex) },
+  ...(startedAt !== undefined && { startedAt: String(startedAt) }),
+  ...(completedAt !== undefined && { completedAt: String(completedAt), duration: String(duration) }),
+  ...(error !== undefined && { error: JSON.stringify(error) }),
+})
+
+/** The fields of a task that has ended, with those of the commands that its end has skipped while they ran. */
+export const endFields = (task: Task): Fields => ({
+  ...statusFields(task),
+  ...Object.fromEntries(
+    task.commands.flatMap(({ status, completedAt }, index) =>
+      status === 'skipped' && completedAt !== undefined ? Object.entries(commandField(task, index)) : [],
+    ),
+  ),
+})
+
+/** How a task ends that runs nowhere: the same machine decides as for one that runs. */
+export function endTask(
+  { task, submitted, place }: ClusterTask,
+  end: (task: CommandTask) => void,
+  now: number,
+): { readonly task: Task; readonly message: TaskCompleteMessage } {
+  const ref = createActor(commandTaskMachine, { input: { totalCommands: submitted.commands.length } }).start()
+  let message: TaskCompleteMessage | undefined
+  const unlimited = { maxResultBytes: Infinity, maxTaskBytes: Infinity, maxBytes: Infinity }
+  const ended = new CommandTask(submitted, {
+    ...{ instanceId: task.instanceId, place, restored: task, ref, bytes: 0 },
+    budget: new ByteBudget(unlimited, () => false),
+    now: () => now,
+    elapsed: () => now,
+    emit: (emitted) => {
+      if (emitted.type === 'task_complete') message = emitted
+    },
+  })
+  end(ended)
+  ref.stop()
+  if (message === undefined) throw new Error(`Task ${task.id} did not end.`)
+  return { task: ended.record, message }
+}

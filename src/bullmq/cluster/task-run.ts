@@ -1,0 +1,137 @@
+/** A task that runs on this node: writes what happens to it, in order, as long as this node holds its lock (N1). */
+import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../protocol/command-tasks.js'
+import { resultBytes } from '../../command-tasks/task-bytes.js'
+import { toJson } from '../../http/json.js'
+import { eventWithInlineResults } from '../../server/inline-results.js'
+import type { TaskWrite } from './cluster-redis.js'
+import { commandField, endFields, statusFields, type Fields } from './task-fields.js'
+
+/** The most reports of progress that are kept of a task, and their texts, in UTF-16 units. */
+const MAX_REPORTS = 1000
+const MAX_REPORT_TEXT = 1024 * 1024
+/** The most events that wait to be written, besides starts and ends of commands. */
+const MAX_WAITING_REPORTS = 100
+
+export interface TaskRunOptions {
+  readonly taskId: string
+  readonly lock: string
+  readonly token: string
+  readonly write: (write: TaskWrite) => Promise<'ok' | 'over' | 'stale'>
+  /** Another connection has the task, or it has ended: nothing of it counts any longer. */
+  readonly onLost: () => void
+}
+
+/** How a run has ended for this node. */
+export type RunEnd = 'ended' | 'lost'
+
+export class TaskRun {
+  readonly taskId: string
+  readonly lock: string
+  readonly token: string
+  /** Resolves when its end is written, or when another connection has it. */
+  readonly settled: Promise<RunEnd>
+  readonly #options: TaskRunOptions
+  #settle: (end: RunEnd) => void = () => undefined
+  #seq: number
+  #fields: Record<string, string> = {}
+  #events: { seq: number; json: string }[] = []
+  #bytes = 0
+  #isEnd = false
+  #isWriting = false
+  #isOver = false
+  /** The reports that are kept: their places and the lengths of their texts. */
+  #reports: { seq: number; text: number }[] = []
+  #reportText = 0
+  #dropped: number[] = []
+  #waitingReports = 0
+
+  /** @param seq the place of its last event */
+  constructor(options: TaskRunOptions, seq: number) {
+    const { taskId, lock, token } = options
+    this.taskId = taskId
+    this.lock = lock
+    this.token = token
+    this.#options = options
+    this.#seq = seq
+    this.settled = new Promise((resolve) => (this.#settle = resolve))
+  }
+
+  /** A command has started, reported or ended. */
+  progress(message: TaskProgressMessage, task: Task | undefined): void {
+    if (this.#isOver) return
+    if ('progress' in message) {
+      // The reader is as late as Redis: it loses reports, never a start or an end.
+      if (this.#waitingReports >= MAX_WAITING_REPORTS) return
+      this.#waitingReports += 1
+      this.#keepReport(message)
+    } else if (task !== undefined) {
+      this.#change({ ...statusFields(task), ...commandField(task, message.commandIndex) })
+      if (message.result !== undefined) this.#bytes += resultBytes(message.result)
+    }
+    this.#append(message)
+  }
+
+  /** The task has ended. */
+  complete(message: TaskCompleteMessage, task: Task): void {
+    if (this.#isOver) return
+    this.#isEnd = true
+    this.#change(endFields(task))
+    this.#append(message)
+  }
+
+  /** Another connection has it. */
+  lose(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#settle('lost')
+    this.#options.onLost()
+  }
+
+  #change(fields: Fields): void {
+    Object.assign(this.#fields, fields)
+  }
+
+  #keepReport({ message }: TaskProgressMessage): void {
+    const text = message?.length ?? 0
+    this.#reports.push({ seq: this.#seq + 1, text })
+    this.#reportText += text
+    while (this.#reports.length > MAX_REPORTS || this.#reportText > MAX_REPORT_TEXT) {
+      const dropped = this.#reports.shift()
+      if (dropped === undefined) break
+      this.#reportText -= dropped.text
+      this.#dropped.push(dropped.seq)
+    }
+  }
+
+  #append(message: TaskProgressMessage | TaskCompleteMessage): void {
+    this.#events.push({ seq: (this.#seq += 1), json: toJson(eventWithInlineResults(message)) })
+    if (!this.#isWriting) void this.#write()
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true
+    // In a later microtask: what one change has caused is one write.
+    await Promise.resolve()
+    while (this.#events.length > 0 && !this.#isOver) {
+      const write: TaskWrite = {
+        fields: this.#fields,
+        events: this.#events,
+        dropped: this.#dropped,
+        isEnd: this.#isEnd,
+        bytes: this.#bytes,
+      }
+      this.#fields = {}
+      this.#events = []
+      this.#dropped = []
+      this.#bytes = 0
+      this.#waitingReports = 0
+      const answer = await this.#options.write(write).catch(() => 'stale' as const)
+      if (answer !== 'ok') this.lose()
+      else if (write.isEnd) {
+        this.#isOver = true
+        this.#settle('ended')
+      }
+    }
+    this.#isWriting = false
+  }
+}

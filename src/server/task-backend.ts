@@ -1,0 +1,84 @@
+/** What a server's tasks run on: this process alone, or a cluster of which it is a node. */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../clock.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { Log } from '../http/log.js'
+import type { InstanceManager } from '../instances/instance-manager.js'
+import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
+import type { ServerConfig } from '../protocol/server-config.js'
+import { createEventLog } from './event-log.js'
+import type { Eventually } from './eventually.js'
+import { createHub, eventsOf, type Hub } from './hub.js'
+import { createInstanceList, type InstanceList } from './instance-list.js'
+import { drainTasks } from './shutdown.js'
+import { createTaskService, type TaskService } from './task-service.js'
+import { createWorkerStore } from './worker-store.js'
+
+/** The parts of a server that its tasks run on. */
+export interface BackendParts {
+  readonly taskManager: TaskManager
+  readonly instances: InstanceManager
+  readonly config: ServerConfig
+  readonly clock: Clock
+  readonly log: Log
+  readonly isDraining: () => boolean
+}
+
+/** How a worker registers. */
+export interface WorkerRegistration {
+  readonly websocketUrl: string
+  readonly isBrowser: boolean
+}
+
+export interface TaskBackend {
+  readonly service: TaskService
+  readonly hub: Hub
+  readonly instances: InstanceList
+  /** @throws InstanceError for an id that is in use; AgentTasksError `TOO_MANY_REGISTRATIONS`; StoreError */
+  register(request: RegisterRequest, worker: WorkerRegistration): Eventually<RegisterResponse>
+  /** Called with each `hello`, before its instance is looked up. Default: every worker is registered in this process. */
+  readonly findWorker?: ((instanceId: string, secret: string) => Promise<void>) | undefined
+  /** The address that clients and workers are told. Default: that of this server. */
+  readonly publicUrl?: string | undefined
+  /** Lets the workers of an earlier process connect again, before the server listens. */
+  restore(): void
+  /** Resolves when no task runs here; those that do after `drainMs` are cancelled. */
+  drain(drainMs: number): Promise<void>
+  /** The last step of the server's end. */
+  close(): Promise<void>
+}
+
+/** Several servers behind one address (`agent-tasks/bullmq`). */
+export interface TaskCluster {
+  /** @internal The server becomes a node; the tasks that its managers run are those of the cluster. */
+  join(parts: BackendParts): Promise<TaskBackend>
+}
+
+/** The tasks of one process. */
+export function createLocalBackend(
+  { taskManager, instances, config, clock, isDraining }: BackendParts,
+  hasStore: boolean,
+): TaskBackend {
+  const events = createEventLog({
+    clock,
+    isKnown: (taskId) => taskManager.placeOf(taskId) !== undefined,
+    isContinued: (taskId) => taskManager.isContinued(taskId),
+    ...(hasStore && { life: randomBytes(6).toString('hex') }),
+  })
+  const hub = createHub(eventsOf(taskManager, events))
+  const { enabled: isEnabled, abortGraceMs: cancelGraceMs, instanceGraceMs: connectTimeoutMs } = config.tasks
+  const workers = createWorkerStore(taskManager, instances)
+  return {
+    hub,
+    service: createTaskService({ tasks: taskManager, events, isEnabled, isDraining }),
+    instances: createInstanceList({ clock, instances, tasks: taskManager }),
+    register: (request, worker) => workers.register(request, { clock, cancelGraceMs, ...worker }),
+    restore: () => workers.restore({ clock, cancelGraceMs, connectTimeoutMs }),
+    drain: (drainMs) => drainTasks(taskManager, clock, drainMs),
+    close: () => {
+      hub.dispose()
+      events.dispose()
+      return Promise.resolve()
+    },
+  }
+}

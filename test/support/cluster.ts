@@ -1,0 +1,173 @@
+/** A cluster for tests: a Redis of its own, nodes as processes that can be killed and paused, and one address in front of them. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import type { BullmqClusterOptions } from '../../src/bullmq/index.js'
+import type { TaskServerOptions } from '../../src/server/index.js'
+import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js'
+
+export interface NodeProcess {
+  readonly httpUrl: string
+  readonly wsUrl: string
+  /** What it has written to its log. */
+  readonly log: string[]
+  readonly exited: Promise<number | null>
+  readonly isEnded: boolean
+  /** Whether the address in front of the nodes leaves it out. */
+  readonly isPaused: boolean
+  /** SIGKILL. */
+  kill(): Promise<void>
+  /** SIGSTOP. */
+  pause(): void
+  /** SIGCONT. */
+  resume(): void
+  /** SIGTERM: it drains. Resolves with its exit code. */
+  stop(): Promise<number | null>
+}
+
+export interface NodeSetup {
+  readonly cluster?: { readonly [Name in keyof BullmqClusterOptions]?: BullmqClusterOptions[Name] | undefined }
+  readonly server?: TaskServerOptions
+  /** The id of an instance of the node itself. */
+  readonly local?: string
+}
+
+export interface TestCluster {
+  readonly redis: RedisServer
+  /** The address that all nodes are behind: a connection goes to the next node that lives. */
+  readonly url: string
+  readonly nodes: readonly NodeProcess[]
+  readonly startNode: (setup?: NodeSetup) => Promise<NodeProcess>
+  /** Cuts all connections through the address. */
+  readonly cut: () => void
+}
+
+/** A short time after which a node counts as dead, in ms, for tests that wait for it. A machine that is too busy kills others, too. */
+export const LOCK_MS = 3000
+
+/** Starts a cluster whose dead nodes are soon noticed. */
+export const startMortalCluster = (
+  count: number,
+  setup: NodeSetup = {},
+  redisOptions?: RedisServerOptions,
+): Promise<TestCluster> =>
+  startCluster(count, { ...setup, cluster: { lockMs: LOCK_MS, ...setup.cluster } }, redisOptions)
+
+/** Starts a cluster that ends with the test. */
+export async function startCluster(
+  count: number,
+  setup: NodeSetup = {},
+  redisOptions: RedisServerOptions = {},
+): Promise<TestCluster> {
+  const redis = await startRedis(redisOptions)
+  onTestFinished(() => redis.close())
+  const nodes: NodeProcess[] = []
+  const front = await startFront(() => nodes)
+  const startNode = async (own: NodeSetup = {}): Promise<NodeProcess> => {
+    const options = {
+      cluster: { connection: redis.url, publicUrl: front.url, ...setup.cluster, ...own.cluster },
+      server: { logLevel: 'info', ...setup.server, ...own.server },
+      ...((own.local ?? setup.local) !== undefined && { local: own.local ?? setup.local }),
+    }
+    const program = new URL('./programs/cluster-node.ts', import.meta.url).pathname
+    const node = await startServer([program], { NODE_SETUP: JSON.stringify(options) })
+    nodes.push(node)
+    return node
+  }
+  await Promise.all(Array.from({ length: count }, () => startNode()))
+  return { redis, url: front.url, nodes, startNode, cut: front.cut }
+}
+
+/** Starts a server as a process of its own, which ends with the test. Its first line has its URLs as JSON. */
+export async function startServer(args: readonly string[], env: Record<string, string> = {}): Promise<NodeProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const log: string[] = []
+  createInterface({ input: child.stderr }).on('line', (line) => log.push(line))
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+  onTestFinished(async () => {
+    if (hasEnded(child)) return
+    child.kill('SIGKILL')
+    await exited
+  })
+  const lines = createInterface({ input: child.stdout })
+  const first = await Promise.race([once(lines, 'line').then(([line]) => line as string), exited])
+  if (typeof first !== 'string') throw new Error(`The node has not started:\n${log.join('\n')}`)
+  const { httpUrl, wsUrl } = JSON.parse(first) as { httpUrl: string; wsUrl: string }
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal)
+    return exited
+  }
+  let isPaused = false
+  return {
+    ...{ httpUrl, wsUrl, log, exited },
+    get isEnded() {
+      return hasEnded(child)
+    },
+    get isPaused() {
+      return isPaused
+    },
+    kill: async () => {
+      await end('SIGKILL')
+    },
+    pause: () => {
+      isPaused = true
+      child.kill('SIGSTOP')
+    },
+    resume: () => {
+      isPaused = false
+      child.kill('SIGCONT')
+    },
+    stop: () => end('SIGTERM'),
+  }
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
+
+/** One address: passes each connection on to the next node that takes it. */
+async function startFront(nodes: () => readonly NodeProcess[]): Promise<{ url: string; cut: () => void }> {
+  let turn = 0
+  const open = new Set<Socket>()
+  const server = createServer((client) => {
+    keep(client)
+    void (async () => {
+      for (let tried = 0; tried < nodes().length; tried += 1) {
+        const node = nodes()[turn++ % nodes().length]
+        const upstream = node?.isPaused === false && (await reach(Number(new URL(node.httpUrl).port)))
+        if (upstream === undefined || upstream === false) continue
+        keep(upstream)
+        client.pipe(upstream).pipe(client)
+        upstream.once('close', () => client.destroy())
+        client.once('close', () => upstream.destroy())
+        return
+      }
+      client.destroy()
+    })()
+  })
+  const keep = (socket: Socket): void => {
+    open.add(socket)
+    socket.on('error', () => socket.destroy())
+    socket.once('close', () => open.delete(socket))
+  }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const cut = (): void => open.forEach((socket) => void socket.destroy())
+  onTestFinished(async () => {
+    cut()
+    server.close()
+    await once(server, 'close')
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut }
+}
+
+function reach(port: number): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(socket))
+    socket.once('error', () => resolve(undefined))
+  })
+}

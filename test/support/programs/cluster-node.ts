@@ -1,0 +1,23 @@
+/** A node of a cluster as a process of its own. `NODE_SETUP` has its options; its URLs are its first line. SIGTERM ends it. */
+import { bullmqCluster, type BullmqClusterOptions } from '../../../src/bullmq/index.js'
+import { startTaskServer, localInstance, type TaskServerOptions } from '../../../src/server/index.js'
+import { disposeOnSignals } from '../../../src/engine/dispose-on-signals.js'
+
+const setup = JSON.parse(process.env['NODE_SETUP'] ?? '{}') as {
+  cluster: BullmqClusterOptions
+  server: TaskServerOptions
+  /** The id of an instance of this process, with the tool `echo`. */
+  local?: string
+}
+
+const server = await startTaskServer({
+  ...setup.server,
+  ...{ port: 0, env: {}, cluster: bullmqCluster(setup.cluster) },
+  tasks: { wsPort: 0, ...setup.server.tasks },
+  instances:
+    setup.local === undefined
+      ? []
+      : [localInstance({ id: setup.local, tools: [{ name: 'echo', execute: (args: unknown) => args }] })],
+})
+disposeOnSignals(() => server.close(), { exitCode: 0, limitMs: Infinity })
+console.log(JSON.stringify({ httpUrl: server.httpUrl, wsUrl: server.wsUrl }))
