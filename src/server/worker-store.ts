@@ -24,8 +24,9 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
     register: (request, options) => {
       const { instanceId } = request
       const waiting = instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
-      if (waiting.length >= MAX_WAITING_WORKERS)
-        {throw tooMany(`${waiting.length} registered workers have not connected`)}
+      if (waiting.length >= MAX_WAITING_WORKERS) {
+        throw tooMany(`${waiting.length} registered workers have not connected`)
+      }
       if (instanceId !== undefined && instances.get(instanceId) === undefined && tasks.isAwaited(instanceId)) {
         const message = `Instance id ${preview(instanceId)} is in use: tasks wait for the instance that had it before the server started.`
         throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, message)
