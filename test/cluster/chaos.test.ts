@@ -1,9 +1,10 @@
 /**
  * Nodes are killed and paused, sockets cut and Redis killed, at random from a seed, while clients submit. What the workers did and what the clients were
- * told must agree: nothing lost, nothing twice, in order, one at a time. `CHAOS_SECONDS=600 CHAOS_SEED=7 npm run test:cluster -- chaos` goes on for longer.
+ * told must agree: nothing lost, nothing twice, in order, one at a time. `npm run chaos -- --minutes 30` goes on for longer.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { createRandom } from '../bench/soak/random.js'
 import { startMortalCluster, type NodeProcess } from '../support/cluster.js'
 import { connectWatched } from '../support/cluster-instance.js'
 import { post, taskFor, untilEnded } from '../support/cluster-client.js'
@@ -11,17 +12,6 @@ import { post, taskFor, untilEnded } from '../support/cluster-client.js'
 const seconds = Number(process.env['CHAOS_SECONDS'] ?? 20)
 const seed = Number(process.env['CHAOS_SEED'] ?? 1)
 const INSTANCES = ['a', 'b', 'c', 'd']
-
-/** Numbers from a seed (mulberry32). */
-function createRandom(from: number): () => number {
-  let state = from
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 it(
   'N1, N2, N4: nothing is lost, runs twice, out of order or two at once, whatever dies',
@@ -53,33 +43,33 @@ it(
       }
     })
     const alive = (): NodeProcess[] => nodes.filter(({ isEnded, isPaused }) => !isEnded && !isPaused)
-    const pick = (): NodeProcess | undefined => alive()[Math.floor(random() * alive().length)]
+    const pick = (): NodeProcess => random.pick(alive())
     const done: string[] = []
     let pausedEver = false
     const until = Date.now() + seconds * 1000
     while (Date.now() < until) {
-      const drawn = random()
-      if (drawn < 0.3 && alive().length > 1) {
+      const drawn = random.below(10)
+      if (drawn < 3 && alive().length > 1) {
         done.push('kill')
-        await pick()?.kill()
+        await pick().kill()
         await startNode()
-      } else if (drawn < 0.5 && alive().length > 1) {
+      } else if (drawn < 5 && alive().length > 1) {
         done.push('pause')
         pausedEver = true
         const node = pick()
-        node?.pause()
-        await pause(random() * 5000)
-        node?.resume()
-      } else if (drawn < 0.8) {
+        node.pause()
+        await pause(random.below(5000))
+        node.resume()
+      } else if (drawn < 8) {
         done.push('cut')
         cut()
       } else {
         done.push('redis')
         await redis.kill()
-        await pause(random() * 1000)
+        await pause(random.below(1000))
         await redis.start()
       }
-      await pause(random() * 1500)
+      await pause(random.below(1500))
     }
     isOver = true
     await Promise.all(clients)
