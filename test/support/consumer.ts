@@ -75,12 +75,13 @@ installInEmptyProject(tarball)
 write('program.js', javaScriptProgram)
 expectOutput('a JavaScript program', ['program.js'], 'a completed done')
 checkTypeScript()
-const needy = ['./testing', './telemetry', ...Object.keys(adapters).map((name) => `./adapters/${name}`)]
+const withPeers = { './telemetry': ['@opentelemetry/api'], './bullmq': ['bullmq', 'ioredis'] } as const
+const needy = ['./testing', ...Object.keys(withPeers), ...Object.keys(adapters).map((name) => `./adapters/${name}`)]
 for (const subpath of Object.keys(manifest.exports)) {
   if (!needy.includes(subpath)) checkImport(manifest.name + subpath.slice(1))
 }
 checkAdapters()
-checkTelemetry()
+for (const [subpath, peers] of Object.entries(withPeers)) checkPeers(manifest.name + subpath.slice(1), peers)
 install(['fast-check', 'vitest'])
 checkImport(`${manifest.name}/testing`)
 checkRaceKit()
@@ -194,15 +195,17 @@ function checkAdapters(): void {
   }
 }
 
-/** Without its peer it names it; nothing else needs it. */
-function checkTelemetry(): void {
-  const specifier = `${manifest.name}/telemetry`
+/** Without one of its peers it names that one; nothing else needs them. */
+function checkPeers(specifier: string, peers: readonly string[]): void {
   const load = ['--input-type=module', '--eval', `await import('${specifier}')`]
-  const peer = '@opentelemetry/api'
-  expectFailure(`import '${specifier}' without ${peer}`, load, [`Cannot find package '${peer}'`])
-  link(peer)
+  for (const peer of peers) link(peer)
+  for (const peer of peers) {
+    unlink(peer)
+    expectFailure(`import '${specifier}' without ${peer}`, load, [`Cannot find package '${peer}'`])
+    link(peer)
+  }
   checkImport(specifier)
-  unlink(peer)
+  for (const peer of peers) unlink(peer)
 }
 
 /** Installs packages from this project's node_modules. */
