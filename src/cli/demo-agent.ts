@@ -3,7 +3,6 @@ import { AsyncTaskAutoTrigger } from '../async-tasks/auto-trigger.js'
 import { DEFAULT_OWNER } from '../async-tasks/manager.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
 import type { RunContext } from '../engine/runner.js'
 import { createAgentTasks, type AgentTasks } from '../host/agent-tasks.js'
 import { definitionOf, type Subagent } from '../tools/subagents.js'
@@ -12,8 +11,6 @@ import { definitionOf, type Subagent } from '../tools/subagents.js'
 const LAUNCH_MS = 6000
 const BUSY_MS = 40_000
 const IDLE_MS = 5000
-/** With each of so many launches it submits commands as well. */
-const SUBMIT_EACH = 4
 
 /** A landscape, as a PNG. */
 const PICTURE =
@@ -114,16 +111,6 @@ const subagentsOf = (work: Work): Readonly<Record<string, Subagent>> => ({
   },
 })
 
-/** Commands for the instance of the demo. */
-const weighing: TaskSubmitMessage = {
-  task_name: 'Weigh the parcels',
-  commands: [
-    { tool_name: 'add', args: { a: 19, b: 23 } },
-    { tool_name: 'slow', args: { seconds: 8, steps: 4 } },
-    { tool_name: 'echo', args: { parcels: 42, heaviest: 'A-17' } },
-  ],
-}
-
 const goals = [
   ['researcher', 'Which database fits a queue of parcels?'],
   ['painter', 'A picture for the title page'],
@@ -174,7 +161,6 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
       if (!isDeploying) launch('deployer', 'Deploy the parcel service')
       const [name, goal] = goals[index % goals.length] ?? goals[0]
       launch(name, goal)
-      if (index % SUBMIT_EACH === 0) taskManager.submitTask(weighing)
       await wait(clock, LAUNCH_MS, stopped.signal)
     }
   }

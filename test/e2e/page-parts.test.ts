@@ -36,7 +36,7 @@ describe('an empty page', () => {
       await page.getByRole('navigation').getByRole('link', { name: PART_NAMES[part], exact: true }).click()
       await page.getByRole('heading', { level: 1, name: PART_NAMES[part], exact: true }).waitFor()
       expect(new URL(page.url()).hash).toBe(`#/${part}`)
-      expect(await page.title()).toContain(PART_NAMES[part])
+      await expect.poll(() => page.title()).toContain(PART_NAMES[part])
       await main(page).getByText(EMPTY[part], { exact: true }).first().waitFor()
       const command = COMMANDS[part]
       if (!command) continue
