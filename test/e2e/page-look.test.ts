@@ -52,7 +52,13 @@ describe.each(windows)('in a window of $width x $height px, $scheme', (window) =
     await unscroll(page)
     expect([...(await layoutProblems(page)), ...(await axeViolations(page))]).toEqual([])
   })
+})
 
+// The layout is the same in both schemes, and the contrast in all sizes.
+describe.each<Window>([
+  { ...sizes[0], scheme: 'light' },
+  { ...sizes[1], scheme: 'dark' },
+])('in a window of $width x $height px, $scheme', (window) => {
   it.each(Object.entries(VIEWS))(
     '%s has no violation that axe finds, and nothing is cut or overlaps',
     async (_, show) => {
