@@ -27,7 +27,7 @@ export default defineConfig({
       skipFull: true,
       // Below what is reached: paths that only some timings take differ from run to run by some tenths. Of the page's server and the demo's agent,
       // the end-to-end tests reach more.
-      thresholds: { statements: 97.3, branches: 92.4, functions: 97.7, lines: 98.4 },
+      thresholds: { statements: 97.6, branches: 93.4, functions: 97.9, lines: 98.7 },
     },
   },
 })
