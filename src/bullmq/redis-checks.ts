@@ -24,7 +24,7 @@ export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
 }
 
 /**
- * Looks at a Redis before it is used, and logs what may be lost.
+ * Looks at a Redis before it is used, and logs what may be lost, or is not known.
  * @throws AgentTasksError with the code `REDIS_UNUSABLE`
  */
 export async function reportFindings(
@@ -33,7 +33,7 @@ export async function reportFindings(
 ): Promise<void> {
   for (const { check, state, detail } of await checkRedis(redis)) {
     if (state === 'unusable') throw new AgentTasksError('REDIS_UNUSABLE', `Redis at ${name}: ${detail}`)
-    if (state === 'lossy') log(`Redis at ${name}, ${check}: ${detail}`)
+    if (state !== 'ok') log(`Redis at ${name}, ${check}: ${detail}`)
   }
 }
 
@@ -90,7 +90,8 @@ function judgeSync(fsync: string): RedisFinding[] {
   const check = 'appendfsync'
   if (fsync === 'always') return [{ check, state: 'ok', detail: fsync }]
   if (fsync === 'everysec') {
-    const detail = 'everysec: nothing is lost when Redis is killed, and up to a second when its machine is.'
+    const detail =
+      'everysec: up to two seconds are lost when its machine ends, or when Redis is killed while its disk is busy.'
     return [{ check, state: 'note', detail }]
   }
   if (fsync === '') return []

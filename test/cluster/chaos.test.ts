@@ -17,14 +17,9 @@ it(
   'N1, N2, N4: nothing is lost, runs twice, out of order or two at once, whatever dies',
   async () => {
     const random = createRandom(seed)
-    const { url, nodes, redis, startNode, cut } = await startMortalCluster(
-      3,
-      {
-        server: { tasks: { instanceGraceMs: 600_000, maxQueueSize: 20, retentionMs: 3_600_000, maxRetained: 100_000 } },
-      },
-      // What is lost then was not lost by Redis.
-      { appendfsync: 'always' },
-    )
+    const { url, nodes, redis, startNode, cut } = await startMortalCluster(3, {
+      server: { tasks: { instanceGraceMs: 600_000, maxQueueSize: 20, retentionMs: 3_600_000, maxRetained: 100_000 } },
+    })
     const workers = await Promise.all(INSTANCES.map((id) => connectWatched(url, id, 1000)))
     const accepted = new Map<string, string>()
     let isOver = false

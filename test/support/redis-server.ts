@@ -25,7 +25,7 @@ export function requireRedis(): string {
 
 /** How a Redis is set up. */
 export interface RedisServerOptions {
-  /** Default `everysec`; `no file`: it keeps nothing when it ends. */
+  /** Default `always`: nothing is lost when it is killed; `no file`: it keeps nothing when it ends. */
   readonly appendfsync?: 'always' | 'everysec' | 'no' | 'no file'
   /** Default: none. */
   readonly password?: string
@@ -59,7 +59,7 @@ const START_MS = 30_000
 
 /** Starts a Redis; it answers when this resolves. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const { appendfsync = 'everysec', password, maxmemoryPolicy = 'noeviction' } = options
+  const { appendfsync = 'always', password, maxmemoryPolicy = 'noeviction' } = options
   const program = requireRedis()
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-redis-'))
   const port = await freePort()

@@ -35,7 +35,7 @@ describe('what a Redis says about itself', () => {
   it('names what everysec loses, and when', () => {
     expect(judge({}, 'everysec')['appendfsync']).toEqual({
       state: 'note',
-      detail: 'everysec: nothing is lost when Redis is killed, and up to a second when its machine is.',
+      detail: 'everysec: up to two seconds are lost when its machine ends, or when Redis is killed while its disk is busy.',
     })
   })
 
