@@ -25,8 +25,7 @@ export default defineConfig({
       ],
       reporter: ['text', 'html', 'json-summary'],
       skipFull: true,
-      // Below what is reached: paths that only some timings take differ from run to run by some tenths. Of the page's server and the demo's agent,
-      // the end-to-end tests reach more.
+      // Below what is reached: paths that only some timings take differ from run to run by some tenths.
       thresholds: { statements: 97.6, branches: 93.4, functions: 97.9, lines: 98.7 },
     },
   },

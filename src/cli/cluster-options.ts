@@ -1,6 +1,7 @@
 /** The options of `serve` that make it one of several servers. */
 import { InvalidInputError } from '../errors.js'
 import type { TaskCluster } from '../server/task-backend.js'
+import { loadBullmq } from './load-bullmq.js'
 
 /** What the command line says about the cluster. */
 export interface ClusterFlags {
@@ -12,7 +13,7 @@ export interface ClusterFlags {
 
 /**
  * The cluster to join; undefined when the server is alone.
- * @throws InvalidInputError for an option that needs `--connection`, and when the packages are missing
+ * @throws InvalidInputError for an option that needs `--connection`, AgentTasksError `PACKAGES_MISSING`
  */
 export async function readCluster(
   { connection: given, cluster: name, publicUrl, redisWithoutPassword }: ClusterFlags,
@@ -26,26 +27,11 @@ export async function readCluster(
     }
     return undefined
   }
-  const { bullmqCluster } = await loadCluster()
+  const { bullmqCluster } = await loadBullmq(() => import('../bullmq/index.js'))
   return bullmqCluster({
     connection,
     ...(name !== undefined && { name }),
     ...(publicUrl !== undefined && { publicUrl }),
     ...(redisWithoutPassword === true && { allowNoPassword: true }),
   })
-}
-
-/** Loaded on demand: the packages that it needs are optional. */
-async function loadCluster() {
-  try {
-    return await import('../bullmq/index.js')
-  } catch (error) {
-    const { code } = error as { code?: string }
-    if (code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new InvalidInputError(
-      '--connection',
-      '(given)',
-      'the packages bullmq and ioredis: npm install bullmq ioredis',
-    )
-  }
 }

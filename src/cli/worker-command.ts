@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { createLog } from '../http/log.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
+import { loadBullmq } from './load-bullmq.js'
 import { readInteger } from './numbers.js'
 import type { ProgramIO } from './terminal.js'
 import { workersAccess, workerSubagents } from './worker-subagents.js'
@@ -42,7 +43,7 @@ Examples:
         options.concurrency === undefined
           ? config.workers.concurrency
           : readInteger('--concurrency', options.concurrency, 1, 1000)
-      const { startWorker } = await import('../bullmq/start-worker.js')
+      const { startWorker } = await loadBullmq(() => import('../bullmq/start-worker.js'))
       const log = createLog('info', (line) => void io.stderr.write(`${line}\n`))
       const worker = await startWorker({
         ...access,

@@ -4,6 +4,7 @@ import { InvalidSettingError } from '../errors.js'
 import { configuredSubagents } from '../mcp/configured-subagents.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import type { SubagentDefinition } from '../tools/subagents.js'
+import { loadBullmq } from './load-bullmq.js'
 
 /** The environment variable with the URL of the Redis. */
 export const CONNECTION_VARIABLE = 'AGENT_TASKS_CONNECTION'
@@ -19,12 +20,11 @@ export function workersAccess({ workers }: AgentConfig, env: Environment, option
   throw new InvalidSettingError('workers.connection', undefined, expected)
 }
 
-/** Loads what looks at a Redis: its packages are optional. */
+/** Loads what looks at a Redis. */
 export async function loadRedisChecks() {
-  const [{ connectBriefly }, { checkRedis }] = await Promise.all([
-    import('../bullmq/connection.js'),
-    import('../bullmq/redis-checks.js'),
-  ])
+  const [{ connectBriefly }, { checkRedis }] = await loadBullmq(() =>
+    Promise.all([import('../bullmq/connection.js'), import('../bullmq/redis-checks.js')]),
+  )
   return { connectBriefly, checkRedis }
 }
 
@@ -36,7 +36,7 @@ export async function sentSubagents(
 ): Promise<Record<string, SubagentDefinition>> {
   const sent = config.subagents.filter(({ runsOn }) => runsOn === 'workers')
   if (sent.length === 0) return {}
-  const { bullmqRunner } = await import('../bullmq/bullmq-runner.js')
+  const { bullmqRunner } = await loadBullmq(() => import('../bullmq/bullmq-runner.js'))
   const access = { ...workersAccess(config, env), lockMs: config.workers.lockMs, log }
   return Object.fromEntries(
     sent.map(({ name, description, retry, maxRunSeconds, stdin }) => [

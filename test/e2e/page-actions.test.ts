@@ -15,6 +15,14 @@ async function openTask(host: Awaited<ReturnType<typeof startHost>>, key: string
   return page
 }
 
+async function openSubmission(host: Awaited<ReturnType<typeof startHost>>): Promise<Page> {
+  const page = await open(host.url)
+  await isLive(page)
+  await goTo(page, '/instances')
+  await button(page, 'Submit …').click()
+  return page
+}
+
 describe('Cancel', () => {
   it('asks first, and then cancels with the reason', async () => {
     const host = await startHost()
@@ -147,10 +155,7 @@ describe('Run again', () => {
 describe('Submit', () => {
   it('runs a command with the arguments of the form', async () => {
     const host = await startHost()
-    const page = await open(host.url)
-    await isLive(page)
-    await goTo(page, '/instances')
-    await button(page, 'Submit …').click()
+    const page = await openSubmission(host)
     await page.getByLabel('a', { exact: true }).fill('20')
     await page.getByLabel('b', { exact: true }).fill('22')
     await button(page, 'Submit').click()
@@ -160,10 +165,7 @@ describe('Submit', () => {
 
   it('has a field of JSON for what is nested, and says what is wrong', async () => {
     const host = await startHost()
-    const page = await open(host.url)
-    await isLive(page)
-    await goTo(page, '/instances')
-    await button(page, 'Submit …').click()
+    const page = await openSubmission(host)
     await page.getByLabel('Tool', { exact: true }).selectOption('file')
     await page.getByLabel('tags').fill('["a"')
     await button(page, 'Submit').click()
@@ -180,10 +182,7 @@ describe('Submit', () => {
 
   it('takes several commands, in the order that a person gives them, and a name', async () => {
     const host = await startHost()
-    const page = await open(host.url)
-    await isLive(page)
-    await goTo(page, '/instances')
-    await button(page, 'Submit …').click()
+    const page = await openSubmission(host)
     const command = (number: number) => page.getByRole('group', { name: `Command ${number}`, exact: true })
     const focused = () => page.locator(':focus').getAttribute('aria-label')
     await command(1).getByLabel('a', { exact: true }).fill('1')
@@ -209,10 +208,7 @@ describe('Submit', () => {
 
   it('says at its field what the server refuses', async () => {
     const host = await startHost()
-    const page = await open(host.url)
-    await isLive(page)
-    await goTo(page, '/instances')
-    await button(page, 'Submit …').click()
+    const page = await openSubmission(host)
     await page.getByLabel('a', { exact: true }).fill('1')
     await page.getByLabel('b', { exact: true }).fill('2')
     const name = page.getByLabel('Name of the task')
@@ -229,10 +225,7 @@ describe('Submit', () => {
 
   it('shows the error of the server', async () => {
     const host = await startHost()
-    const page = await open(host.url)
-    await isLive(page)
-    await goTo(page, '/instances')
-    await button(page, 'Submit …').click()
+    const page = await openSubmission(host)
     await page.getByLabel('a', { exact: true }).fill('1')
     await page.getByLabel('b', { exact: true }).fill('2')
     await page.route('**/submit', async (route) => {

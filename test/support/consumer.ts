@@ -81,6 +81,9 @@ for (const subpath of Object.keys(manifest.exports)) {
   if (!needy.includes(subpath)) checkImport(manifest.name + subpath.slice(1))
 }
 checkAdapters()
+const cli = join('node_modules', manifest.name, 'dist/src/cli/main.js')
+const serve = [cli, 'serve', '--connection', 'redis://127.0.0.1']
+expectFailure('serve --connection without its packages', serve, ['npm install bullmq@6 ioredis@5'])
 for (const [subpath, peers] of Object.entries(withPeers)) checkPeers(manifest.name + subpath.slice(1), peers)
 install(['fast-check', 'vitest'])
 checkImport(`${manifest.name}/testing`)

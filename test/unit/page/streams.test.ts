@@ -9,6 +9,13 @@ import { Streams } from '../../../src/page/streams.js'
 
 const KIB = 1024
 
+/** What comes up to the next event `ready`, and with it. */
+async function readUntilReady(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  let text = ''
+  while (!text.includes('event: ready')) text += Buffer.from((await reader.read()).value ?? []).toString()
+  return text
+}
+
 /** Streams of their own server, so that their responses can be looked at. */
 async function withStreams(manager: AsyncTaskManager, clock: ManualClock) {
   const state = new PageState({
@@ -122,15 +129,10 @@ it('a reader that was away for more than 500 changes gets them piece by piece, w
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
   const { open } = await withStreams(manager, clock)
   const reader = (await open()).body!.getReader()
-  let text = ''
-  const until = async (wanted: string): Promise<void> => {
-    while (!text.includes(wanted)) text += Buffer.from((await reader.read()).value ?? []).toString()
-  }
-  await until('event: ready')
-  text = ''
+  await readUntilReady(reader)
   for (let index = 0; index < 700; index += 1) manager.registerTask(task(`t${index}`))
   clock.advance(50)
-  await until('event: ready')
+  const text = await readUntilReady(reader)
   await reader.cancel()
   const pieces = text.split('\n\n').filter((block) => block.startsWith('event: changes'))
   expect(pieces.map((block) => (JSON.parse(block.slice(block.indexOf('{'))) as { tasks: [] }).tasks.length)).toEqual([
@@ -143,12 +145,7 @@ it('a reader of whose version nothing is known any more begins again', async () 
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
   const { state, open } = await withStreams(manager, clock)
   const reader = (await open()).body!.getReader()
-  let text = ''
-  const until = async (wanted: string): Promise<void> => {
-    while (!text.includes(wanted)) text += Buffer.from((await reader.read()).value ?? []).toString()
-  }
-  await until('event: ready')
-  text = ''
+  await readUntilReady(reader)
   const since = state.since.bind(state)
   state.since = () => {
     state.since = since
@@ -156,7 +153,7 @@ it('a reader of whose version nothing is known any more begins again', async () 
   }
   manager.registerTask(task('a'))
   clock.advance(50)
-  await until('event: ready')
+  const text = await readUntilReady(reader)
   await reader.cancel()
   expect(text.split('\n\n').map((block) => /^(?:id: .*\n)?event: (\w+)/.exec(block)?.[1])).toEqual([
     'hello',

@@ -1,0 +1,17 @@
+/** Loads what needs the packages `bullmq` and `ioredis`, which are optional. */
+import { AgentTasksError } from '../errors.js'
+
+/**
+ * @param load imports the modules
+ * @throws AgentTasksError with the code `PACKAGES_MISSING` when one of the packages is not installed
+ */
+export async function loadBullmq<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load()
+  } catch (cause) {
+    if ((cause as { readonly code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw cause
+    const message =
+      'Tasks of several machines need the packages bullmq and ioredis. Run: npm install bullmq@6 ioredis@5'
+    throw new AgentTasksError('PACKAGES_MISSING', message, { cause })
+  }
+}
