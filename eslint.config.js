@@ -98,6 +98,20 @@ export default defineConfig(
     },
   },
   {
+    name: 'tests: other tests share the modules of a file that is not isolated',
+    files: ['test/**/*.test.ts'],
+    ignores: ['test/**/*.isolated.test.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...['mock', 'doMock', 'resetModules'].map((property) => ({
+          ...{ object: 'vi', property },
+          message: 'Name the file *.isolated.test.ts: it gets modules of its own.',
+        })),
+      ],
+    },
+  },
+  {
     name: "examples: node's own test runner awaits its tests itself",
     files: ['docs/examples/testing/*.ts'],
     rules: {

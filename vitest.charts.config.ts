@@ -6,6 +6,7 @@ export default defineConfig({
   ...base,
   test: {
     ...base.test,
+    projects: undefined,
     include: ['test/model/paths/*.test.ts', 'test/model/{registry,pure,lanes}.test.ts', 'test/race/*.test.ts'],
     setupFiles: ['test/support/property-settings.ts', 'test/support/record-charts.ts'],
   },

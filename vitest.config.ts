@@ -3,10 +3,24 @@ import { defineConfig } from 'vitest/config'
 import { sourceAliases } from './test/support/source-aliases.js'
 import { runs } from './test/support/property.js'
 
+/** Tests that replace modules, and so need modules of their own. The others share theirs with the tests before them: they are loaded once. */
+const isolated = ['test/{unit,model}/**/*.isolated.test.ts']
+
 export default defineConfig({
   resolve: { alias: sourceAliases() },
   test: {
-    include: ['test/{unit,model,race,types}/**/*.test.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include: ['test/{unit,model,race,types}/**/*.test.ts'],
+          exclude: isolated,
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'isolated', include: isolated } },
+    ],
     setupFiles: ['test/support/property-settings.ts', 'test/support/leftovers-setup.ts'],
     dangerouslyIgnoreUnhandledErrors: false,
     // vitest leaves one processor free by default, which on two takes nearly twice as long.

@@ -6,6 +6,7 @@ export default defineConfig({
   ...base,
   test: {
     ...base.test,
+    projects: undefined,
     include: ['test/unit/{async-tasks,machines,host,command-tasks}/**/*.test.ts', 'test/{model,race}/**/*.test.ts'],
     // It reads the charts as text, and Stryker has written into that.
     exclude: ['test/unit/machines/as-text.test.ts'],

@@ -4,21 +4,16 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, vi } from 'vitest'
-import { forget, leftovers, record, recordingClock, watchGlobals } from './leftovers.js'
-
-interface Disposable {
-  dispose(): Promise<void>
-}
-
-const made: Disposable[] = []
-
-/** More managers are made by properties, which dispose of them. */
-const MAX_MADE = 1000
-
-function note<Made extends Disposable>(instance: Made): Made {
-  if (made.length < MAX_MADE) made.push(instance)
-  return instance
-}
+import {
+  forget,
+  leftovers,
+  madeManagers,
+  note,
+  record,
+  recordingClock,
+  watchGlobals,
+  type Disposable,
+} from './leftovers.js'
 
 /** A class whose instances are noted. */
 const noting = <Class extends new (...args: never[]) => Disposable>(of: Class): Class =>
@@ -82,12 +77,11 @@ const openHandles = (): string[] => process.getActiveResourcesInfo().filter((nam
 const MAX_TURNS = 10_000
 
 beforeEach(({ onTestFinished }) => {
-  made.length = 0
   forget()
   const before = openHandles().length
   // What is registered first runs last: the hooks of the test have closed what they opened.
   onTestFinished(async () => {
-    for (const one of made) void one.dispose()
+    for (const one of madeManagers()) void one.dispose()
     for (let turn = 0; turn < 3; turn += 1) await setImmediate()
     for (let turn = 0; turn < MAX_TURNS && (openHandles().length > before || leftovers().length > 0); turn += 1) {
       await setImmediate()

@@ -26,6 +26,25 @@ const MAX_RECORDED = 20_000
 
 let recorded: Made[] = []
 
+export interface Disposable {
+  dispose(): Promise<void>
+}
+
+/** The managers that a test has made. */
+let managers: Disposable[] = []
+
+/** More managers are made by properties, which dispose of them. */
+const MAX_MANAGERS = 1000
+
+/** Notes a manager that a test makes. */
+export function note<Manager extends Disposable>(manager: Manager): Manager {
+  if (managers.length < MAX_MANAGERS) managers.push(manager)
+  return manager
+}
+
+/** The managers that were noted. */
+export const madeManagers = (): readonly Disposable[] => managers
+
 /** Records something that its maker must remove. `isLeft` is called later. */
 export function record(kind: Leftover['kind'], isLeft: () => boolean): void {
   if (recorded.length >= MAX_RECORDED) return
@@ -40,6 +59,7 @@ export function record(kind: Leftover['kind'], isLeft: () => boolean): void {
 /** Forgets what was recorded. */
 export function forget(): void {
   recorded = []
+  managers = []
 }
 
 /** What was recorded and is left. */
@@ -83,8 +103,12 @@ const PASSING =
 /** The timer of a run that was aborted and does not end: it runs for the grace, also after `dispose`. */
 const GRACE = /^src\/engine\/in-process\.ts/
 
+let areGlobalsWatched = false
+
 /** Records the abort listeners and subscriptions that are made from now on. */
 export function watchGlobals(): void {
+  if (areGlobalsWatched) return
+  areGlobalsWatched = true
   wrap(AbortSignal.prototype, 'addEventListener', (signal, [type, listener]) => {
     if (type === 'abort' && typeof listener === 'function') {
       record(

@@ -71,16 +71,16 @@ describe('the journal', () => {
     stop()
   })
 
-  it('G2: of 100,000 tasks has the last', () => {
+  it('G2: of 10,000 tasks has the last', () => {
     const manager = new AsyncTaskManager(-1)
     const { journal, stop } = follow(manager, { maxTasks: 1000 })
-    for (let index = 0; index < 100_000; index += 1) {
+    for (let index = 0; index < 10_000; index += 1) {
       manager.registerTask(task(`t${index}`))
       manager.completeTask(`t${index}`, {})
       manager.markNotified(`t${index}`)
     }
     expect(journal.size).toBe(1000)
-    expect(journal.newestFirst()[0]?.key).toBe('async:t99999')
+    expect(journal.newestFirst()[0]?.key).toBe('async:t9999')
     expect(journal.counts('async').get('completed')).toBe(1000)
     stop()
   })
@@ -205,7 +205,7 @@ describe('what has changed since a version', () => {
     items.add('a', 'a')
     items.add('b', 'b')
     const before = versions.last
-    for (let index = 0; index < 100_000; index += 1) items.touch('a')
+    for (let index = 0; index < 10_000; index += 1) items.touch('a')
     expect(items.since(before)).toEqual({ changed: ['a'], removed: [] })
     expect(items.since(0)).toEqual({ changed: ['b', 'a'], removed: [] })
   })

@@ -32,7 +32,10 @@ it.each([
   ['client', (server: TestServer) => server.client(), 'task_list_response'],
   ['worker', openWorker, 'error'],
 ])('stops reading from a %s that does not read, and answers every frame once it does', async (_who, open, answer) => {
-  const server = await startTestServer({ limits: { slowReaderBytes: 64 * KIB, deadReaderBytes: 2 * MIB } })
+  const server = await startTestServer({
+    clock: createManualClock(),
+    limits: { slowReaderBytes: 64 * KIB, deadReaderBytes: 2 * MIB },
+  })
   const peer = await open(server)
   peer.socket.pause()
   // More than the system buffers, in both directions: an answer repeats the id.
