@@ -26,7 +26,7 @@ export default defineConfig({
     // vitest leaves one processor free by default, which on two takes nearly twice as long.
     maxWorkers: '100%',
     // Only what hangs is to fail: a machine may be slow. A deep run (FC_NUM_RUNS=10000) gets as much more time.
-    testTimeout: Math.max(60_000, runs * 50),
+    testTimeout: Math.max(180_000, runs * 50),
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
