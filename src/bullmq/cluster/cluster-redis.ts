@@ -154,9 +154,6 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained:
       return (await redis.get(`${keys.own}${name}`)) ?? value
     },
 
-    /** What was submitted, and for which instance it asked. */
-    submissionOf: (taskId: string) => redis.hmget(keys.task(taskId), 'record', 'asked'),
-
     lose: (instanceId: string, node: string, epoch: number) => run(scripts.LOSE, instanceId, node, epoch),
 
     register: (instanceId: string, secret: string, registration: string, graceMs: number, most: number) =>

@@ -45,14 +45,15 @@ local function keepEnd(id, inst, logMs, maxRetained)
 end
 `
 
-/** Takes a task, if there is room; it becomes a job next. 'KNOWN': its key was used; 'JOINING': and that task is not confirmed yet. instance, submission, time, most tasks, bytes, most bytes, key, request */
+/** Takes a task, if there is room; it becomes a job next. 'KNOWN': its key was used; 'JOINING': and that task is not confirmed yet; 'REUSED': for another task. instance, submission, time, most tasks, bytes, most bytes, key, request */
 export const ACCEPT = script(`${PRELUDE}
 local inst, record, createdAt, maxQueue, bytes, maxBytes, key, summary = unpack(ARGV)
 local asked = inst
 if key ~= '' then
   local known = redis.call('GET', P..'key:'..key)
   if known and redis.call('EXISTS', P..'task:'..known) == 1 then
-    local place = redis.call('HMGET', P..'task:'..known, 'instanceId', 'position')
+    local place = redis.call('HMGET', P..'task:'..known, 'instanceId', 'position', 'record', 'asked')
+    if place[3] ~= record or place[4] ~= asked then return {'REUSED'} end
     return {redis.call('ZSCORE', P..'joining', known) and 'JOINING' or 'KNOWN', known, place[1], tonumber(place[2])}
   end
 end

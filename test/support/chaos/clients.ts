@@ -73,7 +73,11 @@ async function submit(url: string, work: Submitted, random: Random): Promise<voi
       work.answeredAt = Date.now()
       return
     }
-    if (answer !== undefined && !REFUSALS.includes(answer.status)) throw new Error(JSON.stringify(answer))
+    if (answer !== undefined && !REFUSALS.includes(answer.status)) {
+      work.answeredAt = Date.now()
+      work.ends.push({ status: 'failed', code: JSON.stringify(answer), at: work.answeredAt, attempt: 1 })
+      return
+    }
     areRefusals &&= answer !== undefined
     if (areRefusals && !isPatient) {
       work.isRefused = true

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { startSpoken, type Spoken, type SpokenProcess } from '../spoken-process.js'
+import { startSpoken, type SpokenProcess } from '../spoken-process.js'
 import type { Slot, Victim } from './faults.js'
-import type { Deed, Silence, Work } from './judge.js'
+import type { Silence, Work } from './judge.js'
 
 export interface RunOptions {
   readonly redisUrl: string
@@ -60,50 +60,59 @@ export function createRuns({ redisUrl, lockMs, seed, hosts, workers }: RunOption
   }
 }
 
-const toVictim = ({ pid, signal, ended }: SpokenProcess): Victim => ({
-  pid,
+const toVictim = (process: SpokenProcess): Victim => ({
+  pid: process.pid,
   kill: () => {
-    signal('SIGKILL')
-    return ended
+    process.signal('SIGKILL')
+    return process.ended
   },
-  pause: () => signal('SIGSTOP'),
-  resume: () => signal('SIGCONT'),
+  pause: () => process.signal('SIGSTOP'),
+  resume: () => process.signal('SIGCONT'),
 })
 
-const silencesOf = ({ pid, said }: SpokenProcess): Silence[] =>
-  said.flatMap(({ silent, at }) =>
-    silent === undefined ? [] : [{ pid, from: Number(at) - Number(silent), to: Number(at) }],
+/** What hosts and workers say. */
+interface Line {
+  readonly at: number
+  /** A host has launched a run, which is to write so many lines. */
+  readonly launched?: string
+  readonly lines?: number
+  /** A host was told of an end. */
+  readonly ended?: string
+  readonly status?: string
+  readonly code?: string
+  readonly text?: string
+  /** A run has started, or ended. */
+  readonly start?: string
+  readonly end?: string
+  readonly attempt?: number
+  /** The process itself did not run for so long, in ms. */
+  readonly silent?: number
+}
+
+const linesOf = ({ said }: SpokenProcess): readonly Line[] => said as readonly unknown[] as readonly Line[]
+
+const silencesOf = (process: SpokenProcess): Silence[] =>
+  linesOf(process).flatMap(({ silent, at }) =>
+    silent === undefined ? [] : [{ pid: process.pid, from: at - silent, to: at }],
   )
 
 function toWorks(hosts: readonly SpokenProcess[], workers: readonly SpokenProcess[]): Work[] {
   const works = new Map<string, Work>()
-  for (const { launched, lines, at } of hosts.flatMap(({ said }) => said)) {
-    if (launched === undefined) continue
-    const name = String(launched)
-    const [sentAt, lineCount] = [Number(at), Number(lines)]
-    works.set(name, { name, lane: name, sentAt, answeredAt: sentAt, lineCount, ends: [], deeds: [] })
+  for (const { launched: name, lines: lineCount = 0, at } of hosts.flatMap(linesOf)) {
+    if (name === undefined) continue
+    works.set(name, { name, lane: name, sentAt: at, answeredAt: at, lineCount, ends: [], deeds: [] })
   }
-  for (const line of hosts.flatMap(({ said }) => said)) {
-    if (line['ended'] !== undefined) works.get(String(line['ended']))?.ends.push(toEnd(line))
+  for (const { ended, status = '', code, at, attempt = 1, text = '' } of hosts.flatMap(linesOf)) {
+    if (ended === undefined) continue
+    works.get(ended)?.ends.push({ status, code, at, attempt, lines: text.split('\n').slice(0, -1) })
   }
-  for (const { pid, said } of workers) for (const line of said) noteDeed(works, pid, line)
+  for (const worker of workers) for (const line of linesOf(worker)) noteDeed(works, worker.pid, line)
   return [...works.values()]
 }
 
-const toEnd = ({ status, code, at, attempt, text }: Spoken): Work['ends'][number] => ({
-  status: String(status),
-  code: code === undefined ? undefined : String(code),
-  at: Number(at),
-  attempt: Number(attempt),
-  lines: String(text).split('\n').slice(0, -1),
-})
-
-function noteDeed(works: ReadonlyMap<string, Work>, pid: number, { start, end, attempt, at }: Spoken): void {
-  const deeds = works.get(String(start ?? end))?.deeds ?? []
-  const deed: Deed = { attempt: Number(attempt), from: Number(at), to: undefined, pid }
-  if (start !== undefined) deeds.push(deed)
-  else {
-    const open = deeds.find((one) => one.attempt === deed.attempt && one.pid === pid && one.to === undefined)
-    if (open !== undefined) open.to = deed.from
-  }
+function noteDeed(works: ReadonlyMap<string, Work>, pid: number, { start, end, attempt = 1, at }: Line): void {
+  const deeds = works.get(start ?? end ?? '')?.deeds ?? []
+  if (start !== undefined) deeds.push({ attempt, from: at, to: undefined, pid })
+  const ended = deeds.find((deed) => deed.attempt === attempt && deed.pid === pid && deed.to === undefined)
+  if (end !== undefined && ended !== undefined) ended.to = at
 }

@@ -11,12 +11,13 @@ await startWorker({
   connection: url,
   subagents: {
     /** The goal: how many lines it writes, and how long it takes in ms. */
-    chaos: async ({ id, goalPrompt }, { attempt, signal, append }) => {
+    chaos: async ({ id, goalPrompt }, context) => {
+      const { attempt, signal } = context
       const [lines = 0, ms = 0] = goalPrompt.split(' ').map(Number)
       say({ start: id, attempt })
       try {
         for (let n = 0; n < lines; n += 1) {
-          append(`${attempt}.${n}\n`)
+          context.append(`${attempt}.${n}\n`)
           await pause(ms / lines, undefined, { signal })
         }
         return { attempt }
