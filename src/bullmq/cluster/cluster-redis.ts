@@ -29,7 +29,7 @@ export interface Stray {
 }
 
 /** What became of a job that was fetched. */
-type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'begun' | 'joining'
+type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'unlocked' | 'begun' | 'joining'
 
 /** An instance as lists show it. */
 export interface ListedInstance {

@@ -104,14 +104,15 @@ forget(ARGV[1])
 return 1
 `)
 
-/** Starts a task that was fetched. Nothing of it has run when this did not return 'run'; 'joining': its submission is not confirmed yet. task, lock, token, epoch, time */
+/** Starts a task that was fetched. Nothing of it has run when this did not return 'run'; 'joining': its submission is not confirmed yet; 'stale': the instance has another connection; 'unlocked': its lock has ended. task, lock, token, epoch, time */
 export const BEGIN = script(`${PRELUDE}
 local id, lock, token, epoch, at = unpack(ARGV)
 local task = redis.call('HMGET', P..'task:'..id, 'status', 'instanceId', 'owner')
 if not task[1] then return 'gone' end
 if isOver(task[1]) then return 'over' end
 if redis.call('ZSCORE', P..'joining', id) then return 'joining' end
-if redis.call('GET', lock) ~= token or redis.call('HGET', P..'inst:'..task[2], 'epoch') ~= epoch then return 'stale' end
+if redis.call('HGET', P..'inst:'..task[2], 'epoch') ~= epoch then return 'stale' end
+if redis.call('GET', lock) ~= token then return 'unlocked' end
 if task[1] ~= 'queued' then return task[3] == token and 'run' or 'begun' end
 redis.call('HSET', P..'task:'..id, 'status', 'running', 'startedAt', at, 'owner', token)
 return 'run'

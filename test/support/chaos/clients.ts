@@ -91,8 +91,9 @@ const ask = (url: string, path: string, init: Parameters<typeof call>[2] = {}): 
   call(url, path, { ...init, signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => undefined)
 
 async function readEnd(url: string, work: Submitted, until: number): Promise<void> {
+  let answer: Answer | undefined
   do {
-    const answer = await ask(url, `/tasks/${work.taskId}`)
+    answer = await ask(url, `/tasks/${work.taskId}`)
     const task = answer?.body['task'] as (SeenTask & { readonly completedAt?: number }) | undefined
     if (task?.completedAt !== undefined) {
       const { status, error, completedAt } = task
@@ -101,6 +102,7 @@ async function readEnd(url: string, work: Submitted, until: number): Promise<voi
     }
     await pause(100)
   } while (Date.now() < until)
+  work.lastSeen = JSON.stringify(answer?.body)
 }
 
 function noteDeeds(works: readonly Work[], instances: readonly WatchedInstance[]): void {

@@ -35,6 +35,8 @@ export interface Work {
   /** Whether each answer was a refusal: it must never run. */
   isRefused?: boolean
   readonly ends: End[]
+  /** What its client has seen of it, when it has no end. */
+  lastSeen?: string
   readonly deeds: Deed[]
   /** How many lines an attempt writes, as `attempt.number`. */
   readonly lineCount?: number
@@ -90,10 +92,10 @@ export function judge(works: readonly Work[], faults: readonly Fault[], silences
 }
 
 /** An accepted task has one end, and a task that completed has run to its end and said all. */
-function lossOf({ name, answeredAt, isRefused, ends, deeds, lineCount }: Work): string[] {
+function lossOf({ name, answeredAt, isRefused, ends, deeds, lineCount, lastSeen = '' }: Work): string[] {
   if (answeredAt === undefined || isRefused === true) return []
   const [end] = ends
-  if (end === undefined) return [`${name} has no end`]
+  if (end === undefined) return [`${name} has no end ${lastSeen}`]
   const { status, code, attempt } = end
   if (status === 'failed') return GIVEN_UP.includes(code ?? '') ? [] : [`${name} has failed with ${code}`]
   if (status === 'cancelled') return []
