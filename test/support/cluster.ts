@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest'
 import type { BullmqClusterOptions } from '../../src/bullmq/index.js'
 import type { TaskServerOptions } from '../../src/server/index.js'
 import { connectTo, startFront } from './front.js'
+import { shiftedClock } from './shifted-clock.js'
 import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js'
 
 export interface NodeProcess {
@@ -33,6 +34,8 @@ export interface NodeSetup {
   readonly server?: TaskServerOptions
   /** The id of an instance of the node itself. */
   readonly local?: string
+  /** How far its clock is ahead, in ms. */
+  readonly clockShiftMs?: number
 }
 
 export interface TestCluster {
@@ -83,7 +86,9 @@ export async function startCluster(
       ...((own.local ?? setup.local) !== undefined && { local: own.local ?? setup.local }),
     }
     const program = new URL('./programs/cluster-node.ts', import.meta.url).pathname
-    const node = await startServer([program], { NODE_SETUP: JSON.stringify(options) })
+    const { clockShiftMs } = own
+    const clock = clockShiftMs === undefined ? {} : shiftedClock(clockShiftMs)
+    const node = await startServer([program], { NODE_SETUP: JSON.stringify(options), ...clock })
     nodes.push(node)
     return node
   }
