@@ -91,6 +91,16 @@ function optionsOfUrl(text: string): RedisOptions {
   }
 }
 
+/** When Redis was away, locks have ended whose holders live: they are back within this time, in ms. */
+const OTHERS_BACK_MS = 2 * MAX_RECONNECT_MS
+
+/** Tells whether all others that live have had the time to connect again, too. */
+export function othersAreBack(redis: Redis): () => boolean {
+  let readyAt = performance.now()
+  redis.on('ready', () => (readyAt = performance.now()))
+  return () => redis.status === 'ready' && performance.now() - readyAt >= OTHERS_BACK_MS
+}
+
 /** How long to wait before the next attempt to connect, in ms. */
 export const reconnectDelay = (attempt: number): number =>
   Math.min(50 * 2 ** Math.min(attempt - 1, 10), MAX_RECONNECT_MS)

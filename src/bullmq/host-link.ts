@@ -9,7 +9,7 @@ import type { LongTimer } from '../clock.js'
 import { clearLongTimeout, setLongTimeout, systemClock } from '../clock.js'
 import { AgentTasksError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { openConnection, type RedisAddress } from './connection.js'
+import { openConnection, othersAreBack, type RedisAddress } from './connection.js'
 import { hostChannel, jobKeys, RETENTION_SECONDS, workersChannel, type JobKeys, type QueueName } from './job-keys.js'
 import { CANCEL } from './job-scripts.js'
 import { reportFindings } from './redis-checks.js'
@@ -41,6 +41,7 @@ interface Connections {
   readonly subscriber: Redis
   readonly queue: Queue
   readonly ready: Promise<unknown>
+  readonly othersAreBack: () => boolean
   readonly stopLooking: () => void
 }
 
@@ -70,6 +71,11 @@ export class HostLink {
   /** Whether Redis answers, as far as is known. */
   get isReady(): boolean {
     return this.#connections?.redis.status === 'ready'
+  }
+
+  /** Whether a job without a lock is one whose worker has died, and not one whose worker is coming back. */
+  get seesDead(): boolean {
+    return this.#connections?.othersAreBack() === true
   }
 
   keysOf(id: string): JobKeys {
@@ -180,7 +186,10 @@ export class HostLink {
     const ready = queue.waitUntilReady()
     // Who sends is told.
     ready.catch(() => undefined)
-    this.#connections = { redis, subscriber, queue, ready, stopLooking: every(lookMs, wakeAll) }
+    this.#connections = {
+      ...{ redis, subscriber, queue, ready },
+      ...{ othersAreBack: othersAreBack(redis), stopLooking: every(lookMs, wakeAll) },
+    }
     return this.#connections
   }
 

@@ -2,15 +2,16 @@
  * What Redis does as one step with a job and what belongs to it.
  *
  * 1. A job that has ended is not changed: `finishedOn` is set once, by BullMQ under its lock, or here where there is no lock.
- * 2. What a run says counts while its lock is its own (`WRITE`): a worker that was stopped for longer writes nothing.
+ * 2. What a run says counts while its lock is its own, or has ended and nobody has given the job up (`KEEP`): what a worker writes after that is dropped.
  * 3. A cancellation is stored before anybody is told (`CANCEL`), and a job that nobody has started ends with it.
  * 4. A job that does not exist when it is cancelled is made, as one that has failed: its add, when it comes, is a duplicate.
- * 5. A channel only hurries: who misses what is published finds it when it looks.
+ * 5. What is sent again, since its answer was lost, is known by its number and changes nothing (`WRITE`, `TELL`).
+ * 6. A channel only hurries: who misses what is published finds it when it looks.
  */
 import { script } from './script.js'
 import { ENTRY_BYTES } from './outgoing.js'
 
-/** Fails a job that no worker has. The `queueKeys` follow the first five keys. */
+/** Fails a job that no worker has, or whose worker has died. The `queueKeys` follow the first five keys. */
 const FAIL = `
 local function fail(id, reason)
   local now = redis.call('TIME')
@@ -27,12 +28,34 @@ local function fail(id, reason)
   redis.call('ZADD', KEYS[12], at, id)
   redis.call('XADD', KEYS[13], 'MAXLEN', '~', 10000, '*', 'event', 'failed', 'jobId', id, 'failedReason', reason, 'prev', 'active')
 end
+local function giveUp(id, reason)
+  redis.call('HINCRBY', KEYS[1], 'stc', 1)
+  fail(id, reason)
+end
 `
+
+/** Whether a job is still that of the worker with this token. A lock that ended while Redis was away is taken back. */
+const KEEP = `
+local function keep(job, lock, token, ms)
+  local holder = redis.call('GET', lock)
+  if holder then return holder == token end
+  local state = redis.call('HMGET', job, 'processedOn', 'finishedOn', 'defa')
+  if not state[1] or state[2] or state[3] then return false end
+  redis.call('SET', lock, token, 'PX', ms)
+  return true
+end
+`
+
+/** Keeps the lock of a job. Keys: job, lock. Arguments: its token, how long it lasts in ms. @returns 1, or 0 when the job is not its own */
+export const KEEP_LOCK = script(`${KEEP}
+return keep(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) and 1 or 0
+`)
 
 /**
  * What is new of a job for its host; a job whose worker has died ends here.
  * Keys: job, lock, agent, up, down, and those of the queue. Arguments: id, the last entry of `up` that the host has, its channel (empty: that
- * of the job), the sums that it has applied since its last look (empty: none), seconds to keep, the reason of a job whose worker has died, the most entries.
+ * of the job), the sums that it has applied since its last look (empty: none), seconds to keep, the reason of a job whose worker has died, the most entries,
+ * 1 when a job without a lock is given up.
  * @returns the state; how it ended; details of a failure; entries of `up`; open questions; the sums of the run, and those that a host has applied
  */
 export const LOOK = script(`${FAIL}
@@ -48,10 +71,10 @@ local value = job[3] or ''
 local reason = job[4] or ''
 local stalled = tonumber(job[7] or '0')
 if not finished then
-  if job[6] or (job[5] and redis.call('EXISTS', KEYS[2]) == 0) then
-    stalled = redis.call('HINCRBY', KEYS[1], 'stc', 1)
+  if job[6] or (ARGV[8] == '1' and job[5] and redis.call('EXISTS', KEYS[2]) == 0) then
     reason = ARGV[6]
-    fail(ARGV[1], reason)
+    giveUp(ARGV[1], reason)
+    stalled = stalled + 1
     finished = true
   elseif job[5] then
     state = 'active'
@@ -73,9 +96,17 @@ local more = redis.call('HMGET', agent, 'failure', 'spent', 'seen')
 return { state, state == 'completed' and value or reason, more[1] or '', entries, questions, more[2] or '', more[3] or '' }
 `)
 
+/** Gives up a job whose worker has died. Keys as for `LOOK`. Arguments: id, the reason. */
+export const GIVE_UP = script(`${FAIL}
+local job = redis.call('HMGET', KEYS[1], 'processedOn', 'finishedOn')
+if not job[1] or job[2] or redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+giveUp(ARGV[1], ARGV[2])
+return 1
+`)
+
 /**
  * Cancels a job. Keys as for `LOOK`. Arguments: id, the reason, seconds to keep, the channel of the workers, the name of the job, its options.
- * @returns `active`: its worker is told. `ended`: it has ended, maybe by this. `missing`: its add will do nothing
+ * @returns `active`: its worker is told, if it lives. `ended`: it has ended, maybe by this. `missing`: its add will do nothing
  */
 export const CANCEL = script(`${FAIL}
 local job = redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'processedOn')
@@ -86,19 +117,19 @@ if not job[1] then
   return 'missing'
 end
 if job[2] then return 'ended' end
-if job[3] and redis.call('EXISTS', KEYS[2]) == 1 then
+if job[3] then
   redis.call('HSET', KEYS[3], 'cancel', ARGV[2])
   redis.call('EXPIRE', KEYS[3], ARGV[3])
   redis.call('PUBLISH', ARGV[4], ARGV[1])
   return 'active'
 end
-if not job[3] then fail(ARGV[1], ARGV[2]) end
+fail(ARGV[1], ARGV[2])
 return 'ended'
 `)
 
 /**
  * Says something to a run. Keys: job, agent, down. Arguments: id, seconds to keep, the channel of the workers, what (`message`, `answer`, `wrapUp`), the
- * number of a question, the text, the most entries and the most bytes that wait for the run.
+ * number of a question, or of a message and its sender, the text, the most entries and the most bytes that wait for the run.
  * @returns 1 when it is stored, 0 when nobody waits for it, -1 when there is no room
  */
 export const TELL = script(`
@@ -108,12 +139,13 @@ if ARGV[4] == 'answer' then
   redis.call('HSET', KEYS[2], 'a:' .. ARGV[5], ARGV[6])
 elseif ARGV[4] == 'wrapUp' then
   redis.call('HSET', KEYS[2], 'wrapUp', ARGV[6])
-else
+elseif redis.call('HGET', KEYS[2], 'told') ~= ARGV[5] then
   local bytes = #ARGV[6]
   local waiting = redis.call('XRANGE', KEYS[3], '-', '+')
   for i = 1, #waiting do bytes = bytes + #waiting[i][2][2] end
   if #waiting >= tonumber(ARGV[7]) or bytes > tonumber(ARGV[8]) then return -1 end
   redis.call('XADD', KEYS[3], '*', 'm', ARGV[6])
+  redis.call('HSET', KEYS[2], 'told', ARGV[5])
   redis.call('EXPIRE', KEYS[3], ARGV[2])
 end
 redis.call('EXPIRE', KEYS[2], ARGV[2])
@@ -122,15 +154,17 @@ return 1
 `)
 
 /**
- * What a run says, in its order. Keys: lock, agent, up. Arguments: id, the token of the lock, the channel of the host that sent the job, seconds to
- * keep, the most bytes of `up`, and for each item what it is (`output`, `progress`, `set`, `delete`), its name and its text.
- * @returns 1, or 0 when the lock is not its own
+ * What a run says, in its order. Keys: lock, agent, up, job. Arguments: id, the token of the lock, the channel of the host that sent the job, seconds to
+ * keep, the most bytes of `up`, how long the lock lasts in ms, the number of this write, and for each item what it is (`output`, `progress`, `set`, `delete`), its name and its text.
+ * @returns 1, or 0 when the job is not its own
  */
-export const WRITE = script(`
-if redis.call('GET', KEYS[1]) ~= ARGV[2] then return 0 end
+export const WRITE = script(`${KEEP}
+if not keep(KEYS[4], KEYS[1], ARGV[2], ARGV[6]) then return 0 end
+if redis.call('HGET', KEYS[2], 'written') == ARGV[7] then return 1 end
+redis.call('HSET', KEYS[2], 'written', ARGV[7])
 local most = tonumber(ARGV[5])
 local bytes = tonumber(redis.call('HGET', KEYS[2], 'bytes') or '0')
-for i = 6, #ARGV, 3 do
+for i = 8, #ARGV, 3 do
   local what, name, text = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   if what == 'set' then
     redis.call('HSET', KEYS[2], name, text)

@@ -155,7 +155,7 @@ class RemoteRun {
     const found = (await link.run(
       LOOK,
       [keys.job, keys.lock, keys.agent, keys.up, keys.down, ...keys.queueKeys],
-      [jobId, this.#cursor, channel, this.#toStore, RETENTION_SECONDS, WORKER_DIED, ENTRIES],
+      [jobId, this.#cursor, channel, this.#toStore, RETENTION_SECONDS, WORKER_DIED, ENTRIES, Number(link.seesDead)],
     )) as readonly [string, string?, string?, Look['entries']?, string[]?, string?, string?]
     const [state, end = '', failure = '', entries = [], questions = [], spent = '', before = ''] = found
     return { state, end, failure, entries, questions, spent, seen: before }
@@ -217,7 +217,11 @@ class RemoteRun {
   }
 
   async #forwardMessages(): Promise<void> {
-    for await (const message of this.#options.context.messages) await this.#tell(['message', '', message])
+    const { link, context } = this.#options
+    let count = 0
+    for await (const message of context.messages) {
+      await this.#tell(['message', `${link.channel}:${(count += 1)}`, message])
+    }
   }
 
   /** Says something to the run; it is repeated until Redis has it, or the run has ended. */

@@ -15,7 +15,8 @@ import {
 } from '../protocol/option-checks.js'
 import type { OptionTypes } from '../protocol/option-checks.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { openConnection, redisAccessTypes, toRedisAddress, type RedisAccess } from './connection.js'
+import { openConnection, othersAreBack, redisAccessTypes, toRedisAddress, type RedisAccess } from './connection.js'
+import { giveUpDead } from './give-up-dead.js'
 import { jobKeys, workersChannel, type QueueName } from './job-keys.js'
 import { ANNOUNCE } from './job-scripts.js'
 import { aQueueName, DEFAULT_LOCK_MS, DEFAULT_PREFIX, lockTimes } from './queue-settings.js'
@@ -109,7 +110,8 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
       queue,
       async (job, token = '') => {
         const id = job.id ?? ''
-        const run = new WorkerRun({ redis, keys: jobKeys(name, id), token, data: readJobData(job.data), log })
+        const data = readJobData(job.data)
+        const run = new WorkerRun({ redis, keys: jobKeys(name, id), token, lockMs: lockDuration, data, log })
         runs.set(`${queue}:${id}`, run)
         // It was fetched while the worker began to end.
         if (stopped !== undefined) run.abort(stopped)
@@ -120,12 +122,13 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         }
       },
       {
-        ...{ connection: redis, prefix, concurrency, lockDuration, stalledInterval },
-        ...{ maxStalledCount: 0, runRetryDelay: 1000 },
+        ...{ connection: redis, prefix, concurrency, lockDuration },
+        // Its own check would give up what runs when Redis was away: `giveUpDead` does not.
+        ...{ skipStalledCheck: true, maxStalledCount: 0, runRetryDelay: 1000 },
       },
     )
     worker.on('lockRenewalFailed', (ids) => {
-      for (const id of ids) runs.get(`${queue}:${id}`)?.loseLock()
+      for (const id of ids) void runs.get(`${queue}:${id}`)?.keepLock()
     })
     worker.on('completed', announce)
     worker.on('failed', announce)
@@ -137,6 +140,14 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
   })
   const stopPolling = every(pollMs, () => {
     for (const run of runs.values()) run.wake()
+  })
+  redis.on('ready', () => {
+    for (const run of runs.values()) void run.keepLock()
+  })
+  const seesDead = othersAreBack(redis)
+  const stopSweeping = every(stalledInterval, () => {
+    if (!seesDead()) return
+    for (const queue of names) giveUpDead(redis, { prefix, queue }, stalledInterval).catch(() => undefined)
   })
   const stop = (): void => {
     stopped ??= interruptedError('The worker that ran this task was told to end.')
@@ -154,6 +165,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     await Promise.race([closed, late])
     for (const timer of timers) clearLongTimeout(systemClock, timer)
     stopPolling()
+    stopSweeping()
     if (runs.size > 0) log(`${runs.size} tasks did not stop: they are given up, and may still be running.`)
     redis.disconnect()
     subscriber.disconnect()

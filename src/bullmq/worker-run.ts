@@ -13,7 +13,7 @@ import { toPlainData } from '../protocol/plain-data.js'
 import { taskAnswerSchema, taskQuestionSchema, type TaskQuestionInput } from '../protocol/task-questions.js'
 import type { SubagentRequest } from '../tools/subagents.js'
 import { RETENTION_SECONDS, type JobKeys } from './job-keys.js'
-import { TAKE, WRITE } from './job-scripts.js'
+import { KEEP_LOCK, TAKE, WRITE } from './job-scripts.js'
 import { Outgoing } from './outgoing.js'
 import { runScript } from './script.js'
 import { pause } from './timing.js'
@@ -40,6 +40,8 @@ export interface WorkerRunOptions {
   readonly keys: JobKeys
   /** The token of the lock of its job. */
   readonly token: string
+  /** How long that lock lasts, in ms. */
+  readonly lockMs: number
   readonly data: JobData
   readonly log: (line: string) => void
 }
@@ -64,6 +66,7 @@ export class WorkerRun {
   /** The lock is its own, as far as is known. */
   #isCurrent = true
   #writing: Promise<void> | undefined
+  #writes = 0
   #taking: Promise<void> | undefined
   #takeAgain = false
 
@@ -96,8 +99,19 @@ export class WorkerRun {
     this.#abort.abort(reason)
   }
 
-  /** Its lock is no longer its own: what it says changes nothing any more. */
-  loseLock(): void {
+  /** Its lock may have ended, as when Redis was away: takes it back, unless the job was given up. Never rejects. */
+  async keepLock(): Promise<void> {
+    const { redis, keys, token, lockMs, log } = this.#options
+    try {
+      if ((await runScript(redis, KEEP_LOCK, [keys.job, keys.lock], [token, lockMs])) !== 1) this.#loseLock()
+    } catch (error) {
+      // It is tried again with what it says next, and at its end.
+      log(`Redis: ${describeFailure(error)}`)
+    }
+  }
+
+  /** The job is no longer its own: what it says changes nothing any more. */
+  #loseLock(): void {
     if (!this.#isCurrent || this.#hasEnded) return
     this.#isCurrent = false
     const { data, log } = this.#options
@@ -261,18 +275,27 @@ export class WorkerRun {
   }
 
   async #writeAll(): Promise<void> {
-    const { redis, keys, token, data, log } = this.#options
+    const { redis, keys, token, lockMs, data, log } = this.#options
     while (!this.#outgoing.isEmpty && this.#isCurrent) {
       // What is said in this tick is one write.
       await Promise.resolve()
       const items = this.#outgoing.take(WRITE_BYTES)
       const said = items.flatMap(({ what, name, text }) => [what, name, text])
-      const args = [keys.id, token, data.host, RETENTION_SECONDS, MAX_UP_BYTES, ...said]
+      const args = [
+        keys.id,
+        token,
+        data.host,
+        RETENTION_SECONDS,
+        MAX_UP_BYTES,
+        lockMs,
+        `${token}:${(this.#writes += 1)}`,
+        ...said,
+      ]
       for (let isWritten = false; !isWritten;) {
         try {
-          const isCurrent = await runScript(redis, WRITE, [keys.lock, keys.agent, keys.up], args)
+          const isCurrent = await runScript(redis, WRITE, [keys.lock, keys.agent, keys.up, keys.job], args)
           isWritten = true
-          if (isCurrent !== 1) this.loseLock()
+          if (isCurrent !== 1) this.#loseLock()
         } catch (error) {
           if (redis.status === 'end') return
           log(`Task ${data.input.id}: what its run says cannot be written: ${describeFailure(error)}`)
@@ -288,6 +311,7 @@ export class WorkerRun {
       this.#write()
       await this.#writing
     }
+    await this.keepLock()
     this.#hasEnded = true
     this.#inbox.close()
     const { id } = this.#options.data.input

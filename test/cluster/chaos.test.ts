@@ -1,88 +1,61 @@
 /**
- * Nodes are killed and paused, sockets cut and Redis killed, at random from a seed, while clients submit. What the workers did and what the clients were
- * told must agree: nothing lost, nothing twice, in order, one at a time. `npm run chaos -- --minutes 30` goes on for longer.
+ * Nodes, workers and hosts are killed and paused, sockets cut and Redis killed, at random from a seed, while clients submit and hosts launch. What clients
+ * were told, and what instances and runs did, must agree: nothing lost, nothing twice, in order, one at a time. `npm run chaos -- --minutes 30` goes on for
+ * longer.
  */
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createRandom } from '../bench/soak/random.js'
-import { startMortalCluster, type NodeProcess } from '../support/cluster.js'
-import { connectWatched } from '../support/cluster-instance.js'
-import { post, taskFor, untilEnded } from '../support/cluster-client.js'
+import { startClients } from '../support/chaos/clients.js'
+import { Faults, type Slot } from '../support/chaos/faults.js'
+import { judge } from '../support/chaos/judge.js'
+import { faultLines, reportLines } from '../support/chaos/report.js'
+import { createRuns } from '../support/chaos/runs.js'
+import { LOCK_MS, startCluster } from '../support/cluster.js'
+import { connectTo, startFront } from '../support/front.js'
 
 const seconds = Number(process.env['CHAOS_SECONDS'] ?? 20)
 const seed = Number(process.env['CHAOS_SEED'] ?? 1)
-const INSTANCES = ['a', 'b', 'c', 'd']
+
+/** A lock of this test, in ms: a machine that is busy with all its processes is not to lose any by itself. */
+const LOCK = 2 * LOCK_MS
+
+/** How long all may take to end when nothing strikes any more, in ms. */
+const REST_MS = 30_000 + seconds * 100
 
 it(
-  'N1, N2, N4: nothing is lost, runs twice, out of order or two at once, whatever dies',
+  'N1, N2, N4, W1, W2, W4, W5, W6: nothing is lost, runs twice, out of order or two at once, whatever dies',
   async () => {
-    const random = createRandom(seed)
-    const { url, nodes, redis, startNode, cut } = await startMortalCluster(3, {
-      server: { tasks: { instanceGraceMs: 600_000, maxQueueSize: 20, retentionMs: 3_600_000, maxRetained: 100_000 } },
+    const cluster = await startCluster(0)
+    const redisFront = await startFront(() => connectTo(cluster.redis.port))
+    const connection = `redis://127.0.0.1:${redisFront.port}`
+    const runs = createRuns({ redisUrl: connection, lockMs: LOCK, seed, hosts: 2, workers: 5 })
+    const startNode = () =>
+      cluster.startNode({
+        cluster: { connection, lockMs: LOCK },
+        server: { tasks: { instanceGraceMs: 600_000, retentionMs: seconds * 2000 + 600_000, maxRetained: 1_000_000 } },
+      })
+    const nodes = Array.from({ length: 3 }, (): Slot => ({ target: 'node', start: startNode }))
+    const faults = new Faults({
+      ...{ random: createRandom(seed), slots: [...nodes, ...runs.slots], pauseMs: LOCK, redis: cluster.redis },
+      cut: { clients: cluster.cut, redis: redisFront.cut },
     })
-    const workers = await Promise.all(INSTANCES.map((id) => connectWatched(url, id, 1000)))
-    const accepted = new Map<string, string>()
-    let isOver = false
-    const clients = INSTANCES.map(async (id) => {
-      for (let n = 0; !isOver; n += 1) {
-        const mark = `${id}${n}`
-        const task = taskFor(id, 'do', { mark, ms: n % 7 })
-        while (!accepted.has(mark)) {
-          const answer = await post(url, '/tasks', task, { 'idempotency-key': mark }).catch(() => undefined)
-          if (answer?.status === 201) accepted.set(mark, String(answer.body['taskId']))
-          else {
-            expect([undefined, 409, 429, 503]).toContain(answer?.status)
-            await pause(30)
-          }
-        }
-      }
-    })
-    const alive = (): NodeProcess[] => nodes.filter(({ isEnded, isPaused }) => !isEnded && !isPaused)
-    const pick = (): NodeProcess => random.pick(alive())
-    const done: string[] = []
-    let pausedEver = false
-    const until = Date.now() + seconds * 1000
-    while (Date.now() < until) {
-      const drawn = random.below(10)
-      if (drawn < 3 && alive().length > 1) {
-        done.push('kill')
-        await pick().kill()
-        await startNode()
-      } else if (drawn < 5 && alive().length > 1) {
-        done.push('pause')
-        pausedEver = true
-        const node = pick()
-        node.pause()
-        await pause(random.below(5000))
-        node.resume()
-      } else if (drawn < 8) {
-        done.push('cut')
-        cut()
-      } else {
-        done.push('redis')
-        await redis.kill()
-        await pause(random.below(1000))
-        await redis.start()
-      }
-      await pause(random.below(1500))
-    }
-    isOver = true
-    await Promise.all(clients)
-    const ends = new Map<string, string>()
-    for (const [mark, id] of accepted) ends.set(mark, (await untilEnded(url, id)).status)
-    const failed = [...ends.values()].filter((status) => status !== 'completed').length
-    console.log(`seed ${seed}: ${accepted.size} tasks, ${failed} interrupted, by ${done.join(', ')}`)
-    expect(accepted.size).toBeGreaterThan(20)
-    for (const [index, id] of INSTANCES.entries()) {
-      const started = workers[index]?.started() ?? []
-      expect(new Set(started).size, `${id}: twice`).toBe(started.length)
-      const completed = [...ends].filter(([mark, status]) => mark.startsWith(id) && status === 'completed')
-      expect(completed.map(([mark]) => mark).filter((mark) => !started.includes(mark))).toEqual([])
-      const numbers = started.map((mark) => Number(mark.slice(1)))
-      expect(numbers, `${id}: out of order`).toEqual(numbers.toSorted((one, other) => one - other))
-      // A paused node and the one that took over may overlap in effects; a call that is abandoned is named in the worker's hello.
-      if (!pausedEver) expect(workers[index]?.mostAtOnce).toBe(1)
+    await faults.ready()
+    const clients = await startClients({ url: cluster.url, seed, instances: 20, clients: 10, heartbeatMs: 1000 })
+    const startedAt = Date.now()
+    await faults.strike(seconds * 1000)
+    await faults.ready()
+    const [tasks, { works, silences }] = await Promise.all([clients.finish(REST_MS), runs.finish(REST_MS)])
+    const told = [
+      { title: '20 instances on 3 nodes, 10 clients', works: tasks, verdict: judge(tasks, faults.all, []) },
+      { title: 'Runs of 2 hosts on 5 workers', works, verdict: judge(works, faults.all, silences) },
+    ]
+    const lines = [...faultLines(faults.all, startedAt), `seed ${seed}, ${seconds} s, ${faults.all.length} faults`]
+    console.log([...lines, ...told.flatMap(reportLines)].join('\n'))
+    for (const { works: all, verdict } of told) {
+      const { lost, twice, outOfOrder, twoAtOnce } = verdict
+      expect({ lost, twice, outOfOrder, twoAtOnce }).toEqual({ lost: [], twice: [], outOfOrder: [], twoAtOnce: [] })
+      expect(all.filter(({ ends }) => ends[0]?.status === 'completed').length).toBeGreaterThan(20)
     }
   },
-  (seconds + 300) * 1000,
+  seconds * 1000 + REST_MS + 120_000,
 )

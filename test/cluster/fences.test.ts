@@ -23,10 +23,10 @@ async function openCluster(maxRetained = 10) {
   const cluster = createClusterRedis(redis, keys, maxRetained)
   await cluster.renew('n1', LIFE_MS, [], [])
   await cluster.renew('n2', LIFE_MS, [], [])
-  const accept = async (key = '', instanceId = 'w') => {
+  const accept = async (key = '', instanceId = 'w', name = 't') => {
     const [code, id] = await cluster.accept(
       instanceId,
-      { record: '{"name":"t","intention":"","commands":[]}', summary: '{}', createdAt: 1, bytes: 10, key },
+      { record: JSON.stringify({ name, intention: '', commands: [] }), summary: '{}', createdAt: 1, bytes: 10, key },
       { queue: 5, bytes: 1000 },
     )
     return { code, id }
@@ -81,7 +81,7 @@ describe('a task', () => {
     const lock = keys.lock('w', id)
     await redis.set(lock, `n1:${first}`)
     expect(await cluster.begin(id, lock, `n1:${first}`, first, 5)).toBe('stale')
-    expect(await cluster.begin(id, lock, `n2:${second}`, second, 5)).toBe('stale')
+    expect(await cluster.begin(id, lock, `n2:${second}`, second, 5)).toBe('unlocked')
     await redis.set(lock, `n2:${second}`)
     expect(await cluster.seizeFromEarlier(lock, `n1:${first}`, LIFE_MS, 'w', first)).toBe(false)
     expect(await cluster.begin(id, lock, `n2:${second}`, second, 5)).toBe('run')
@@ -124,6 +124,9 @@ describe('a task', () => {
     await cluster.confirm(again.id)
     expect(await cluster.abandon(again.id)).toBe(false)
     expect(await accept('key')).toEqual({ code: 'KNOWN', id: again.id })
+    // As one step: a task that is given up a moment later is not taken for another one.
+    expect((await accept('key', 'w', 'another')).code).toBe('REUSED')
+    expect((await accept('key', '')).code).toBe('REUSED')
   })
 
   it('N2: whose node died before it was confirmed is confirmed by the request that repeats it', async () => {

@@ -5,6 +5,8 @@ import { connectInstance, type ConnectedInstance } from '../../src/client/index.
 export interface Deed {
   readonly mark: string
   readonly step: 'start' | 'end'
+  /** When, in ms since 1970. */
+  readonly at: number
 }
 
 export interface WatchedInstance {
@@ -28,7 +30,7 @@ export async function connectWatched(url: string, id: string, heartbeatMs = 30_0
   let mostAtOnce = 0
   let changed: (() => void)[] = []
   const note = (mark: string, step: Deed['step']): void => {
-    deeds.push({ mark, step })
+    deeds.push({ mark, step, at: Date.now() })
     inFlight += step === 'start' ? 1 : -1
     mostAtOnce = Math.max(mostAtOnce, inFlight)
     const all = changed

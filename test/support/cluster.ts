@@ -1,14 +1,16 @@
 /** A cluster for tests: a Redis of its own, nodes as processes that can be killed and paused, and one address in front of them. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import type { BullmqClusterOptions } from '../../src/bullmq/index.js'
 import type { TaskServerOptions } from '../../src/server/index.js'
+import { connectTo, startFront } from './front.js'
+import { shiftedClock } from './shifted-clock.js'
 import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js'
 
 export interface NodeProcess {
+  readonly pid: number
   readonly httpUrl: string
   readonly wsUrl: string
   /** What it has written to its log. */
@@ -32,6 +34,8 @@ export interface NodeSetup {
   readonly server?: TaskServerOptions
   /** The id of an instance of the node itself. */
   readonly local?: string
+  /** How far its clock is ahead, in ms. */
+  readonly clockShiftMs?: number
 }
 
 export interface TestCluster {
@@ -40,8 +44,8 @@ export interface TestCluster {
   readonly url: string
   readonly nodes: readonly NodeProcess[]
   readonly startNode: (setup?: NodeSetup) => Promise<NodeProcess>
-  /** Cuts all connections through the address. */
-  readonly cut: () => void
+  /** Cuts the connections through the address: all, or each n-th. */
+  readonly cut: (each?: number) => void
 }
 
 /** A short time after which a node counts as dead, in ms, for tests that wait for it. A machine that is too busy kills others, too. */
@@ -64,20 +68,32 @@ export async function startCluster(
   const redis = await startRedis(redisOptions)
   onTestFinished(() => redis.close())
   const nodes: NodeProcess[] = []
-  const front = await startFront(() => nodes)
+  let turn = 0
+  const front = await startFront(async () => {
+    const alive = nodes.filter(({ isEnded, isPaused }) => !isEnded && !isPaused)
+    for (let tried = 0; tried < alive.length; tried += 1) {
+      const node = alive[turn++ % alive.length]
+      const socket = node && (await connectTo(Number(new URL(node.httpUrl).port)))
+      if (socket !== undefined) return socket
+    }
+    return undefined
+  })
+  const url = `http://127.0.0.1:${front.port}`
   const startNode = async (own: NodeSetup = {}): Promise<NodeProcess> => {
     const options = {
-      cluster: { connection: redis.url, publicUrl: front.url, ...setup.cluster, ...own.cluster },
+      cluster: { connection: redis.url, publicUrl: url, ...setup.cluster, ...own.cluster },
       server: { logLevel: 'info', ...setup.server, ...own.server },
       ...((own.local ?? setup.local) !== undefined && { local: own.local ?? setup.local }),
     }
     const program = new URL('./programs/cluster-node.ts', import.meta.url).pathname
-    const node = await startServer([program], { NODE_SETUP: JSON.stringify(options) })
+    const { clockShiftMs } = own
+    const clock = clockShiftMs === undefined ? {} : shiftedClock(clockShiftMs)
+    const node = await startServer([program], { NODE_SETUP: JSON.stringify(options), ...clock })
     nodes.push(node)
     return node
   }
   await Promise.all(Array.from({ length: count }, () => startNode()))
-  return { redis, url: front.url, nodes, startNode, cut: front.cut }
+  return { redis, url, nodes, startNode, cut: front.cut }
 }
 
 /** Starts a server as a process of its own, which ends with the test. Its first line has its URLs as JSON. */
@@ -104,7 +120,7 @@ export async function startServer(args: readonly string[], env: Record<string, s
   }
   let isPaused = false
   return {
-    ...{ httpUrl, wsUrl, log, exited },
+    ...{ pid: child.pid ?? 0, httpUrl, wsUrl, log, exited },
     get isEnded() {
       return hasEnded(child)
     },
@@ -127,47 +143,3 @@ export async function startServer(args: readonly string[], env: Record<string, s
 }
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
-
-/** One address: passes each connection on to the next node that takes it. */
-async function startFront(nodes: () => readonly NodeProcess[]): Promise<{ url: string; cut: () => void }> {
-  let turn = 0
-  const open = new Set<Socket>()
-  const server = createServer((client) => {
-    keep(client)
-    void (async () => {
-      for (let tried = 0; tried < nodes().length; tried += 1) {
-        const node = nodes()[turn++ % nodes().length]
-        const upstream = node?.isPaused === false && (await reach(Number(new URL(node.httpUrl).port)))
-        if (upstream === undefined || upstream === false) continue
-        keep(upstream)
-        client.pipe(upstream).pipe(client)
-        upstream.once('close', () => client.destroy())
-        client.once('close', () => upstream.destroy())
-        return
-      }
-      client.destroy()
-    })()
-  })
-  const keep = (socket: Socket): void => {
-    open.add(socket)
-    socket.on('error', () => socket.destroy())
-    socket.once('close', () => open.delete(socket))
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const cut = (): void => open.forEach((socket) => void socket.destroy())
-  onTestFinished(async () => {
-    cut()
-    server.close()
-    await once(server, 'close')
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut }
-}
-
-function reach(port: number): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(socket))
-    socket.once('error', () => resolve(undefined))
-  })
-}

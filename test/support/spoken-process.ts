@@ -23,9 +23,14 @@ export interface SpokenProcess {
 }
 
 /** Starts a program of `test/support/programs`; it is killed after the test. */
-export function startSpoken(program: string, args: readonly (string | number)[]): SpokenProcess {
+export function startSpoken(
+  program: string,
+  args: readonly (string | number)[],
+  env: Record<string, string> = {},
+): SpokenProcess {
   const path = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url))
   const child = spawn(process.execPath, ['--import', 'tsx', path, ...args.map(String)], {
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said: Spoken[] = []

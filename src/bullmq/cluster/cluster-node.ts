@@ -229,7 +229,13 @@ export class ClusterNode {
       log: (line) => log('error', line),
     })
     this.#lanes.set(instanceId, lane)
-    await lane.open()
+    try {
+      await lane.open()
+    } catch (error) {
+      // The next tick claims it again.
+      if (this.#lanes.get(instanceId) === lane) this.#retire(instanceId)
+      throw error
+    }
     const tools = await Promise.race([instance.listTools().catch(() => undefined), passed(clock, TOOLS_MS)])
     if (tools !== undefined) await redis.describe(instanceId, claimed.epoch, toJson(toPlainData(tools)))
   }

@@ -29,7 +29,7 @@ export interface Stray {
 }
 
 /** What became of a job that was fetched. */
-type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'begun' | 'joining'
+type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'unlocked' | 'begun' | 'joining'
 
 /** An instance as lists show it. */
 export interface ListedInstance {
@@ -153,9 +153,6 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained:
       await redis.set(`${keys.own}${name}`, value, 'NX')
       return (await redis.get(`${keys.own}${name}`)) ?? value
     },
-
-    /** What was submitted, and for which instance it asked. */
-    submissionOf: (taskId: string) => redis.hmget(keys.task(taskId), 'record', 'asked'),
 
     lose: (instanceId: string, node: string, epoch: number) => run(scripts.LOSE, instanceId, node, epoch),
 

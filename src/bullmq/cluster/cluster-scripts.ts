@@ -45,14 +45,15 @@ local function keepEnd(id, inst, logMs, maxRetained)
 end
 `
 
-/** Takes a task, if there is room; it becomes a job next. 'KNOWN': its key was used; 'JOINING': and that task is not confirmed yet. instance, submission, time, most tasks, bytes, most bytes, key, request */
+/** Takes a task, if there is room; it becomes a job next. 'KNOWN': its key was used; 'JOINING': and that task is not confirmed yet; 'REUSED': for another task. instance, submission, time, most tasks, bytes, most bytes, key, request */
 export const ACCEPT = script(`${PRELUDE}
 local inst, record, createdAt, maxQueue, bytes, maxBytes, key, summary = unpack(ARGV)
 local asked = inst
 if key ~= '' then
   local known = redis.call('GET', P..'key:'..key)
   if known and redis.call('EXISTS', P..'task:'..known) == 1 then
-    local place = redis.call('HMGET', P..'task:'..known, 'instanceId', 'position')
+    local place = redis.call('HMGET', P..'task:'..known, 'instanceId', 'position', 'record', 'asked')
+    if place[3] ~= record or place[4] ~= asked then return {'REUSED'} end
     return {redis.call('ZSCORE', P..'joining', known) and 'JOINING' or 'KNOWN', known, place[1], tonumber(place[2])}
   end
 end
@@ -103,14 +104,15 @@ forget(ARGV[1])
 return 1
 `)
 
-/** Starts a task that was fetched. Nothing of it has run when this did not return 'run'; 'joining': its submission is not confirmed yet. task, lock, token, epoch, time */
+/** Starts a task that was fetched. Nothing of it has run when this did not return 'run'; 'joining': its submission is not confirmed yet; 'stale': the instance has another connection; 'unlocked': its lock has ended. task, lock, token, epoch, time */
 export const BEGIN = script(`${PRELUDE}
 local id, lock, token, epoch, at = unpack(ARGV)
 local task = redis.call('HMGET', P..'task:'..id, 'status', 'instanceId', 'owner')
 if not task[1] then return 'gone' end
 if isOver(task[1]) then return 'over' end
 if redis.call('ZSCORE', P..'joining', id) then return 'joining' end
-if redis.call('GET', lock) ~= token or redis.call('HGET', P..'inst:'..task[2], 'epoch') ~= epoch then return 'stale' end
+if redis.call('HGET', P..'inst:'..task[2], 'epoch') ~= epoch then return 'stale' end
+if redis.call('GET', lock) ~= token then return 'unlocked' end
 if task[1] ~= 'queued' then return task[3] == token and 'run' or 'begun' end
 redis.call('HSET', P..'task:'..id, 'status', 'running', 'startedAt', at, 'owner', token)
 return 'run'

@@ -47,10 +47,6 @@ export interface ExpectedEnd {
 /** How many tasks a list reads at once. */
 const BATCH = 200
 
-const KEY_REUSED = refusal(
-  'IDEMPOTENCY_KEY_REUSED',
-  'This idempotency key was used for another task. Choose another key.',
-)
 const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
 
 export function createClusterService(options: ClusterServiceOptions): TaskService {
@@ -83,19 +79,12 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
       throw error
     }
     const [code, taskId, accepted, position] = await inTime(accepting).catch(giveUp)
-    const isKnown = code === 'KNOWN' || code === 'JOINING'
-    if (!isKnown && code !== 'OK') return refusals[code]?.(instanceId ?? '', limits) ?? NOT_STORED
-    if (isKnown && !(await isSame(taskId, record, instanceId))) return KEY_REUSED
     if (code === 'KNOWN') return { taskId, queuePosition: position }
+    if (code !== 'OK' && code !== 'JOINING') return refusals[code]?.(instanceId ?? '', limits) ?? NOT_STORED
     // Also for one whose first node has died before it was confirmed: the same job again changes nothing.
     await inTime(queueOf(accepted).add(taskId, submission.name)).catch(giveUp)
     // However long it takes: whether the task counts is known when Redis has answered.
     return (await redis.confirm(taskId)) ? { taskId, queuePosition: position } : NOT_STORED
-  }
-
-  async function isSame(taskId: string, record: string, instanceId: string | undefined): Promise<boolean> {
-    const [known, asked] = await inTime(redis.submissionOf(taskId))
-    return known === record && asked === (instanceId ?? '')
   }
 
   async function submit(message: TaskSubmitMessage, idempotencyKey?: string): Promise<Submitted> {
@@ -188,6 +177,8 @@ const NOT_CANCELLED: Cancelled = {
 }
 
 const refusals: Readonly<Record<string, (instanceId: string, limits: ServerConfig['tasks']) => Submitted>> = {
+  REUSED: () =>
+    refusal('IDEMPOTENCY_KEY_REUSED', 'This idempotency key was used for another task. Choose another key.'),
   NO_INSTANCE: () => refusal('NO_INSTANCE', 'No instance is connected'),
   INVALID_INSTANCE: (id) => refusal('INVALID_INSTANCE', `Instance not found: ${id}`),
   NOT_CONNECTED: (id) => refusal('NOT_CONNECTED', `Instance not connected: ${id}`),

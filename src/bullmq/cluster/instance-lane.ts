@@ -114,6 +114,8 @@ export class InstanceLane {
     const { redis } = this.#options
     const id = job.id ?? ''
     const state = await this.#begin(id)
+    // Redis was away, or its submission took long to be confirmed: whoever looks after stray jobs puts it back.
+    if (state === 'unlocked') return
     if (state === 'stale') {
       this.#isClosed ||= !this.#isHeld
       // To the head: the next connection of the instance takes it.

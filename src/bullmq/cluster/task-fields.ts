@@ -126,14 +126,16 @@ export function endTask(
   end: (task: CommandTask) => void,
   now: number,
 ): { readonly task: Task; readonly message: TaskCompleteMessage } {
+  // The clock of the node that has started it may be ahead of this one's.
+  const at = Math.max(now, task.startedAt ?? task.createdAt)
   const ref = createActor(commandTaskMachine, { input: { totalCommands: submitted.commands.length } }).start()
   let message: TaskCompleteMessage | undefined
   const unlimited = { maxResultBytes: Infinity, maxTaskBytes: Infinity, maxBytes: Infinity }
   const ended = new CommandTask(submitted, {
     ...{ instanceId: task.instanceId, place, restored: task, ref, bytes: 0 },
     budget: new ByteBudget(unlimited, () => false),
-    now: () => now,
-    elapsed: () => now,
+    now: () => at,
+    elapsed: () => at,
     emit: (emitted) => {
       if (emitted.type === 'task_complete') message = emitted
     },

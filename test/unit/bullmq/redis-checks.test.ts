@@ -35,7 +35,8 @@ describe('what a Redis says about itself', () => {
   it('names what everysec loses, and when', () => {
     expect(judge({}, 'everysec')['appendfsync']).toEqual({
       state: 'note',
-      detail: 'everysec: up to two seconds are lost when its machine ends, or when Redis is killed while its disk is busy.',
+      detail:
+        'everysec: up to two seconds are lost when its machine ends, or when Redis is killed while its disk is busy.',
     })
   })
 

@@ -57,6 +57,12 @@ describe('a task in Redis', () => {
     expect(toSummary('t', [null])).toBeUndefined()
   })
 
+  it('does not end before it has started, whose clock was ahead of this one', () => {
+    const running = { ...queued, status: 'running', startedAt: '60004' }
+    const { task } = endTask(found(running), (ended) => ended.lose('it is gone'), 9)
+    expect(task).toMatchObject({ status: 'failed', startedAt: 60_004, completedAt: 60_004, duration: 0 })
+  })
+
   it('N4: that ran on a node that is gone fails, with the results before it', () => {
     const first = { status: 'success', startedAt: 4, completedAt: 5, result: { content: [] } }
     const running = {

@@ -1,6 +1,6 @@
 /**
- * `npm run chaos -- --minutes N [--seed S]`: the chaos test of the cluster (`test/cluster/chaos.test.ts`) for N minutes instead of 20 seconds. It needs
- * `redis-server`. It prints how many tasks there were and what was done to the nodes, and fails when a task was lost, ran twice, or ran out of order.
+ * `npm run chaos -- --minutes N [--seed S]`: the chaos test of many machines (`test/cluster/chaos.test.ts`) for N minutes. It needs `redis-server`. It
+ * prints each fault, how long the takeovers took and how many tasks there were, and fails when one was lost, ran twice, out of order or beside another.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ const [minutes, seed] = [Number(values.minutes), Number(values.seed)]
 if (!(minutes > 0)) throw new RangeError(`--minutes: expected a number > 0, got ${values.minutes}`)
 if (!Number.isInteger(seed)) throw new RangeError(`--seed: expected an integer, got ${values.seed}`)
 
-process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
+process.chdir(fileURLToPath(new URL('../../../', import.meta.url)))
 const { status } = spawnSync(
   'npx',
   ['vitest', 'run', '--config', 'vitest.cluster.config.ts', 'test/cluster/chaos.test.ts'],

@@ -1,0 +1,54 @@
+/** An address in front of others, whose connections a test can cut. */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+export interface Front {
+  readonly port: number
+  /** Cuts its connections: all, or each n-th. */
+  readonly cut: (each?: number) => void
+}
+
+/** @param reach connects to what is behind it; undefined when there is nothing. Called for each connection */
+export async function startFront(reach: () => Promise<Socket | undefined>): Promise<Front> {
+  const open = new Set<Socket>()
+  const keep = (socket: Socket): void => {
+    open.add(socket)
+    socket.on('error', () => socket.destroy())
+    socket.once('close', () => open.delete(socket))
+  }
+  const server = createServer((client) => {
+    keep(client)
+    void reach().then((upstream) => {
+      if (upstream === undefined || client.destroyed) {
+        upstream?.destroy()
+        client.destroy()
+        return
+      }
+      keep(upstream)
+      client.pipe(upstream).pipe(client)
+      upstream.once('close', () => client.destroy())
+      client.once('close', () => upstream.destroy())
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const cut = (each = 1): void => {
+    for (const socket of [...open].filter((_, at) => at % each === 0)) socket.destroy()
+  }
+  onTestFinished(async () => {
+    cut()
+    server.close()
+    await once(server, 'close')
+  })
+  return { port: (server.address() as AddressInfo).port, cut }
+}
+
+/** A connection to a port of this machine; undefined when nobody listens there. */
+export function connectTo(port: number): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(socket))
+    socket.once('error', () => resolve(undefined))
+  })
+}

@@ -1,0 +1,62 @@
+/**
+ * A host that chaos strikes: it launches runs until SIGTERM, also takes over what the one before has left on its store, and says how each ends. Each line of
+ * its output is JSON.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { bullmqRunner } from '../../../src/bullmq/index.js'
+import { AsyncTaskManager, type RunnerDefinition } from '../../../src/index.js'
+import { sqliteStore } from '../../../src/store/index.js'
+import { createRandom } from '../../bench/soak/random.js'
+import { watchSilence } from '../chaos/silence.js'
+
+/** The most runs that it has at once. */
+const MOST = 8
+
+const [url = '', lockMs = '', file = '', life = '', seed = ''] = process.argv.slice(2)
+const say = (line: object): void => void process.stdout.write(`${JSON.stringify({ ...line, at: Date.now() })}\n`)
+watchSilence(say)
+const over = new AbortController()
+process.on('SIGTERM', () => over.abort())
+
+const definition: RunnerDefinition = {
+  run: bullmqRunner({ connection: url, queue: 'chaos', lockMs: Number(lockMs), log: (log) => console.error(log) }),
+  retry: { attempts: 50, on: ['interrupted'], backoff: { initialMs: 0 } },
+}
+const manager = new AsyncTaskManager({
+  ...{ store: sqliteStore(file), maxAsyncTasks: -1, findRunner: () => definition },
+  onError: (error) => console.error(error),
+})
+await manager.recovered
+
+const followed = new Set<Promise<void>>()
+const follow = (id: string): void => {
+  const done = sayEnd(id).finally(() => followed.delete(done))
+  followed.add(done)
+}
+async function sayEnd(id: string): Promise<void> {
+  const { settled, deliveryId } = await manager.waitFor([id])
+  const [task] = settled
+  if (task === undefined) return
+  const { status, attempt } = task
+  const code = task.status === 'failed' ? task.errorCode : undefined
+  say({ ended: id, status, code, attempt: attempt ?? 1, text: manager.readOutput(id)?.text ?? '' })
+  if (deliveryId !== undefined) manager.confirm(deliveryId)
+}
+
+for (const { id, delivery } of manager.getAllTasks()) if (delivery !== 'delivered') follow(id)
+say({ recovered: followed.size })
+
+const random = createRandom(Number(seed))
+for (let n = 0; !over.signal.aborted; n += 1) {
+  if (followed.size < MOST) {
+    const [id, lines] = [`${life}.${n}`, 1 + random.below(5)]
+    const ms = random.chance(0.2) ? random.below(8000) : random.below(1000)
+    manager.launch({ id, subagentName: 'chaos', goalPrompt: `${lines} ${ms}` }, definition)
+    say({ launched: id, lines })
+    follow(id)
+  }
+  await pause(random.below(400), undefined, { signal: over.signal }).catch(() => undefined)
+}
+while (followed.size > 0) await Promise.all(followed)
+await manager.dispose()
+process.exit(0)

@@ -1,0 +1,5 @@
+/** The environment of a Node.js process whose wall clock is wrong. */
+export const shiftedClock = (ms: number): Record<string, string> => ({
+  NODE_OPTIONS: `--import=${new URL('programs/shifted-clock.mjs', import.meta.url).href}`,
+  CLOCK_SHIFT_MS: String(ms),
+})
