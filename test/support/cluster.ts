@@ -129,7 +129,9 @@ export async function startServer(args: readonly string[], env: Record<string, s
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
 /** One address: passes each connection on to the next node that takes it. */
-async function startFront(nodes: () => readonly NodeProcess[]): Promise<{ url: string; cut: () => void }> {
+export async function startFront(
+  nodes: () => readonly Pick<NodeProcess, 'httpUrl' | 'isPaused'>[],
+): Promise<{ url: string; cut: () => void }> {
   let turn = 0
   const open = new Set<Socket>()
   const server = createServer((client) => {

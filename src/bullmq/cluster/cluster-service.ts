@@ -51,7 +51,7 @@ const KEY_REUSED = refusal(
   'IDEMPOTENCY_KEY_REUSED',
   'This idempotency key was used for another task. Choose another key.',
 )
-const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
+export const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
 
 export function createClusterService(options: ClusterServiceOptions): TaskService {
   const { redis, limits, cursors, queueOf, now, expectEnd, inTime, onError } = options

@@ -1,0 +1,34 @@
+/** A cluster whose nodes are in this process, for tests that neither kill nor pause one. */
+import { onTestFinished } from 'vitest'
+import { bullmqCluster } from '../../src/bullmq/index.js'
+import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../src/server/index.js'
+import { startFront, type NodeSetup } from './cluster.js'
+import { startRedis, type RedisServer } from './redis-server.js'
+
+export interface NearCluster {
+  readonly redis: RedisServer
+  /** The address that all nodes are behind. */
+  readonly url: string
+  readonly nodes: readonly TaskServer[]
+}
+
+/** Starts a cluster that ends with the test. */
+export async function startNearCluster(
+  count: number,
+  setup: { readonly cluster?: NodeSetup['cluster']; readonly server?: TaskServerOptions } = {},
+): Promise<NearCluster> {
+  const redis = await startRedis()
+  onTestFinished(() => redis.close())
+  const nodes: TaskServer[] = []
+  const front = await startFront(() => nodes.map(({ httpUrl }) => ({ httpUrl, isPaused: false })))
+  for (let index = 0; index < count; index += 1) {
+    const node = await startTaskServer({
+      ...{ logLevel: 'silent', env: {}, ...setup.server, port: 0 },
+      tasks: { wsPort: 0, abortGraceMs: 0, ...setup.server?.tasks },
+      cluster: bullmqCluster({ connection: redis.url, publicUrl: front.url, ...setup.cluster }),
+    })
+    onTestFinished(() => node.close({ drainMs: 0 }))
+    nodes.push(node)
+  }
+  return { redis, url: front.url, nodes }
+}
