@@ -3,7 +3,6 @@ import type { Task, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { InstanceSummary } from '../protocol/rest.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { SubmitResult } from './task-manager.js'
-import type { EndedTask } from './task-record.js'
 
 /** The command tasks of a cluster: made by `tasks()` of a cluster, taken by `createAgentTasks`, the tool `submit_commands` and the MCP servers. */
 export interface ClusterTasks {
@@ -17,7 +16,7 @@ export interface ClusterTasks {
    * Follows a task from its first event that is kept, on whichever server it runs, and while the cluster is away.
    * @returns the task when it has ended; undefined when the cluster does not have it. Rejects when the signal aborts, or this was closed
    */
-  followTask(taskId: string, options: FollowOptions): Promise<EndedTask | undefined>
+  followTask(taskId: string, options: FollowOptions): Promise<Task | undefined>
   /** The last tasks that were followed to their ends, with their results. */
   listTasks(): readonly Task[]
   /** The instances of all servers. Rejects when the cluster does not answer in time. */

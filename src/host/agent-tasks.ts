@@ -62,12 +62,9 @@ export interface CommandsOptions extends CommandPolicy {
   readonly maxCommands?: number
 }
 
-/** What runs command tasks: a manager of this process (`agent-tasks/server`), or a cluster (`bullmqCluster(…).tasks()` of `agent-tasks/bullmq`). */
-type CommandTasks = TaskManager | ClusterTasks
-
 /** Options of `createAgentTasks`, including those of the manager. */
 export interface AgentTasksOptions<
-  Commands extends CommandTasks | undefined = CommandTasks | undefined,
+  Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
   Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
 > extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands'> {
   /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
@@ -213,11 +210,11 @@ export interface AgentTasksWithCommands extends AgentTasks {
  * @throws InvalidSettingError, InvalidInputError for an invalid option
  */
 export function createAgentTasks<
-  Commands extends CommandTasks | undefined = undefined,
+  Commands extends TaskManager | ClusterTasks | undefined = undefined,
   Programs extends CommandsOptions | undefined = undefined,
 >(
   options: AgentTasksOptions<Commands, Programs> = {},
-): (Commands extends CommandTasks ? AgentTasksWithCommands : AgentTasks) &
+): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands : AgentTasks) &
   (Programs extends CommandsOptions ? WithRunCommand : unknown) {
   // With a task manager there is the tool `submit_commands`, and with commands `run_command`.
   return wire(options) as AgentTasksWithCommands & WithRunCommand

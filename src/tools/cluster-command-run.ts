@@ -12,21 +12,26 @@ import { endText, outputOf } from './command-texts.js'
 
 const FOUND_AS = 'submit_commands of a cluster'
 
-/** The same names as for every run of this kind: what finds it for the next host is `findCommandRunner`. */
-function commandRunner(tasks: ClusterTasks): Runner {
+/** Follows the command task that its further input names: what a host launches, and what the next one goes on with. */
+function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): Runner {
   const runner: Runner = async ({ params }, context) => {
     const commandTaskId = String(params?.['commandTaskId'])
     const { signal } = context
-    try {
-      const ended = await tasks.followTask(commandTaskId, { onProgress: reporterOf(context), signal })
-      if (ended === undefined) throw lost(commandTaskId)
-      const complete = completeMessage(ended)
-      if (complete.status === 'completed') return outputOf(ended, complete)
-      throw new Error(endText(ended, complete))
-    } finally {
-      // The async task has ended already. A run that is over has told the cluster so.
-      if (signal.aborted) await tasks.cancelTask(commandTaskId)
+    const ended = await tasks
+      .followTask(commandTaskId, { onProgress: reporterOf(context), signal })
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error
+        return undefined
+      })
+      .finally(onEnd)
+    if (signal.aborted) {
+      await tasks.cancelTask(commandTaskId)
+      throw new DOMException('The async task was ended first.', 'AbortError')
     }
+    if (ended?.completedAt === undefined) throw lost(commandTaskId)
+    const complete = completeMessage(ended)
+    if (complete.status === 'completed') return outputOf(ended, complete)
+    throw new Error(endText(ended, complete))
   }
   return Object.assign(runner, { survivesHost: true, isUnique: true, foundAs: FOUND_AS })
 }
@@ -56,13 +61,19 @@ export async function submitToCluster(
   const { taskId: commandTaskId, queuePosition } = submitted
   const cancel = (): void => void tasks.cancelTask(commandTaskId)
   const abortController = new AbortController()
+  const { signal } = abortController
   // A run that is aborted before it starts is never called.
-  abortController.signal.addEventListener('abort', cancel, { once: true })
+  signal.addEventListener('abort', cancel, { once: true })
+  const stopListening = (): void => signal.removeEventListener('abort', cancel)
   // Which instance has it is shown, and not needed.
   const task = await tasks.getTask(commandTaskId).catch(() => undefined)
   const instanceId = task?.instanceId ?? message.instanceId ?? 'of the cluster'
   return {
     ...{ commandTaskId, instanceId, queuePosition, abortController },
-    ...{ params: { commandTaskId }, runner: commandRunner(tasks), abandon: cancel },
+    ...{ params: { commandTaskId }, runner: commandRunner(tasks, stopListening) },
+    abandon: () => {
+      stopListening()
+      cancel()
+    },
   }
 }

@@ -50,7 +50,7 @@ function storeFile(): string {
 
 describe('a host', () => {
   it('N3, N7: runs commands on an instance of any node, streams their progress, and owes each result once', async () => {
-    const cluster = await startNearCluster(2, { cluster: { publicUrl: undefined } })
+    const cluster = await startNearCluster(2, { hasOwnAddresses: true })
     const workers = [
       await connectWatched(cluster.nodes[0]?.httpUrl ?? '', 'w'),
       await connectWatched(cluster.nodes[1]?.httpUrl ?? '', 'v'),

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { bullmqCluster } from '../../src/bullmq/index.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../src/server/index.js'
-import { startFront, type NodeSetup } from './cluster.js'
+import { startFront } from './cluster.js'
 import { startRedis, type RedisServer } from './redis-server.js'
 
 export interface NearCluster {
@@ -12,10 +12,10 @@ export interface NearCluster {
   readonly nodes: readonly TaskServer[]
 }
 
-/** Starts a cluster that ends with the test. */
+/** Starts a cluster that ends with the test. `hasOwnAddresses`: workers stay at the node that they register at. */
 export async function startNearCluster(
   count: number,
-  setup: { readonly cluster?: NodeSetup['cluster']; readonly server?: TaskServerOptions } = {},
+  setup: { readonly hasOwnAddresses?: boolean; readonly server?: TaskServerOptions } = {},
 ): Promise<NearCluster> {
   const redis = await startRedis()
   onTestFinished(() => redis.close())
@@ -25,7 +25,10 @@ export async function startNearCluster(
     const node = await startTaskServer({
       ...{ logLevel: 'silent', env: {}, ...setup.server, port: 0 },
       tasks: { wsPort: 0, abortGraceMs: 0, ...setup.server?.tasks },
-      cluster: bullmqCluster({ connection: redis.url, publicUrl: front.url, ...setup.cluster }),
+      cluster: bullmqCluster({
+        connection: redis.url,
+        ...(setup.hasOwnAddresses !== true && { publicUrl: front.url }),
+      }),
     })
     onTestFinished(() => node.close({ drainMs: 0 }))
     nodes.push(node)
