@@ -1,11 +1,11 @@
 /** A cluster for tests: a Redis of its own, nodes as processes that can be killed and paused, and one address in front of them. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import type { BullmqClusterOptions } from '../../src/bullmq/index.js'
 import type { TaskServerOptions } from '../../src/server/index.js'
+import { startFront } from './front.js'
 import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js'
 
 export interface NodeProcess {
@@ -127,49 +127,3 @@ export async function startServer(args: readonly string[], env: Record<string, s
 }
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
-
-/** One address: passes each connection on to the next node that takes it. */
-export async function startFront(
-  nodes: () => readonly Pick<NodeProcess, 'httpUrl' | 'isPaused'>[],
-): Promise<{ url: string; cut: () => void }> {
-  let turn = 0
-  const open = new Set<Socket>()
-  const server = createServer((client) => {
-    keep(client)
-    void (async () => {
-      for (let tried = 0; tried < nodes().length; tried += 1) {
-        const node = nodes()[turn++ % nodes().length]
-        const upstream = node?.isPaused === false && (await reach(Number(new URL(node.httpUrl).port)))
-        if (upstream === undefined || upstream === false) continue
-        keep(upstream)
-        client.pipe(upstream).pipe(client)
-        upstream.once('close', () => client.destroy())
-        client.once('close', () => upstream.destroy())
-        return
-      }
-      client.destroy()
-    })()
-  })
-  const keep = (socket: Socket): void => {
-    open.add(socket)
-    socket.on('error', () => socket.destroy())
-    socket.once('close', () => open.delete(socket))
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const cut = (): void => open.forEach((socket) => void socket.destroy())
-  onTestFinished(async () => {
-    cut()
-    server.close()
-    await once(server, 'close')
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut }
-}
-
-function reach(port: number): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(socket))
-    socket.once('error', () => resolve(undefined))
-  })
-}

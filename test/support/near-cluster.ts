@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { bullmqCluster } from '../../src/bullmq/index.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../src/server/index.js'
-import { startFront } from './cluster.js'
+import { startFront } from './front.js'
 import { startRedis, type RedisServer } from './redis-server.js'
 
 export interface NearCluster {
@@ -10,6 +10,8 @@ export interface NearCluster {
   /** The address that all nodes are behind. */
   readonly url: string
   readonly nodes: readonly TaskServer[]
+  /** Cuts all connections through the address. */
+  readonly cut: () => void
 }
 
 /** Starts a cluster that ends with the test. `hasOwnAddresses`: workers stay at the node that they register at. */
@@ -20,7 +22,7 @@ export async function startNearCluster(
   const redis = await startRedis()
   onTestFinished(() => redis.close())
   const nodes: TaskServer[] = []
-  const front = await startFront(() => nodes.map(({ httpUrl }) => ({ httpUrl, isPaused: false })))
+  const front = await startFront(() => nodes)
   for (let index = 0; index < count; index += 1) {
     const node = await startTaskServer({
       ...{ logLevel: 'silent', env: {}, ...setup.server, port: 0 },
@@ -33,5 +35,5 @@ export async function startNearCluster(
     onTestFinished(() => node.close({ drainMs: 0 }))
     nodes.push(node)
   }
-  return { redis, url: front.url, nodes }
+  return { redis, nodes, ...front }
 }
