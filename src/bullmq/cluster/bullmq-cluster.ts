@@ -152,9 +152,7 @@ async function joinCluster(
   const feed = createFeed({
     ...{ redis: reading, stream: keys.feed, onEntry, log: say },
     onGap: () => {
-      say(
-        'This node has missed events of the cluster: subscribers of tasks read them, those of instances may have missed some.',
-      )
+      say('This node has missed events of the cluster: subscribers of tasks read them, those of instances begin anew.')
       hub.catchUpAll()
     },
   })
