@@ -61,6 +61,11 @@ describe('a host', () => {
       const { id, commandTaskId } = await host.launch(mark, { instanceId })
       await workers[index]?.untilStarted(mark)
       await until(() => Promise.resolve(host.manager.getTask(id)?.progress !== undefined))
+      // Another one that follows it changes nothing for the first.
+      const steps: string[] = []
+      const { signal } = new AbortController()
+      void host.taskManager.followTask(commandTaskId, { signal, onProgress: ({ status }) => steps.push(status) })
+      await until(() => Promise.resolve(steps.length > 1))
       // Its metadata tell whoever looks at the command task which async task follows it.
       const { body } = await call(cluster.nodes[index]?.httpUrl ?? '', `/tasks/${commandTaskId}`)
       expect(body['task']).toMatchObject({ status: 'running', instanceId, metadata: { asyncTaskId: id } })
@@ -146,10 +151,12 @@ describe('a host', () => {
     await redis.kill()
     expect((await host.run('three')).llmContent).toContain('NOT_STORED')
     host.manager.cancelTask(two.id)
+    // Longer than a request waits for Redis.
+    await host.run('four')
     await redis.start()
+    await until(async () => (await taskOf(url, two.commandTaskId)).status === 'cancelled')
     worker.finish('one')
     expect(await host.settled(one.id)).toMatchObject([{ status: 'completed' }])
-    await until(async () => (await taskOf(url, two.commandTaskId)).status === 'cancelled')
     expect(worker.started()).toEqual(['one'])
     expect(host.lines.join('\n')).toMatch(/cluster host\): .*tried again[^]*is back/)
   })
@@ -170,8 +177,12 @@ describe('a host that dies', () => {
     worker.finish('ended')
     await worker.untilStarted('running')
     const idOf = (mark: string): string => dead.said.find(({ launched }) => launched === mark)?.['id'] as string
-    const host = startHost(cluster, { store: sqliteStore(file) })
+    // It starts while Redis is away.
+    await redis.kill()
+    const host = startHost(cluster, { store: sqliteStore(file), sendTimeoutMs: 300 })
     const { adopted } = await host.manager.recovered
+    expect((await host.run('refused')).llmContent).toContain('NOT_STORED')
+    await redis.start()
     expect(adopted).toEqual(['ended', 'running', 'queued', 'unwanted'].map(idOf))
     host.manager.cancelTask(idOf('unwanted'))
     worker.finish('running')

@@ -120,6 +120,23 @@ describe('submit_commands on a cluster', () => {
     expect(manager.getAllTasks()).toHaveLength(1)
   })
 
+  it('cancels the commands of a call in place that is aborted before they were accepted', async () => {
+    const { host, submitTask, commands } = setUp()
+    let take: () => void = () => undefined
+    const taken = new Promise<void>((resolve) => (take = resolve))
+    submitTask.mockImplementation(async (message) => {
+      await taken
+      return commands.submitTask(message)
+    })
+    const aborting = new AbortController()
+    const called = host().run('hold', { async: false, signal: aborting.signal })
+    aborting.abort()
+    take()
+    expect((await called).error?.type).toBe('cancelled')
+    await settle()
+    expect(commands.listTasks()).toMatchObject([{ status: 'cancelled' }])
+  })
+
   it('cancels the commands of a task that is cancelled before its run has started, and while it runs', async () => {
     const { host, commands } = setUp()
     const { run, manager } = host()
@@ -147,6 +164,18 @@ describe('the next host on a store', () => {
     release[0]?.('done')
     await settle()
     expect(next.manager.getTask(id)).toMatchObject({ status: 'completed', delivery: 'owed' })
+  })
+
+  it('N7: cancels the commands', async () => {
+    const { host, commands } = setUp()
+    const store = memoryStore()
+    const id = idIn(await host(store).run('hold'))
+    await settle()
+    const next = host(store.copy())
+    await settle()
+    next.manager.cancelTask(id)
+    await settle()
+    expect(commands.listTasks()).toMatchObject([{ status: 'cancelled' }])
   })
 
   it('N7: says that the end is not known when the cluster has forgotten it', async () => {
