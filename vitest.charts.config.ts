@@ -2,11 +2,12 @@
 import { defineConfig } from 'vitest/config'
 import base from './vitest.config.js'
 
+const { projects: _, ...test } = base.test ?? {}
+
 export default defineConfig({
   ...base,
   test: {
-    ...base.test,
-    projects: undefined,
+    ...test,
     include: ['test/model/paths/*.test.ts', 'test/model/{registry,pure,lanes}.test.ts', 'test/race/*.test.ts'],
     setupFiles: ['test/support/property-settings.ts', 'test/support/record-charts.ts'],
   },

@@ -35,7 +35,7 @@ export default defineConfig({
         'test/**',
         'src/page/app/**',
         'src/bullmq/{bullmq-runner,connection,host-link,remote-run,script,start-worker,worker-run}.ts',
-        'src/bullmq/cluster/{bullmq-cluster,cluster-node,cluster-redis,cluster-service,feed,instance-lane,instance-queue}.ts',
+        'src/bullmq/cluster/{bullmq-cluster,cluster-node,cluster-redis,cluster-service,feed,hosted-tasks,instance-lane,instance-queue,listed-instances,log-reader,time-limit}.ts',
       ],
       reporter: ['text', 'html', 'json-summary'],
       skipFull: true,

@@ -2,11 +2,12 @@
 import { defineConfig } from 'vitest/config'
 import base from './vitest.config.js'
 
+const { projects: _, ...test } = base.test ?? {}
+
 export default defineConfig({
   ...base,
   test: {
-    ...base.test,
-    projects: undefined,
+    ...test,
     include: ['test/unit/{async-tasks,machines,host,command-tasks}/**/*.test.ts', 'test/{model,race}/**/*.test.ts'],
     // It reads the charts as text, and Stryker has written into that.
     exclude: ['test/unit/machines/as-text.test.ts'],

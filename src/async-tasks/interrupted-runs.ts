@@ -24,11 +24,15 @@ const SHOWN_OUTPUT_CHARS = 2000
 const STOP_MS = { most: 5000, step: 10 } as const
 
 /** What is stored of a run besides its grace period: nothing for one that no other process can go on with. */
-export function storedRun({ isBound = false, survivesHost = false }: Runner, params: StoredJson = {}): StoredJson {
+export function storedRun(
+  { isBound = false, survivesHost = false, foundAs }: Runner,
+  params: StoredJson = {},
+): StoredJson {
   if (isBound) return {}
   return {
     params: jsonBytes(params, MAX_PARAMS_BYTES) > MAX_PARAMS_BYTES ? null : params,
     ...(survivesHost && { key: globalThis.crypto.randomUUID() }),
+    ...(foundAs !== undefined && { foundAs }),
   }
 }
 
@@ -85,7 +89,7 @@ function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => 
 function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): RunnerDefinition | undefined {
   // The caller runs it, or its runner was bound to the process.
   if (findRunner === undefined || task.run?.['params'] === undefined) return undefined
-  const name = String(task.record['subagentName'])
+  const name = String(task.run['foundAs'] ?? task.record['subagentName'])
   const found: unknown = findRunner(name)
   if (found === undefined || found === null) return undefined
   const field = `findRunner(${JSON.stringify(name)})`

@@ -144,7 +144,7 @@ function storeAttempts(
 }
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
-  const { deadlineAt: _, run: { graceMs, pool, params, key, retry, priority, place } = {}, ...fields } = task
+  const { deadlineAt: _, run: { graceMs, pool, params, key, foundAs, retry, priority, place } = {}, ...fields } = task
   const { questions: _questions, progress: _progress, attempts, startedAt, ...record } = task.record
   const interrupted: TaskAttempt = {
     number: task.attempt,
@@ -167,6 +167,7 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
       graceMs,
       params,
       ...(key !== undefined && { key }),
+      ...(foundAs !== undefined && { foundAs }),
       ...(pool !== undefined && { pool }),
       ...(retry !== undefined && { retry }),
       ...(priority !== undefined && { priority }),

@@ -5,7 +5,8 @@ export type { RedisAccess } from './connection.js'
 export type { RedisFinding } from './redis-checks.js'
 
 // A cluster of task servers
-export { bullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'
+export { bullmqCluster, type BullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'
+export type { ClusterTasks, FollowOptions } from '../command-tasks/cluster-tasks.js'
 
 // Subagents on workers
 export { bullmqRunner } from './bullmq-runner.js'

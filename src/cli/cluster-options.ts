@@ -1,7 +1,10 @@
-/** The options of `serve` that make it one of several servers. */
+/** The options of `serve` that make it one of several servers, and those of `mcp` that make it use them. */
+import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { InvalidInputError } from '../errors.js'
 import type { TaskCluster } from '../server/task-backend.js'
+import type { AgentConfig } from '../protocol/agent-config.js'
 import { loadBullmq } from './load-bullmq.js'
+import { CONNECTION_VARIABLE, redisAccess } from './worker-subagents.js'
 
 /** What the command line says about the cluster. */
 export interface ClusterFlags {
@@ -19,7 +22,8 @@ export async function readCluster(
   { connection: given, cluster: name, publicUrl, redisWithoutPassword }: ClusterFlags,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<TaskCluster | undefined> {
-  const connection = given ?? (env['TASKS_CONNECTION'] === '' ? undefined : env['TASKS_CONNECTION'])
+  const connection =
+    given ?? [env['TASKS_CONNECTION'], env[CONNECTION_VARIABLE]].find((url) => url !== undefined && url !== '')
   if (connection === undefined) {
     const flags = { '--cluster': name, '--public-url': publicUrl, '--redis-without-password': redisWithoutPassword }
     for (const [flag, value] of Object.entries(flags)) {
@@ -34,4 +38,28 @@ export async function readCluster(
     ...(publicUrl !== undefined && { publicUrl }),
     ...(redisWithoutPassword === true && { allowNoPassword: true }),
   })
+}
+
+/** What the command line of `mcp` says about the cluster. */
+export interface ClusterUse {
+  readonly connection?: string | undefined
+  /** Its name; `true` for the default. */
+  readonly cluster?: string | boolean | undefined
+}
+
+/**
+ * The tasks of the cluster that is used; undefined when none is. A Redis that a configuration names, or the environment, is for its subagents: that alone
+ * uses no cluster.
+ * @throws InvalidSettingError when nothing says where Redis is, InvalidInputError, AgentTasksError `PACKAGES_MISSING`
+ */
+export async function readClusterTasks(
+  { connection, cluster }: ClusterUse,
+  config: AgentConfig,
+  env: Readonly<Record<string, string | undefined>>,
+  log: (line: string) => void,
+): Promise<ClusterTasks | undefined> {
+  if (connection === undefined && (cluster === undefined || cluster === false)) return undefined
+  const access = redisAccess(config, env, connection, '--cluster is given')
+  const { bullmqCluster } = await loadBullmq(() => import('../bullmq/index.js'))
+  return bullmqCluster({ ...access, ...(typeof cluster === 'string' && { name: cluster }) }).tasks({ log })
 }

@@ -16,6 +16,8 @@ interface McpOptions {
   readonly port?: string
   readonly store?: string
   readonly session?: string
+  readonly connection?: string
+  readonly cluster?: string | boolean
   readonly page?: string | boolean
 }
 
@@ -33,6 +35,14 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
       'keep tasks and results in this folder: the next server of the session has what this one leaves',
     )
     .option('--session <key>', 'with --store: whose tasks they are (default: the working directory)')
+    .option(
+      '--cluster [name]',
+      'submit_commands runs on the instances of the servers of this cluster (default name: agent-tasks), instead of those of the file',
+    )
+    .option(
+      '--connection <url>',
+      'the Redis of the cluster, redis://… or rediss://… (default: workers.connection of the file, or AGENT_TASKS_CONNECTION)',
+    )
     .option('--page [port]', 'serve a page that shows the tasks (default port: 3320, or a free one if that is taken)')
     .option('--no-page', 'without the page: the default')
     .addHelpText(
@@ -44,19 +54,23 @@ Examples:
   $ claude mcp add agent-tasks -- npx agent-tasks mcp --config /path/to/agent-tasks.config.json
   $ agent-tasks mcp --init
   $ agent-tasks mcp --store .agent/tasks
-  $ agent-tasks mcp --http --port 3500`,
+  $ agent-tasks mcp --http --port 3500
+  $ AGENT_TASKS_CONNECTION=rediss://:secret@redis.example agent-tasks mcp --cluster`,
     )
-    .action(async ({ config, init = false, http, host, port, store, session, page }: McpOptions) => {
-      if (init) {
-        const file = resolve(config ?? CONFIG_FILE_NAME)
-        writeStarterConfig(file)
-        createTerminal(io, 'stdout').print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
-        return
-      }
-      await serveMcp({
-        ...{ config, http, host, store, session },
-        ...(page !== undefined && page !== false && { page: readPagePort('--page', page === true ? undefined : page) }),
-        ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),
-      })
-    })
+    .action(
+      async ({ config, init = false, http, host, port, store, session, connection, cluster, page }: McpOptions) => {
+        if (init) {
+          const file = resolve(config ?? CONFIG_FILE_NAME)
+          writeStarterConfig(file)
+          createTerminal(io, 'stdout').print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
+          return
+        }
+        await serveMcp({
+          ...{ config, http, host, store, session, connection, cluster },
+          ...(page !== undefined &&
+            page !== false && { page: readPagePort('--page', page === true ? undefined : page) }),
+          ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),
+        })
+      },
+    )
 }

@@ -50,7 +50,7 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option('--store <file>', 'keep tasks in this file when the server ends (default: TASKS_STORE, or no file)')
     .option(
       '--connection <url>',
-      'be one of several servers behind one address: tasks are kept in Redis, redis://… or rediss://… (default: TASKS_CONNECTION, or alone)',
+      'be one of several servers behind one address: tasks are kept in Redis, redis://… or rediss://… (default: AGENT_TASKS_CONNECTION, or alone)',
     )
     .option('--cluster <name>', 'with --connection: the name of the cluster (default: agent-tasks)')
     .option('--public-url <url>', 'with --connection: the address that all servers are behind, for clients and workers')

@@ -5,6 +5,7 @@ import { startMcpHttpServer } from '../mcp/http.js'
 import { sessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer, type McpStdioServer } from '../mcp/stdio.js'
+import { readClusterTasks } from './cluster-options.js'
 import { servePage, type PageSettings } from './served-page.js'
 import { sentSubagents } from './worker-subagents.js'
 
@@ -20,6 +21,9 @@ export interface ServeMcpOptions {
   readonly store?: string | undefined
   /** The session key. Default: `session` of the configuration, or the working directory. */
   readonly session?: string | undefined
+  /** The Redis of a cluster whose instances run commands; `cluster` is its name, or `true`. Default: the instances of the configuration. */
+  readonly connection?: string | undefined
+  readonly cluster?: string | boolean | undefined
   /** Serve a page that shows the tasks. */
   readonly page?: PageSettings
 }
@@ -32,7 +36,7 @@ const ending = { exitCode: 0, limitMs: 10_000 } as const
  * @throws ConfigFileError, InvalidSettingError, StoreError before anything is started
  */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
-  const { config: path, http = false, host, port, store, session, page } = options
+  const { config: path, http = false, host, port, store, session, connection, cluster, page } = options
   const { config, folder, file, path: configFile } = loadAgentConfig(path)
   const say = (line: string): void => console.error(`agent-tasks info: ${line}`)
   say(
@@ -46,6 +50,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   const shared = {
     ...{ config, folder, configFile },
     subagents: await sentSubagents(config, process.env, say),
+    taskManager: await readClusterTasks({ connection, cluster }, config, process.env, say),
     ...(store !== undefined && { store }),
     ...(session !== undefined && { session }),
   }

@@ -11,14 +11,22 @@ export const CONNECTION_VARIABLE = 'AGENT_TASKS_CONNECTION'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where the Redis is. @throws InvalidSettingError when nothing says so */
-export function workersAccess({ workers }: AgentConfig, env: Environment, option?: string) {
+/**
+ * Where the Redis is.
+ * @param why it is needed
+ * @throws InvalidSettingError when nothing says so
+ */
+export function redisAccess({ workers }: AgentConfig, env: Environment, option: string | undefined, why: string) {
   const connection = option ?? workers.connection ?? env[CONNECTION_VARIABLE]
   const { allowNoPassword } = workers
   if (connection !== undefined && connection !== '') return { connection, allowNoPassword }
-  const expected = `the URL of a Redis, because a subagent runs on workers (or ${CONNECTION_VARIABLE}, or worker --connection)`
+  const expected = `the URL of a Redis, because ${why} (or --connection, or ${CONNECTION_VARIABLE})`
   throw new InvalidSettingError('workers.connection', undefined, expected)
 }
+
+/** Where the Redis of the workers is. @throws InvalidSettingError when nothing says so */
+export const workersAccess = (config: AgentConfig, env: Environment, option?: string) =>
+  redisAccess(config, env, option, 'a subagent runs on workers')
 
 /** Loads what looks at a Redis. */
 export async function loadRedisChecks() {

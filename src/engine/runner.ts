@@ -101,6 +101,8 @@ export interface Runner<Input = RunInput> {
   readonly canResume?: (folder: string | undefined) => boolean
   /** Whether it knows more than its input: no later process can run the task again, or go on with it. Default false. */
   readonly isBound?: boolean
+  /** The name by which `findRunner` finds it for a task of an earlier process. Default: the name of the task's subagent. */
+  readonly foundAs?: string
   /** Whether it is the run of one task alone, as of one that follows work which was started elsewhere: nobody can run it again. Default false. */
   readonly isUnique?: boolean
   /** Whether its runs read `context.messages`. Default false: messages to its tasks are refused. */
@@ -129,5 +131,5 @@ export interface RunnerDefinition {
   readonly budget?: TaskBudget | undefined
 }
 
-/** Finds what runs the tasks of a subagent; undefined when there is none of this name. */
+/** Finds what runs the tasks of a subagent, or what has this name as `foundAs`; undefined when there is none. */
 export type FindRunner = (subagentName: string) => Runner | RunnerDefinition | undefined

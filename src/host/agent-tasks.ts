@@ -16,11 +16,13 @@ import {
 import type { Recovery } from '../async-tasks/recovery.js'
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
+import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { SlashCommand } from '../commands/command.js'
 import { ownerOfRun } from '../../machines/families.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import { aRunnable } from '../engine/definition.js'
+import type { FindRunner } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import {
   aFunction,
@@ -36,6 +38,7 @@ import {
 import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
 import { createRunCommandTool } from '../tools/run-command.js'
 import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
+import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { definitionOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
@@ -61,7 +64,7 @@ export interface CommandsOptions extends CommandPolicy {
 
 /** Options of `createAgentTasks`, including those of the manager. */
 export interface AgentTasksOptions<
-  Commands extends TaskManager | undefined = TaskManager | undefined,
+  Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
   Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
 > extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands'> {
   /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
@@ -72,7 +75,10 @@ export interface AgentTasksOptions<
   readonly resolveSubagent?: ResolveSubagent
   /** The owner of the tasks that the tools start: their results are delivered to it. Default `main`. */
   readonly owner?: string
-  /** Runs command tasks (`agent-tasks/server`), and adds the tool `submit_commands`. The host disposes it. */
+  /**
+   * Runs command tasks, and adds the tool `submit_commands`: a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. The host ends it, after
+   * this.
+   */
   readonly taskManager?: Commands
   /** Which programs the model may run, and adds the tool `run_command`. Default: none. */
   readonly commands?: Programs
@@ -204,11 +210,11 @@ export interface AgentTasksWithCommands extends AgentTasks {
  * @throws InvalidSettingError, InvalidInputError for an invalid option
  */
 export function createAgentTasks<
-  Commands extends TaskManager | undefined = undefined,
+  Commands extends TaskManager | ClusterTasks | undefined = undefined,
   Programs extends CommandsOptions | undefined = undefined,
 >(
   options: AgentTasksOptions<Commands, Programs> = {},
-): (Commands extends TaskManager ? AgentTasksWithCommands : AgentTasks) &
+): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands : AgentTasks) &
   (Programs extends CommandsOptions ? WithRunCommand : unknown) {
   // With a task manager there is the tool `submit_commands`, and with commands `run_command`.
   return wire(options) as AgentTasksWithCommands & WithRunCommand
@@ -234,16 +240,19 @@ function wire(options: AgentTasksOptions): AgentTasks {
   if (commands !== undefined) checkCommandPolicy(commands, 'options.commands')
   const current = readSettings(settings)
   const timeoutMs = options.turnTimeoutMs ?? DEFAULT_TURN_TIMEOUT_MS
+  const findCommands =
+    taskManager !== undefined && areOfCluster(taskManager) ? findCommandRunner(taskManager) : undefined
+  const findRunner: FindRunner =
+    options.findRunner ??
+    ((name) => {
+      const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
+      return subagent && definitionOf(subagent)
+    })
   const manager = new AsyncTaskManager({
     ...pickOptions(options, managerTypes),
     ...(commands?.maxCommands !== undefined && { maxCommands: commands.maxCommands }),
     maxAsyncTasks: options.maxAsyncTasks ?? current['task-max-async'],
-    findRunner:
-      options.findRunner ??
-      ((name) => {
-        const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
-        return subagent && definitionOf(subagent)
-      }),
+    findRunner: (name) => findCommands?.(name) ?? findRunner(name),
   })
   const policy = commands && pickOptions(commands, commandPolicyTypes)
   const limits = maxMessageChars === undefined ? {} : { maxMessageChars }

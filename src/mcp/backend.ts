@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { systemClock, type Clock } from '../clock.js'
+import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
@@ -12,6 +13,7 @@ import {
   aFunction,
   aName,
   anObject,
+  objectWith,
   aString,
   recordOf,
   type OptionType,
@@ -27,11 +29,13 @@ import { InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { SessionStore } from '../store/sessions/session-store.js'
+import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { definitionOf, type SubagentDefinition } from '../tools/subagents.js'
 import { ClientSlots, type ClientLimits } from './client-slots.js'
 import { CommandSlots } from './command-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
+import { instancesOfCluster, instancesOfPool, type InstanceSource } from './instance-source.js'
 import { createSession } from './session.js'
 
 /** Options of every MCP server. */
@@ -59,6 +63,11 @@ export interface McpServerOptions {
   readonly session?: string
   /** Further subagents, as functions of this process, by name. One with the name of a configured subagent replaces it. */
   readonly subagents?: Readonly<Record<string, SubagentDefinition>>
+  /**
+   * The tasks of a cluster (`bullmqCluster(…).tasks()` of `agent-tasks/bullmq`): `submit_commands` runs on the instances of its servers. They are closed
+   * with the server. Default: the `instances` of the configuration.
+   */
+  readonly taskManager?: ClusterTasks | undefined
   /** Traces the calls and what they start, and counts the tasks (`agent-tasks/telemetry`). Default: none. */
   readonly telemetry?: Telemetry
   /** The source of time. Default: the system's. */
@@ -81,6 +90,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   store: aName,
   session: aSessionKey,
   subagents: recordOf(aDefinition),
+  taskManager: objectWith('the tasks of a cluster', 'submitTask', 'followTask', 'cancelTask', 'close'),
   telemetry: aTelemetry,
   clock: aClock,
   writeLog: aFunction,
@@ -98,8 +108,13 @@ export interface Backend {
   readonly manager: AsyncTaskManager
   /** Undefined without a store. */
   readonly session: SessionStore | undefined
+  /** The command tasks of this process. */
   readonly taskManager: TaskManager
+  /** What runs the commands of clients: `taskManager`, or a cluster. */
+  readonly commandTasks: TaskManager | ClusterTasks
   readonly pool: InstancePool
+  /** What clients see: those of the pool, or of a cluster. */
+  readonly instances: InstanceSource
   readonly slots: ClientSlots
   readonly commandSlots: CommandSlots
   readonly subagents: ReadonlyMap<string, SubagentDefinition>
@@ -113,7 +128,13 @@ export interface Backend {
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock, telemetry } = options
+  const { taskManager: cluster } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
+  if (cluster !== undefined && config.instances.length > 0) {
+    const expected = 'none, because commands run on the instances of a cluster'
+    throw new InvalidInputError('config.instances', config.instances.map(({ id }) => id).join(', '), expected)
+  }
+  const findCommands = cluster && findCommandRunner(cluster)
   const maxCommands = config.commands?.maxCommands ?? 0
   const log = createLog('info', options.writeLog)
   checkRemote(config, options.subagents)
@@ -139,7 +160,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...(telemetry && { telemetry }),
     findRunner: (name) => {
       const subagent = subagents.get(name)
-      return subagent && definitionOf(subagent)
+      return findCommands?.(name) ?? (subagent && definitionOf(subagent))
     },
   })
   const pool = createInstancePool(config.instances, { folder, clock, log })
@@ -153,13 +174,15 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   return {
     configFile: options.configFile,
     ...{ config, folder, projectFolder, clock, telemetry, log, manager, session, taskManager, pool, subagents },
+    commandTasks: cluster ?? taskManager,
+    instances: cluster === undefined ? instancesOfPool(pool) : instancesOfCluster(cluster),
     slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),
     commandSlots: new CommandSlots(manager, maxCommands),
     close: () =>
       (closing ??= (async () => {
         if (session !== undefined) leave(manager, session, subagents)
         await Promise.all([manager.dispose(), taskManager.dispose()])
-        await pool.close()
+        await Promise.all([pool.close(), cluster?.close()])
       })()),
   }
 }
@@ -173,16 +196,20 @@ function checkRemote({ subagents }: AgentConfig, runners: McpServerOptions['suba
 }
 
 const STOPPED = 'The server ended before the program did, and stopped it. Launch it again if it is still needed.'
+const CANCELLED =
+  'The server ended before the commands did, and cancelled them. Launch them again if they are still needed.'
 
 /** Stops what runs in a way that the next server of the session tells its client of. */
 function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): void {
   const { registry } = manager
   for (const { id, subagentName } of manager.getRunningTasks()) {
     const entry = registry.history.get(id)
-    // The next server would look for a program that goes on.
-    if (entry === undefined || subagents.get(subagentName)?.run.survivesHost !== true) continue
+    if (entry === undefined) continue
+    // The next server would look for what goes on: a program, or commands of a cluster.
+    const isProgram = subagents.get(subagentName)?.run.survivesHost === true
+    if (!isProgram && registry.persistence?.keyOf(entry) === undefined) continue
     const run = registry.peekAttachment(entry)?.run
-    manager.failTask(id, STOPPED)
+    manager.failTask(id, isProgram ? STOPPED : CANCELLED)
     run?.abort()
   }
   registry.persistence?.flush()

@@ -1,6 +1,6 @@
 /** The images that the commands of ended tasks returned, such as screenshots: a model reads them as images. */
 import type { ContentBlock } from '@modelcontextprotocol/server'
-import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { Backend } from './backend.js'
 
 type ImageBlock = Extract<ContentBlock, { type: 'image' }>
 
@@ -9,9 +9,9 @@ const MAX_IMAGES = 8
 const MAX_CHARS = 4 * 1024 * 1024
 
 /** The images of async tasks that followed command tasks, as long as those are kept, with a text before them; none if there are none. */
-export function imagesOf(taskManager: TaskManager, taskIds: readonly string[]): ContentBlock[] {
+export function imagesOf({ commandTasks }: Pick<Backend, 'commandTasks'>, taskIds: readonly string[]): ContentBlock[] {
   const wanted = new Set<unknown>(taskIds)
-  const images = taskManager
+  const images = commandTasks
     .listTasks()
     .filter(({ metadata }) => wanted.has(metadata?.['asyncTaskId']))
     .flatMap(({ commands }) => commands.flatMap(({ result }) => imagesIn(result)))

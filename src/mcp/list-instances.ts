@@ -5,7 +5,7 @@ import type { ToolDescription } from '../instances/instance.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
 import { defineTool, errorResult, type Tool } from '../tools/tool.js'
-import type { InstancePool, PooledInstance } from './instance-pool.js'
+import type { InstanceSource, ListedInstance } from './instance-source.js'
 
 const listInstancesSchema = z.strictObject({
   instance_id: z.string().optional().describe('One instance: its tools, with the schemas of their arguments.'),
@@ -15,7 +15,7 @@ const NAME = 'list_instances'
 const DESCRIPTION_CHARS = 200
 
 /** The list does not wait for instances that are still connecting: it shows their state. */
-export function createListInstancesTool(pool: InstancePool, maxChars: number): Tool<typeof listInstancesSchema> {
+export function createListInstancesTool(source: InstanceSource, maxChars: number): Tool<typeof listInstancesSchema> {
   return defineTool({
     name: NAME,
     description: 'List the instances of submit_commands, and the tools of each.',
@@ -23,20 +23,19 @@ export function createListInstancesTool(pool: InstancePool, maxChars: number): T
     describe: ({ instance_id }) =>
       instance_id === undefined ? 'List the instances' : `Show instance '${instance_id}'`,
     run: async ({ instance_id }) => {
-      if (instance_id !== undefined) await pool.ready(instance_id)
-      const all = pool.list()
+      if (instance_id !== undefined) await source.ready(instance_id)
+      const all = await source.list()
       const shown = instance_id === undefined ? all : all.filter(({ id }) => id === instance_id)
       if (instance_id !== undefined && shown.length === 0) {
-        const known =
-          all.length === 0 ? 'No instances are configured.' : `Known: ${all.map(({ id }) => id).join(', ')}.`
+        const known = all.length === 0 ? `${source.none}.` : `Known: ${all.map(({ id }) => id).join(', ')}.`
         const message = `params.instance_id: got ${preview(instance_id)}, expected the ID of an instance. ${known}`
         return errorResult('parameter_validation', message)
       }
       const described = await Promise.all(
-        shown.map((instance) => describeInstance(pool, instance, instance_id !== undefined)),
+        shown.map((instance) => describeInstance(instance, instance_id !== undefined)),
       )
       const lines = described.flatMap(({ lines: own }) => own)
-      const text = shown.length === 0 ? 'No instances are configured.' : boundLines(lines, maxChars)
+      const text = shown.length === 0 ? `${source.none}.` : boundLines(lines, maxChars)
       return {
         llmContent: text,
         returnDisplay: text,
@@ -51,15 +50,16 @@ interface Described {
   readonly entry: Readonly<Record<string, unknown>>
 }
 
-async function describeInstance(pool: InstancePool, pooled: PooledInstance, isDetailed: boolean): Promise<Described> {
-  const { id, state, error } = pooled
+async function describeInstance(
+  { id, state, error, listTools }: ListedInstance,
+  isDetailed: boolean,
+): Promise<Described> {
   const entry = { id, state, ...(error !== undefined && { error }) }
-  const instance = pool.instances.get(id)?.instance
-  if (state !== 'connected' || instance === undefined) {
+  if (listTools === undefined) {
     return { lines: [`${id} (${state})${error === undefined ? '' : `: ${error}`}`], entry }
   }
   try {
-    const tools = await instance.listTools()
+    const tools = await listTools()
     return {
       lines: [`${id} (${state}): ${tools.length} tool(s)`, ...tools.map((tool) => toolLine(tool, isDetailed))],
       entry: { ...entry, tools: tools.map(({ name }) => name) },

@@ -91,7 +91,7 @@ export function createTaskTools(
   owner: string,
   findProject: FindProject = () => Promise.resolve(undefined),
 ): McpTool[] {
-  const { manager, taskManager, pool, subagents, config } = backend
+  const { manager, taskManager, commandTasks, instances, subagents, config } = backend
   const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds } = config
   const common = { getAsyncTaskManager: () => manager, owner, maxMessageChars, followUps: FOLLOW_UPS }
   const timeouts = { defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds }
@@ -116,8 +116,11 @@ export function createTaskTools(
       return 'refusal' in found ? found.refusal : taskIn(found.cwd).execute(params as TaskParams, context)
     },
   }
-  const submit = withShortTexts(createSubmitCommandsTool({ ...common, ...timeouts, taskManager }), SUBMIT_TEXTS)
-  const hasInstances = config.instances.length > 0
+  const submit = withShortTexts(
+    createSubmitCommandsTool({ ...common, ...timeouts, taskManager: commandTasks }),
+    SUBMIT_TEXTS,
+  )
+  const hasInstances = config.instances.length > 0 || commandTasks !== taskManager
   const checkTask = (options: CheckToolOptions) => defineCheckTool(common, options)
   const command = createCommandTool(backend, { ...common, ...timeouts }, findProject)
 
@@ -127,7 +130,7 @@ export function createTaskTools(
   }
   const withInstance = async (args: Args): Promise<Args> => {
     const { instanceId } = args
-    await pool.ready(typeof instanceId === 'string' ? instanceId : undefined)
+    await instances.ready(typeof instanceId === 'string' ? instanceId : undefined)
     return args
   }
   const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, owner, backend, slots: backend.slots }
@@ -217,7 +220,7 @@ export function createTaskTools(
             isBackground: () => true,
           }),
         ]),
-    toMcpTool(createListInstancesTool(pool, maxMessageChars), {
+    toMcpTool(createListInstancesTool(instances, maxMessageChars), {
       title: 'List the instances',
       output: outputs.instancesOutput,
       isListed: hasInstances,
@@ -339,7 +342,8 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
 }
 
 /** The end of a task, as a direct call that started it would have returned it. */
-export function taskResult({ config, taskManager, session }: Backend, ended: SettledTaskInfo): CallToolResult {
+export function taskResult(backend: Backend, ended: SettledTaskInfo): CallToolResult {
+  const { config, session } = backend
   const isEarlier = session?.earlierTasks.has(ended.id) === true
   const { maxMessageChars } = config
   const { text } = boundNotification(ended, maxMessageChars, maxWholeChars(maxMessageChars), FOLLOW_UPS.read)
@@ -354,7 +358,7 @@ export function taskResult({ config, taskManager, session }: Backend, ended: Set
     ended.kind === 'command' ? outputs.commandOutput : outputs.launchOutput,
   )
   return {
-    content: [...content, ...imagesOf(taskManager, [ended.id])],
+    content: [...content, ...imagesOf(backend, [ended.id])],
     structuredContent: { ...(structuredContent as Args), ...(isEarlier && { earlier_session: [ended.id] }) },
     ...(ended.status !== 'completed' && { isError: true }),
   }

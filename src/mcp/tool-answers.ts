@@ -71,7 +71,7 @@ export async function answerCall(
     const isReceived = !signal.aborted && !exchange.lost.aborted
     const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
     const marked = markResult(complete, carried, backend, owner)
-    const answer = addImages(marked, imagesOf(backend.taskManager, carried.taskIds))
+    const answer = addImages(marked, imagesOf(backend, carried.taskIds))
     if (signal.aborted) carried.end(false)
     return answer
   } catch (error) {

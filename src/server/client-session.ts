@@ -37,10 +37,14 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
   const { connection, service, hub, maxSubscriptions } = options
   /** Events that wait for the answer to a submission, which precedes them. */
   let held: TaskEvent[] | undefined
-  const subscriptions = hub.join((event) => {
-    if (held === undefined) connection.deliver(event)
-    else held.push(event)
-  }, maxSubscriptions)
+  const subscriptions = hub.join(
+    (event) => {
+      if (held === undefined) connection.deliver(event)
+      else held.push(event)
+    },
+    maxSubscriptions,
+    () => connection.giveUp('Events may be missing. Reconnect and subscribe again.'),
+  )
   const tooMany = `This connection has reached its limit of ${maxSubscriptions} subscriptions`
 
   const release = (): void => {

@@ -14,6 +14,8 @@ export interface Connection {
   sendText(json: string): void
   /** Sends an event. A slow reader loses progress events; one that does not read at all is closed. */
   deliver(event: TaskEvent): void
+  /** Closes it: the client has to connect again. */
+  giveUp(why: string): void
   /** Whether so much is unread that nothing more should be read from the client. */
   readonly isBehind: boolean
   /** How many frames have left this process. */
@@ -51,11 +53,12 @@ export function createConnection(
     // Frames that have left are reported a little later; no more can wait than fit into the bytes.
     return bytes + FRAME_COST * Math.min(frames - sentFrames, Math.ceil(bytes / LEAST_FRAME))
   }
+  const giveUp = (why: string): void => socket.close(CLIENT_CLOSE.tryAgainLater, why)
   const write = (data: string | Buffer): void => {
     if (socket.readyState !== socket.OPEN) return
     if (unread() > limits.deadReaderBytes) {
       metrics.closedSlowReader()
-      socket.close(CLIENT_CLOSE.tryAgainLater, 'Too much unread data. Reconnect and subscribe again.')
+      giveUp('Too much unread data. Reconnect and subscribe again.')
       return
     }
     frames += 1
@@ -69,6 +72,7 @@ export function createConnection(
   return {
     send: (message) => sendText(toJson(message)),
     sendText,
+    giveUp,
     deliver: (event) => {
       batch.cork(stream)
       if (!event.isComplete && unread() > limits.slowReaderBytes) metrics.droppedFrame()

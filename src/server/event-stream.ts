@@ -98,7 +98,12 @@ export function openEventStream(options: EventStreamOptions): EventStream {
     write(eventText(event.message.type, event.frame.toString(), followed.idOf(event.seq)))
     if (event.isComplete) end()
   }
-  const subscriptions = hub.join(deliver, 1)
+  // The client comes back with its last event.
+  const subscriptions = hub.join(deliver, 1, () => {
+    if (!isOpen) return
+    finish()
+    options.cut()
+  })
 
   const body = new ReadableStream<Uint8Array>(
     {

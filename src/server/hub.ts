@@ -29,8 +29,11 @@ export interface Subscriptions {
 }
 
 export interface Hub {
-  /** @param maxSubscriptions the most subscriptions of this subscriber */
-  join(deliver: Deliver, maxSubscriptions: number): Subscriptions
+  /**
+   * @param maxSubscriptions the most subscriptions of this subscriber
+   * @param onMissed called when it may have missed events that nobody reads for it: it has to begin anew
+   */
+  join(deliver: Deliver, maxSubscriptions: number, onMissed?: () => void): Subscriptions
   /** The number of tasks and instances that have subscribers. */
   readonly size: number
   dispose(): void

@@ -5,6 +5,7 @@
  * ends. If the command task is cancelled elsewhere, the run fails with an error that says so.
  */
 import type { RunContext, Runner } from '../engine/runner.js'
+import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type {
   SubmitErrorCode,
@@ -17,12 +18,15 @@ import { endText, outputOf, progressText, stepName } from './command-texts.js'
 
 /** A command task that was submitted for an async task. */
 export interface CommandRun {
-  readonly task: Task
+  readonly commandTaskId: string
+  readonly instanceId: string
   readonly queuePosition: number
   /** The run of the async task: it ends as the command task does. */
   readonly runner: Runner
   /** To register with the async task: its abort cancels the command task, even if the runner was never called. */
   readonly abortController: AbortController
+  /** Further input of the run, by which a later process goes on with it. */
+  readonly params?: LaunchTaskInput['params']
   /** Cancels the command task, when no async task could be launched for it. */
   abandon(): void
 }
@@ -58,7 +62,7 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
   }
   // A model chose its name, which a subagent may have too.
   return {
-    task,
+    ...{ commandTaskId: taskId, instanceId: task.instanceId },
     queuePosition,
     abortController,
     runner: Object.assign(runner, { isBound: true, isUnique: true }),
@@ -74,22 +78,13 @@ interface FollowedTask {
 }
 
 function followTask(taskManager: TaskManager, task: Task): FollowedTask {
-  let context: RunContext | undefined
-  let done = 0
+  let report: ((message: TaskProgressMessage) => void) | undefined
   const early: TaskProgressMessage[] = []
-  const report = (message: TaskProgressMessage): void => {
+  const following = taskManager.progress$.subscribe((message) => {
     if (message.taskId !== task.id) return
-    if (context === undefined) {
-      early.push(message)
-      return
-    }
-    const text = progressText(message)
-    if (text !== '') context.append(`${text}\n`)
-    // A later message may lack the total: the reported progress never decreases.
-    done = Math.max(done, commandsDone(message))
-    context.report({ progress: done, total: message.totalCommands, message: message.message ?? stepName(message) })
-  }
-  const following = taskManager.progress$.subscribe(report)
+    if (report === undefined) early.push(message)
+    else report(message)
+  })
   const complete = new Promise<TaskCompleteMessage>((resolve) => {
     const waiting = taskManager.complete$.subscribe((message) => {
       if (message.taskId !== task.id) return
@@ -100,10 +95,22 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
   })
   return {
     complete,
-    attach: (run) => {
-      context = run
+    attach: (context) => {
+      report = reporterOf(context)
       for (const message of early.splice(0)) report(message)
     },
+  }
+}
+
+/** Reports the steps of a command task to the run of an async task. */
+export function reporterOf(context: RunContext): (message: TaskProgressMessage) => void {
+  let done = 0
+  return (message) => {
+    const text = progressText(message)
+    if (text !== '') context.append(`${text}\n`)
+    // A later message may lack the total: the reported progress never decreases.
+    done = Math.max(done, commandsDone(message))
+    context.report({ progress: done, total: message.totalCommands, message: message.message ?? stepName(message) })
   }
 }
 

@@ -3,11 +3,13 @@ import { z } from 'zod'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
+import { submitToCluster } from './cluster-command-run.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
 import {
@@ -64,13 +66,18 @@ export type SubmitCommandsParams = z.input<ReturnType<typeof submitCommandsSchem
 
 /** Options of `createSubmitCommandsTool`. */
 export interface SubmitCommandsOptions extends AsyncTaskToolOptions, TimeoutSettings, ForegroundOptions {
-  /** The manager that runs the command tasks. */
-  readonly taskManager: TaskManager
+  /** What runs the command tasks: a manager of this process, or a cluster. */
+  readonly taskManager: TaskManager | ClusterTasks
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
 }
 
-export const aTaskManager = objectWith('a TaskManager', 'submitTask', 'cancelTask', 'getTask')
+export const aTaskManager = objectWith(
+  'a TaskManager, or the tasks of a cluster',
+  'submitTask',
+  'cancelTask',
+  'getTask',
+)
 
 const optionTypes: OptionTypes<SubmitCommandsOptions> = {
   ...toolOptionTypes,
@@ -118,15 +125,18 @@ export function createSubmitCommandsTool(
           subagentName: previewText(params.task_name, 100),
           goalPrompt: goalOf(params),
           abortController: run.abortController,
+          ...(run.params && { params: run.params }),
           ...(options.owner !== undefined && { owner: options.owner }),
           ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
         })
         return { message: toMessage(params, id), launchInput }
       }
       const { followUps } = shared
-      if (isAsync) return launchCommands({ manager, taskManager, timeout, followUps, prepare })
+      if (isAsync) return launchCommands({ manager, taskManager, timeout, followUps, prepare, signal: context.signal })
       const { message, launchInput } = prepare()
-      const run = submitCommandTask(taskManager, message)
+      const run = areOfCluster(taskManager)
+        ? await submitToCluster(taskManager, message)
+        : submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {
         const input = launchInput(run)
@@ -148,22 +158,31 @@ interface Prepared {
 
 interface Launch {
   readonly manager: AsyncTaskManager
-  readonly taskManager: TaskManager
+  readonly taskManager: TaskManager | ClusterTasks
   readonly timeout: EffectiveTimeout
   readonly followUps: FollowUps
   readonly prepare: () => Prepared
+  /** Aborts the call. */
+  readonly signal: AbortSignal | undefined
 }
 
+/** How long a slot may be reserved while a cluster takes a task, in ms. */
+const SUBMIT_MS = 600_000
+
 /** Reserves a slot before it submits, so that no command task is submitted without an async task that follows it. */
-function launchCommands({ manager, taskManager, timeout, followUps, prepare }: Launch): ToolResult {
-  const reservationId = manager.tryReserveAsyncSlot()
+async function launchCommands(launch: Launch): Promise<ToolResult> {
+  const { manager, taskManager, timeout, followUps, prepare, signal } = launch
+  const isRemote = areOfCluster(taskManager)
+  const reservationId = manager.tryReserveAsyncSlot(isRemote ? { ttlMs: SUBMIT_MS } : {})
   if (reservationId === null) return limitRefusal(manager, followUps)
   try {
     const { message, launchInput } = prepare()
-    const run = submitCommandTask(taskManager, message)
+    const run = isRemote ? await submitToCluster(taskManager, message) : submitCommandTask(taskManager, message)
     if ('error' in run) return submitRefused(run)
     try {
-      return launched(run, manager.launch(launchInput(run), run.runner, reservationId), timeout)
+      if (isRemote) signal?.throwIfAborted()
+      const task = manager.launch(launchInput(run), run.runner, reservationId)
+      return launched(run, message.commands.length, task, timeout)
     } catch (error) {
       run.abandon()
       throw error
@@ -174,13 +193,13 @@ function launchCommands({ manager, taskManager, timeout, followUps, prepare }: L
 }
 
 function launched(
-  { task, queuePosition }: CommandRun,
+  { commandTaskId, instanceId, queuePosition }: CommandRun,
+  count: number,
   asyncTask: ActiveTaskInfo,
   timeout: EffectiveTimeout,
 ): ToolResult {
-  const { id: commandTaskId, instanceId } = task
   const what =
-    `command task '${asyncTask.subagentName}' (ID: ${asyncTask.id}) of ${task.commands.length} command(s) on instance ` +
+    `command task '${asyncTask.subagentName}' (ID: ${asyncTask.id}) of ${count} command(s) on instance ` +
     `${instanceId}, number ${queuePosition} in its queue.`
   return launchedResult(asyncTask, timeout, what, { commandTaskId, instanceId, queuePosition })
 }

@@ -20,7 +20,7 @@ async function openCluster(maxRetained = 10) {
     await server.close()
   })
   const keys = clusterKeys('test')
-  const cluster = createClusterRedis(redis, keys, maxRetained)
+  const cluster = createClusterRedis(redis, keys, { maxRetained })
   await cluster.renew('n1', LIFE_MS, [], [])
   await cluster.renew('n2', LIFE_MS, [], [])
   const accept = async (key = '', instanceId = 'w', name = 't') => {

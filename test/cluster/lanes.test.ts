@@ -20,7 +20,7 @@ async function openNode(change: (cluster: ClusterRedis, unlock: (lock: string) =
   const redis = openConnection(toRedisAddress({ connection: server.url }), { use: 'test', log: () => undefined })
   redis.setMaxListeners(0)
   const keys = clusterKeys('test')
-  const cluster = createClusterRedis(redis, keys, 100)
+  const cluster = createClusterRedis(redis, keys, { maxRetained: 100 })
   const instances = new InstanceManager()
   const tasks = new TaskManager({ instances })
   const node = new ClusterNode({

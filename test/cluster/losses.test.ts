@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LOCK_MS, startMortalCluster } from '../support/cluster.js'
 import { connectWatched } from '../support/cluster-instance.js'
-import { call, post, submit, taskFor, taskOf, until, untilEnded } from '../support/cluster-client.js'
+import { call, holderOf, post, submit, taskFor, taskOf, until, untilEnded } from '../support/cluster-client.js'
 import { openEvents } from '../support/event-source.js'
 
 /** The texts of the events of a task, from the first. */
@@ -225,12 +225,3 @@ describe('Redis', () => {
     expect((body['tasks'] as { name: string }[]).map(({ name }) => name)).toEqual(['after', 'first'])
   })
 })
-
-/** Which node the instance `w` is connected to, by what each says of itself. */
-async function holderOf(urls: readonly string[]): Promise<number> {
-  for (const [index, url] of urls.entries()) {
-    const metrics = await (await fetch(`${url}/metrics`)).text()
-    if (metrics.includes('agent_tasks_connections{kind="worker"} 1')) return index
-  }
-  throw new Error('No node has the instance.')
-}

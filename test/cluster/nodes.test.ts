@@ -1,9 +1,11 @@
 /** Several nodes behind one address: each answers for every task, and tells its subscribers of all. */
+import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startCluster, type NodeProcess } from '../support/cluster.js'
 import { connectWatched } from '../support/cluster-instance.js'
 import { call, post, submit, taskFor, taskOf, until, untilEnded } from '../support/cluster-client.js'
 import { openEvents, type ServerSentEvent } from '../support/event-source.js'
+import { startNearCluster } from '../support/near-cluster.js'
 import { openSocket, type Received, type SocketClient } from '../support/socket-client.js'
 
 async function open(node: NodeProcess): Promise<SocketClient> {
@@ -76,6 +78,28 @@ describe('several nodes', () => {
     }
     const all = ['task_progress running', ...reports(1, 20), 'task_progress success', 'task_complete completed']
     for (const messages of heard) expect(messages.map(shortOf)).toEqual(all)
+  })
+
+  it('N3: a node that has missed events reads those of tasks, and lets the subscribers of instances begin anew', async () => {
+    const { url, nodes, redis } = await startNearCluster(2)
+    const worker = await connectWatched(url, 'w')
+    const id = await submit(url, taskFor('w', 'hold', { mark: 'one' }))
+    await worker.untilStarted('one')
+    const { wsUrl } = nodes[0]!
+    const [ofTask, ofInstance] = [await openSocket(wsUrl), await openSocket(wsUrl)]
+    onTestFinished(() => ofTask.close())
+    for (const client of [ofTask, ofInstance]) await client.skipTo('welcome')
+    await ofTask.ask({ type: 'subscribe_task', taskId: id })
+    await ofInstance.ask({ type: 'subscribe_instance', instanceId: 'w' })
+    // As if entries of the feed had been removed before they were read.
+    const admin = new Redis(redis.url)
+    onTestFinished(() => admin.disconnect())
+    await admin.incr('{agent-tasks}:cluster:n')
+    worker.finish('one')
+    expect(await ofTask.skipTo('task_complete')).toMatchObject({ status: 'completed' })
+    expect(await ofInstance.closed).toEqual({
+      ...{ code: 1013, reason: 'Events may be missing. Reconnect and subscribe again.' },
+    })
   })
 
   it('N3: a subscriber that comes back to another node misses nothing', async () => {

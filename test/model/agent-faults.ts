@@ -1,5 +1,6 @@
 /** Planted faults of S10, through public options and wrappers only: the async task does not follow its command task. */
 import { map } from 'rxjs'
+import type { TaskManager } from '../../src/command-tasks/task-manager.js'
 import { createSubmitCommandsTool, type SubmitCommandsOptions } from '../../src/tools/submit-commands.js'
 import { overriding } from '../support/overriding.js'
 import type { CreateTool } from './agent-commands.property.js'
@@ -18,11 +19,13 @@ const withOptions =
 
 /** The tool with another task manager. */
 const managerWith = (
-  { taskManager }: SubmitCommandsOptions,
-  replaced: Partial<Record<keyof SubmitCommandsOptions['taskManager'], unknown>>,
+  options: SubmitCommandsOptions,
+  replaced: Partial<Record<keyof TaskManager, unknown>>,
 ): Partial<SubmitCommandsOptions> => ({
-  taskManager: overriding(taskManager, replaced as Partial<SubmitCommandsOptions['taskManager']>),
+  taskManager: overriding(managerOf(options), replaced as Partial<TaskManager>),
 })
+
+const managerOf = ({ taskManager }: SubmitCommandsOptions): TaskManager => taskManager as TaskManager
 
 export const agentFaults: readonly AgentFault[] = [
   {
@@ -31,7 +34,7 @@ export const agentFaults: readonly AgentFault[] = [
     description: 'The tool takes a command task that was cancelled by another client for a completed one.',
     createTool: withOptions((options) =>
       managerWith(options, {
-        complete$: options.taskManager.complete$.pipe(
+        complete$: managerOf(options).complete$.pipe(
           map((message) => (message.status === 'cancelled' ? { ...message, status: 'completed' } : message)),
         ),
       }),
@@ -43,7 +46,7 @@ export const agentFaults: readonly AgentFault[] = [
     description: 'The tool takes a failed command task for a cancelled one.',
     createTool: withOptions((options) =>
       managerWith(options, {
-        complete$: options.taskManager.complete$.pipe(
+        complete$: managerOf(options).complete$.pipe(
           map(({ error: _, ...message }) =>
             message.status === 'failed' ? { ...message, status: 'cancelled' } : message,
           ),

@@ -66,3 +66,12 @@ export const untilEnded = (url: string, taskId: string): Promise<SeenTask> =>
     const task = await taskOf(url, taskId)
     return ['completed', 'failed', 'cancelled'].includes(task.status) && task
   })
+
+/** Which node the instance `w` is connected to, by what each says of itself. */
+export async function holderOf(urls: readonly string[]): Promise<number> {
+  for (const [index, url] of urls.entries()) {
+    const metrics = await (await fetch(`${url}/metrics`)).text()
+    if (metrics.includes('agent_tasks_connections{kind="worker"} 1')) return index
+  }
+  throw new Error('No node has the instance.')
+}

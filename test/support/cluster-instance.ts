@@ -22,7 +22,7 @@ export interface WatchedInstance {
   untilStarted(mark: string): Promise<void>
 }
 
-/** Connects a worker with the tools `do`, which takes `ms`, and `hold`, which the test ends. Both have a `mark`. A node that does not answer is left after twice the heartbeat. */
+/** Connects a worker with the tools `do`, which takes `ms`, and fails with `error` or returns so many characters, and `hold`, which the test ends. Both have a `mark`. A node that does not answer is left after twice the heartbeat. */
 export async function connectWatched(url: string, id: string, heartbeatMs = 30_000): Promise<WatchedInstance> {
   const deeds: Deed[] = []
   const held = new Map<string, () => void>()
@@ -45,11 +45,12 @@ export async function connectWatched(url: string, id: string, heartbeatMs = 30_0
       {
         name: 'do',
         execute: async (args: unknown) => {
-          const { mark, ms = 0 } = args as { mark: string; ms?: number }
+          const { mark, ms = 0, size, error } = args as { mark: string; ms?: number; size?: number; error?: string }
           note(mark, 'start')
           if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
           note(mark, 'end')
-          return mark
+          if (error !== undefined) throw Object.assign(new Error(error), { code: 'BROKEN' })
+          return size === undefined ? mark : 'x'.repeat(size)
         },
       },
       {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import type { BullmqClusterOptions } from '../../src/bullmq/index.js'
 import type { TaskServerOptions } from '../../src/server/index.js'
-import { connectTo, startFront } from './front.js'
+import { inTurn, startFront } from './front.js'
 import { shiftedClock } from './shifted-clock.js'
 import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js'
 
@@ -68,16 +68,7 @@ export async function startCluster(
   const redis = await startRedis(redisOptions)
   onTestFinished(() => redis.close())
   const nodes: NodeProcess[] = []
-  let turn = 0
-  const front = await startFront(async () => {
-    const alive = nodes.filter(({ isEnded, isPaused }) => !isEnded && !isPaused)
-    for (let tried = 0; tried < alive.length; tried += 1) {
-      const node = alive[turn++ % alive.length]
-      const socket = node && (await connectTo(Number(new URL(node.httpUrl).port)))
-      if (socket !== undefined) return socket
-    }
-    return undefined
-  })
+  const front = await startFront(inTurn(() => nodes))
   const url = `http://127.0.0.1:${front.port}`
   const startNode = async (own: NodeSetup = {}): Promise<NodeProcess> => {
     const options = {

@@ -52,3 +52,24 @@ export function connectTo(port: number): Promise<Socket | undefined> {
     socket.once('error', () => resolve(undefined))
   })
 }
+
+/** What may be behind an address. */
+export interface Fronted {
+  readonly httpUrl: string
+  readonly isEnded?: boolean
+  readonly isPaused?: boolean
+}
+
+/** Connects to one after the other of those that run. */
+export function inTurn(nodes: () => readonly Fronted[]): () => Promise<Socket | undefined> {
+  let turn = 0
+  return async () => {
+    const alive = nodes().filter(({ isEnded, isPaused }) => isEnded !== true && isPaused !== true)
+    for (let tried = 0; tried < alive.length; tried += 1) {
+      const node = alive[turn++ % alive.length]
+      const socket = node && (await connectTo(Number(new URL(node.httpUrl).port)))
+      if (socket !== undefined) return socket
+    }
+    return undefined
+  }
+}

@@ -1,8 +1,8 @@
 /** `startTaskServer({ cluster: bullmqCluster({ … }) })`: several servers behind one address, whose tasks stand in Redis. */
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { AgentTasksError, InvalidInputError } from '../../errors.js'
-import { elapsedMs, type Clock } from '../../clock.js'
+import type { ClusterTasks } from '../../command-tasks/cluster-tasks.js'
+import { InvalidInputError } from '../../errors.js'
 import { aString, checkOptions, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
 import type { Deliver } from '../../server/hub.js'
 import { createCursors } from '../../server/task-service.js'
@@ -15,8 +15,10 @@ import { createClusterHub } from './cluster-hub.js'
 import { ClusterNode } from './cluster-node.js'
 import { createClusterRedis } from './cluster-redis.js'
 import { createClusterService, type ExpectedEnd } from './cluster-service.js'
+import { HostedTasks } from './hosted-tasks.js'
 import { createFeed, type FeedEntry } from './feed.js'
 import { toTaskEvent } from './feed-event.js'
+import { withLimit } from './time-limit.js'
 
 /** Options of `bullmqCluster`. */
 export interface BullmqClusterOptions extends Omit<RedisAccess, 'log'> {
@@ -45,12 +47,12 @@ const optionTypes: OptionTypes<BullmqClusterOptions> = {
 }
 
 /**
- * Makes a server a node of a cluster.
+ * A cluster of task servers: for `startTaskServer({ cluster })`, which becomes one of them, and for hosts that use it (`tasks()`).
  * @throws InvalidInputError for an unknown or wrong option, and for a Redis without a password that other machines reach
  */
-export function bullmqCluster(options: BullmqClusterOptions): TaskCluster {
+export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
   checkOptions(options, optionTypes)
-  const { name = 'agent-tasks', publicUrl } = options
+  const { name = 'agent-tasks', publicUrl, sendTimeoutMs = DEFAULT_SEND_TIMEOUT_MS } = options
   if (!/^[\w.-]+$/.test(name)) {
     throw new InvalidInputError('options.name', name, 'letters, digits, dots, dashes and underscores')
   }
@@ -58,13 +60,36 @@ export function bullmqCluster(options: BullmqClusterOptions): TaskCluster {
     throw new InvalidInputError('options.publicUrl', publicUrl, 'a URL that begins with http:// or https://')
   }
   const address = toRedisAddress(options)
-  return { join: (parts) => joinCluster(options, address, parts) }
+  return {
+    join: (parts) => joinCluster(options, address, parts),
+    tasks: ({ log } = {}) => new HostedTasks({ name, address, sendTimeoutMs, log }),
+  }
 }
+
+/** What is done with a cluster. */
+export interface BullmqCluster extends TaskCluster {
+  /**
+   * Its tasks, for a host that is none of its servers: the `taskManager` of `createAgentTasks`, of the tool `submit_commands`, and of the MCP servers. It
+   * connects when it is first used; `close` ends it.
+   */
+  tasks(options?: {
+    /** Called with what happens to the connections, one line each. Default: `console.error`. */
+    readonly log?: ((line: string) => void) | undefined
+  }): ClusterTasks
+}
+
+/** How long a submission may take while Redis is away, in ms. */
+const DEFAULT_SEND_TIMEOUT_MS = 5000
 
 const httpUrl = z.url({ protocol: /^https?$/ })
 
 async function joinCluster(
-  { name = 'agent-tasks', publicUrl, lockMs = DEFAULT_LOCK_MS, sendTimeoutMs = 5000 }: BullmqClusterOptions,
+  {
+    name = 'agent-tasks',
+    publicUrl,
+    lockMs = DEFAULT_LOCK_MS,
+    sendTimeoutMs = DEFAULT_SEND_TIMEOUT_MS,
+  }: BullmqClusterOptions,
   address: ReturnType<typeof toRedisAddress>,
   { taskManager: tasks, instances, config, clock, log, isDraining }: BackendParts,
 ): Promise<TaskBackend> {
@@ -77,7 +102,7 @@ async function joinCluster(
   connection.setMaxListeners(0)
   const onError = (error: unknown): void => log('error', 'The cluster', error)
   const inTime = withLimit(clock, sendTimeoutMs)
-  const redis = createClusterRedis(connection, keys, limits.maxRetained)
+  const redis = createClusterRedis(connection, keys, limits)
   const node = new ClusterNode({ connection, redis, keys, tasks, instances, limits, clock, log, lockMs })
   let publish: Deliver = () => undefined
   const hub = createClusterHub({
@@ -127,9 +152,7 @@ async function joinCluster(
   const feed = createFeed({
     ...{ redis: reading, stream: keys.feed, onEntry, log: say },
     onGap: () => {
-      say(
-        'This node has missed events of the cluster: subscribers of tasks read them, those of instances may have missed some.',
-      )
+      say('This node has missed events of the cluster: subscribers of tasks read them, those of instances begin anew.')
       hub.catchUpAll()
     },
   })
@@ -165,6 +188,7 @@ async function joinCluster(
     const sealKey = await redis.shared('cursors', randomBytes(32).toString('hex'))
     await feed.start()
     await node.start()
+    await redis.setLimits(limits)
     const service = createClusterService({
       ...{ redis, limits, isDraining, expectEnd, inTime, onError },
       cursors: createCursors(Buffer.from(sealKey, 'hex')),
@@ -183,17 +207,4 @@ async function joinCluster(
     await close()
     throw error
   }
-}
-
-/** A promise that takes longer is rejected: Redis is away. */
-function withLimit(clock: Clock, ms: number) {
-  return <T>(promise: Promise<T>): Promise<T> =>
-    new Promise<T>((resolve, reject) => {
-      const since = elapsedMs(clock)
-      const timer = clock.setTimeout(() => {
-        const waited = Math.round(elapsedMs(clock) - since)
-        reject(new AgentTasksError('UNAVAILABLE', `Redis has not answered for ${waited} ms. Try again later.`))
-      }, ms)
-      promise.then(resolve, reject).finally(() => clock.clearTimeout(timer))
-    })
 }

@@ -13,7 +13,7 @@ export interface ClusterHubOptions {
 }
 
 export interface ClusterHub extends Hub {
-  /** Events may have been missed: all subscribers of tasks read on from where they are. */
+  /** Events may have been missed: subscribers of tasks read on from where they are, those of instances are told. */
   catchUpAll(): void
 }
 
@@ -32,7 +32,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
       hub.dispose()
     },
     catchUpAll: () => members.forEach((catchUp) => catchUp()),
-    join: (deliver, maxSubscriptions) => {
+    join: (deliver, maxSubscriptions, onMissed = () => undefined) => {
       /** What comes now, of tasks whose earlier events are being read. */
       const waiting = new Map<string, TaskEvent[]>()
       /** The place of the last event that was delivered, of tasks that have not ended and of some that have. */
@@ -65,6 +65,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
         void read(taskId, seen.get(taskId) ?? 0)
           .catch((error: unknown) => {
             onError(error)
+            onMissed()
             return []
           })
           .then((events) => {
@@ -73,7 +74,10 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
             for (const event of [...events, ...held]) pass(event)
           })
       }
-      const catchUpFollowed = (): void => followed.forEach(catchUp)
+      const catchUpFollowed = (): void => {
+        if (instances.size > 0) onMissed()
+        else followed.forEach(catchUp)
+      }
       const subscriptions = hub.join((event) => {
         const held = waiting.get(event.message.taskId)
         if (held === undefined) pass(event)

@@ -24,6 +24,7 @@ import type { ClusterKeys } from './cluster-keys.js'
 import type { ClusterRedis, Stray } from './cluster-redis.js'
 import { InstanceLane, settleStray } from './instance-lane.js'
 import { createInstanceQueue, type InstanceQueue } from './instance-queue.js'
+import { listInstances } from './listed-instances.js'
 import { endFields, endTask } from './task-fields.js'
 import type { TaskRun } from './task-run.js'
 
@@ -44,8 +45,6 @@ export interface ClusterNodeOptions {
 const JOIN_MS = 10_000
 /** How long an instance that has connected may take to tell its tools, in ms. */
 const TOOLS_MS = 10_000
-/** The most that all tools may have in one answer, in bytes of JSON. */
-const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
 export class ClusterNode {
   readonly id = randomUUID()
@@ -121,14 +120,8 @@ export class ClusterNode {
     void queue?.close().catch(() => undefined)
   }
 
-  async list(): Promise<InstanceSummary[]> {
-    let room = MAX_TOOLS_BYTES
-    return (await this.#options.redis.instances()).map(({ id, kind, isConnected, queued, tools }) => {
-      const summary = { id, kind: kind as InstanceSummary['kind'], isConnected, queued }
-      room -= isConnected ? (tools?.length ?? 0) : 0
-      if (!isConnected || tools === undefined || room < 0) return summary
-      return { ...summary, tools: JSON.parse(tools) as NonNullable<InstanceSummary['tools']> }
-    })
+  list(): Promise<InstanceSummary[]> {
+    return listInstances(this.#options.redis)
   }
 
   async register(request: RegisterRequest, { websocketUrl, isBrowser }: WorkerRegistration): Promise<RegisterResponse> {

@@ -1,5 +1,6 @@
 /** The scripts of a cluster as functions, on one connection. */
 import type { Redis } from 'ioredis'
+import type { ServerConfig } from '../../protocol/server-config.js'
 import { runScript, type Script } from '../script.js'
 import type { ClusterKeys } from './cluster-keys.js'
 import * as scripts from './cluster-scripts.js'
@@ -28,6 +29,9 @@ export interface Stray {
   readonly ids: readonly string[]
 }
 
+/** What hosts have to know of the limits of the servers. */
+export type TaskLimits = Pick<ServerConfig['tasks'], 'maxQueueSize' | 'maxTaskBytes' | 'maxBytes' | 'maxRetained'>
+
 /** What became of a job that was fetched. */
 type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'unlocked' | 'begun' | 'joining'
 
@@ -43,7 +47,7 @@ export interface ListedInstance {
 
 export type ClusterRedis = ReturnType<typeof createClusterRedis>
 
-export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained: number) {
+export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { readonly maxRetained: number }) {
   const run = (one: Script, ...args: readonly (string | number)[]): Promise<unknown> =>
     runScript(redis, one, [keys.own], args)
   const flat = (fields: Fields): string[] => Object.entries(fields).flat()
@@ -86,14 +90,14 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained:
       const fields = flat(write.fields)
       return run(
         scripts.RECORD,
-        ...[taskId, lock, token, write.isEnd ? 1 : 0, LOG_MS, maxRetained, write.bytes],
+        ...[taskId, lock, token, write.isEnd ? 1 : 0, LOG_MS, limits.maxRetained, write.bytes],
         ...[fields.length, ...fields, write.dropped.length, ...write.dropped],
         ...write.events.flatMap(({ seq, json }) => [seq, json]),
       ) as Promise<'ok' | 'over' | 'stale'>
     },
 
     endQueued: async (taskId: string, message: string, fields: Fields): Promise<boolean> =>
-      (await run(scripts.END_QUEUED, taskId, LOG_MS, maxRetained, message, ...flat(fields))) === 1,
+      (await run(scripts.END_QUEUED, taskId, LOG_MS, limits.maxRetained, message, ...flat(fields))) === 1,
 
     askCancel: async (taskId: string, why: string): Promise<boolean> =>
       (await run(scripts.ASK_CANCEL, taskId, why)) === 1,
@@ -154,6 +158,16 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, maxRetained:
       return (await redis.get(`${keys.own}${name}`)) ?? value
     },
 
+    /** What the servers allow, for hosts: the last one that has started decides. */
+    setLimits: ({ maxQueueSize, maxTaskBytes, maxBytes, maxRetained }: TaskLimits) =>
+      redis.set(`${keys.own}limits`, JSON.stringify({ maxQueueSize, maxTaskBytes, maxBytes, maxRetained })),
+
+    /** The same; undefined when no server has started yet. */
+    limits: async (): Promise<TaskLimits | undefined> => {
+      const json = await redis.get(`${keys.own}limits`)
+      return json === null ? undefined : (JSON.parse(json) as TaskLimits)
+    },
+
     lose: (instanceId: string, node: string, epoch: number) => run(scripts.LOSE, instanceId, node, epoch),
 
     register: (instanceId: string, secret: string, registration: string, graceMs: number, most: number) =>
@@ -202,5 +216,5 @@ export interface KeptEvent {
   readonly json: string
 }
 
-const toEvents = (entries: readonly [id: string, fields: string[]][]): KeptEvent[] =>
+export const toEvents = (entries: readonly [id: string, fields: string[]][]): KeptEvent[] =>
   entries.map(([id, fields]) => ({ seq: Number.parseInt(id, 10), json: fields[1] ?? '' }))

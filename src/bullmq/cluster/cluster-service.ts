@@ -47,7 +47,7 @@ export interface ExpectedEnd {
 /** How many tasks a list reads at once. */
 const BATCH = 200
 
-const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
+export const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
 
 export function createClusterService(options: ClusterServiceOptions): TaskService {
   const { redis, limits, cursors, queueOf, now, expectEnd, inTime, onError } = options

@@ -8,6 +8,7 @@ import { localInstance } from '../../../src/instances/local-instance.js'
 import { createHttpSessions } from '../../../src/mcp/http-sessions.js'
 import { listenWith } from '../../../src/mcp/http.js'
 import { createInstancePool } from '../../../src/mcp/instance-pool.js'
+import { instancesOfPool } from '../../../src/mcp/instance-source.js'
 import { createListInstancesTool } from '../../../src/mcp/list-instances.js'
 import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -85,7 +86,7 @@ describe('list_instances', () => {
       ready: () => Promise.resolve(),
     }
     backend.pool.instances.connect(calc(() => Promise.reject(new Error('not now'))))
-    const list = createListInstancesTool(pool, 20_000)
+    const list = createListInstancesTool(instancesOfPool(pool), 20_000)
     const { llmContent, metadata } = await list.execute({})
     expect(llmContent).toBe('calc (connected): its tools could not be listed: not now')
     expect(metadata).toEqual({ instances: [{ id: 'calc', state: 'connected', error: 'not now' }] })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.js'
 import { createInstancePool } from '../../../src/mcp/instance-pool.js'
+import { instancesOfPool } from '../../../src/mcp/instance-source.js'
 import { createListInstancesTool } from '../../../src/mcp/list-instances.js'
 import { agentConfigSchema, type AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import { until } from '../../support/lifelines.js'
@@ -33,7 +34,7 @@ function setUp(instances: (folder: string) => AgentConfigInput['instances']) {
     await pool.close()
     rmSync(folder, { recursive: true })
   })
-  const list = createListInstancesTool(pool, 20_000)
+  const list = createListInstancesTool(instancesOfPool(pool), 20_000)
   return { pool, logged, folder, list: (input: object = {}) => list.execute(input) }
 }
 

@@ -1,4 +1,5 @@
 /** Sends raw requests of protocol version 2026-07-28 to a server. The test owns the clock. */
+import type { ClusterTasks } from '../../../src/command-tasks/cluster-tasks.js'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { createBackend } from '../../../src/mcp/backend.js'
 import type { Caller } from '../../../src/mcp/callers.js'
@@ -58,6 +59,7 @@ export function setUpApp(
   subagents: Readonly<Record<string, SubagentRunner>> = {},
   config: AgentConfigInput = {},
   createTools?: (backend: McpApp['backend']) => McpApp['createTools'],
+  taskManager?: ClusterTasks,
 ) {
   const clock = createManualClock(Date.UTC(2026, 0, 1))
   const logged: string[] = []
@@ -65,6 +67,7 @@ export function setUpApp(
     config,
     clock,
     writeLog: (line) => logged.push(line),
+    taskManager,
     subagents: Object.fromEntries(
       Object.entries(subagents).map(([name, run]) => [name, { name, description: `Does ${name}`, run }]),
     ),

@@ -245,6 +245,26 @@ describe('the events of a task', () => {
     ])
   })
 
+  it('are cut once when events may be missing, so that their client comes back', () => {
+    const [cut, onEnd, leave] = [vi.fn(), vi.fn(), vi.fn()]
+    let miss = (): void => undefined
+    const join = (_deliver: unknown, _max: number, onMissed: () => void) => {
+      miss = onMissed
+      return { leave, addTask: () => true }
+    }
+    const stream = openEventStream({
+      ...{ cut, onEnd, metrics: {} as never },
+      followed: { task: { id: 'task_1' } as never, seq: 0, missed: [], idOf: String },
+      hub: { join } as never,
+      limits: { slowReaderBytes: 1000, deadReaderBytes: 1000 } as never,
+    })
+    expect(stream.isOpen).toBe(true)
+    miss()
+    miss()
+    expect(stream.isOpen).toBe(false)
+    expect([cut, onEnd, leave].map((called) => called.mock.calls.length)).toEqual([1, 1, 1])
+  })
+
   it('are kept alive by comments', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ clock })

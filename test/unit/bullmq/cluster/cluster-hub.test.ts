@@ -36,11 +36,17 @@ function open() {
     onError: (error) => errors.push(error),
   })
   const heard: number[] = []
-  const subscriptions = hub.join(({ seq }) => heard.push(seq), 2)
+  let missed = 0
+  const subscriptions = hub.join(
+    ({ seq }) => heard.push(seq),
+    2,
+    () => (missed += 1),
+  )
   return {
     hub,
     subscriptions,
     heard,
+    missed: () => missed,
     reads,
     errors,
     publish: (...events: TaskEvent[]) => events.forEach((one) => publish(one)),
@@ -135,5 +141,24 @@ describe('a subscription to an instance', () => {
     subscriptions.removeInstance('w')
     publish(event(1, false, 'x'))
     expect(heard).toHaveLength(301)
+  })
+})
+
+describe('a gap', () => {
+  it('N3: is told to the subscribers of instances alone: what they have missed cannot be read', async () => {
+    const { hub, subscriptions, missed, reads, errors } = open()
+    subscriptions.addTask('t', 2)
+    await reads[0]?.answer([])
+    hub.catchUpAll()
+    expect([missed(), reads.length]).toEqual([0, 2])
+    subscriptions.addInstance('w')
+    hub.catchUpAll()
+    expect([missed(), reads.length]).toEqual([1, 2])
+    subscriptions.removeInstance('w')
+    hub.catchUpAll()
+    expect([missed(), reads.length]).toEqual([1, 3])
+    // Nor can these.
+    await reads[2]?.answer(new Error('away'))
+    expect([missed(), errors.length]).toEqual([2, 1])
   })
 })

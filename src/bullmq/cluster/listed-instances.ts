@@ -1,0 +1,16 @@
+/** The instances of a cluster, as they are listed. */
+import type { InstanceSummary } from '../../protocol/rest.js'
+import type { ClusterRedis } from './cluster-redis.js'
+
+/** The most that all tools may have in one answer, in bytes of JSON. */
+const MAX_TOOLS_BYTES = 16 * 1024 * 1024
+
+export async function listInstances(redis: ClusterRedis): Promise<InstanceSummary[]> {
+  let room = MAX_TOOLS_BYTES
+  return (await redis.instances()).map(({ id, kind, isConnected, queued, tools }) => {
+    const summary = { id, kind: kind as InstanceSummary['kind'], isConnected, queued }
+    room -= isConnected ? (tools?.length ?? 0) : 0
+    if (!isConnected || tools === undefined || room < 0) return summary
+    return { ...summary, tools: JSON.parse(tools) as NonNullable<InstanceSummary['tools']> }
+  })
+}

@@ -1,0 +1,124 @@
+/** Reads the events of some tasks as they are written, for a host: one connection waits in Redis for those of all. */
+import { randomUUID } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { describeFailure } from '../../protocol/outcomes.js'
+import { pause } from '../timing.js'
+import type { ClusterKeys } from './cluster-keys.js'
+import { toEvents, type KeptEvent } from './cluster-redis.js'
+
+/** How long one read waits, in ms. */
+const BLOCK_MS = 5000
+/** The most events of a task that one read returns. */
+const BATCH = 200
+/** How long to wait after a failure, in ms. */
+const RETRY_MS = 100
+/** How long what wakes the reader is kept, in ms. */
+const BELL_MS = 60_000
+
+interface Reading {
+  /** The place of the last event that was told. */
+  last: number
+  readonly tell: (event: KeptEvent) => void
+}
+
+export interface LogReaderOptions {
+  /** For all that does not wait. */
+  readonly connection: Redis
+  /** For what waits. */
+  readonly reading: Redis
+  /** The events of a task after a place. */
+  readonly read: (taskId: string, after: number) => Promise<readonly KeptEvent[]>
+  readonly keys: ClusterKeys
+  readonly log: (line: string) => void
+}
+
+export class LogReader {
+  readonly #options: LogReaderOptions
+  /** A stream that wakes the reader: it is to wait for another task. */
+  readonly #bell: string
+  #rung = '0-0'
+  readonly #tasks = new Map<string, Set<Reading>>()
+  #isReading = false
+  readonly #closing = new AbortController()
+
+  constructor(options: LogReaderOptions) {
+    this.#options = options
+    this.#bell = `${options.keys.own}bell:${randomUUID()}`
+  }
+
+  /** Tells of each event of a task, in order, from the first that is kept. Returns a function that ends it. */
+  follow(taskId: string, tell: (event: KeptEvent) => void): () => void {
+    const one: Reading = { last: 0, tell }
+    const all = this.#tasks.get(taskId) ?? new Set()
+    this.#tasks.set(taskId, all.add(one))
+    if (this.#isReading) void this.#ring()
+    else void this.#readAll()
+    return () => {
+      all.delete(one)
+      if (all.size === 0 && this.#tasks.get(taskId) === all) this.#tasks.delete(taskId)
+    }
+  }
+
+  /** Tells of what is there by now. */
+  async catchUp(taskId: string): Promise<void> {
+    this.#tell(taskId, await this.#options.read(taskId, this.#placeOf(taskId)))
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#tasks.clear()
+    this.#options.reading.disconnect()
+  }
+
+  async #ring(): Promise<void> {
+    const { connection, log } = this.#options
+    await connection
+      .multi()
+      .xadd(this.#bell, 'MAXLEN', 1, '*', 'r', '')
+      .pexpire(this.#bell, BELL_MS)
+      .exec()
+      .catch((error: unknown) => log(`Redis: ${describeFailure(error)}`))
+  }
+
+  async #readAll(): Promise<void> {
+    this.#isReading = true
+    const { signal } = this.#closing
+    while (this.#tasks.size > 0 && !signal.aborted) {
+      try {
+        await this.#read()
+      } catch (error) {
+        if (this.#tasks.size === 0) break
+        this.#options.log(`The events of tasks could not be read: ${describeFailure(error)}. They are read again.`)
+        await pause(RETRY_MS)
+      }
+    }
+    this.#isReading = false
+  }
+
+  async #read(): Promise<void> {
+    const { reading, keys } = this.#options
+    const ids = [...this.#tasks.keys()]
+    const streams = [this.#bell, ...ids.map((id) => keys.log(id))]
+    const places = [this.#rung, ...ids.map((id) => `${this.#placeOf(id)}-0`)]
+    const found = await reading.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', ...streams, ...places)
+    for (const [stream, entries] of found ?? []) {
+      if (stream === this.#bell) this.#rung = entries.at(-1)?.[0] ?? this.#rung
+      else this.#tell(ids[streams.indexOf(stream) - 1] ?? '', toEvents(entries))
+    }
+  }
+
+  /** All that follow a task have what is before this place. */
+  #placeOf(taskId: string): number {
+    return Math.min(...Array.from(this.#tasks.get(taskId) ?? [], ({ last }) => last))
+  }
+
+  #tell(taskId: string, events: readonly KeptEvent[]): void {
+    for (const one of this.#tasks.get(taskId) ?? []) {
+      for (const event of events) {
+        if (event.seq <= one.last) continue
+        one.last = event.seq
+        one.tell(event)
+      }
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * A command task of a cluster as the run of an async task (S10). With a store, the next host follows it to its end: what is stored of the run is which
+ * command task it follows.
+ */
+import type { FindRunner, Runner } from '../engine/runner.js'
+import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
+import { completeMessage } from '../command-tasks/task-record.js'
+import { AgentTasksError } from '../errors.js'
+import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
+import { reporterOf, type CommandRun, type SubmitRefusal } from './command-run.js'
+import { endText, outputOf } from './command-texts.js'
+
+const FOUND_AS = 'submit_commands of a cluster'
+
+/** Follows the command task that its further input names: what a host launches, and what the next one goes on with. */
+function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): Runner {
+  const runner: Runner = async ({ params }, context) => {
+    const commandTaskId = String(params?.['commandTaskId'])
+    const { signal } = context
+    const ended = await tasks
+      .followTask(commandTaskId, { onProgress: reporterOf(context), signal })
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error
+        return undefined
+      })
+      .finally(onEnd)
+    if (signal.aborted) {
+      await tasks.cancelTask(commandTaskId)
+      throw new DOMException('The async task was ended first.', 'AbortError')
+    }
+    if (ended?.completedAt === undefined) throw lost(commandTaskId)
+    const complete = completeMessage(ended)
+    if (complete.status === 'completed') return outputOf(ended, complete)
+    throw new Error(endText(ended, complete))
+  }
+  return Object.assign(runner, { survivesHost: true, isUnique: true, foundAs: FOUND_AS })
+}
+
+const lost = (taskId: string): AgentTasksError =>
+  new AgentTasksError(
+    'INTERRUPTED',
+    `The cluster does not have command task ${taskId} any more: it may have run, and its end is not known. Launch it again if its result is still needed.`,
+  )
+
+/**
+ * Finds what goes on with tasks of `submit_commands` that an earlier process has left: for the `findRunner` of an `AsyncTaskManager` with a store.
+ * `createAgentTasks` and the MCP servers do that by themselves.
+ */
+export const findCommandRunner =
+  (tasks: ClusterTasks): FindRunner =>
+  (name) =>
+    name === FOUND_AS ? commandRunner(tasks) : undefined
+
+/** Submits a command task to a cluster. */
+export async function submitToCluster(
+  tasks: ClusterTasks,
+  message: TaskSubmitMessage,
+): Promise<CommandRun | SubmitRefusal> {
+  const submitted = await tasks.submitTask(message)
+  if ('error' in submitted) return submitted
+  const { taskId: commandTaskId, queuePosition } = submitted
+  const cancel = (): void => void tasks.cancelTask(commandTaskId)
+  const abortController = new AbortController()
+  const { signal } = abortController
+  // A run that is aborted before it starts is never called.
+  signal.addEventListener('abort', cancel, { once: true })
+  const stopListening = (): void => signal.removeEventListener('abort', cancel)
+  // Which instance has it is shown, and not needed.
+  const task = await tasks.getTask(commandTaskId).catch(() => undefined)
+  const instanceId = task?.instanceId ?? message.instanceId ?? 'of the cluster'
+  return {
+    ...{ commandTaskId, instanceId, queuePosition, abortController },
+    ...{ params: { commandTaskId }, runner: commandRunner(tasks, stopListening) },
+    abandon: () => {
+      stopListening()
+      cancel()
+    },
+  }
+}

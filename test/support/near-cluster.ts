@@ -1,0 +1,40 @@
+/** A cluster whose nodes are in this process, for tests that neither kill nor pause one. */
+import { onTestFinished } from 'vitest'
+import { bullmqCluster } from '../../src/bullmq/index.js'
+import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../src/server/index.js'
+import { inTurn, startFront } from './front.js'
+import { startRedis, type RedisServer } from './redis-server.js'
+
+export interface NearCluster {
+  readonly redis: RedisServer
+  /** The address that all nodes are behind. */
+  readonly url: string
+  readonly nodes: readonly TaskServer[]
+  /** Cuts all connections through the address. */
+  readonly cut: () => void
+}
+
+/** Starts a cluster that ends with the test. `hasOwnAddresses`: workers stay at the node that they register at. */
+export async function startNearCluster(
+  count: number,
+  setup: { readonly hasOwnAddresses?: boolean; readonly server?: TaskServerOptions } = {},
+): Promise<NearCluster> {
+  const redis = await startRedis()
+  onTestFinished(() => redis.close())
+  const nodes: TaskServer[] = []
+  const { port, cut } = await startFront(inTurn(() => nodes))
+  const url = `http://127.0.0.1:${port}`
+  for (let index = 0; index < count; index += 1) {
+    const node = await startTaskServer({
+      ...{ logLevel: 'silent', env: {}, ...setup.server, port: 0 },
+      tasks: { wsPort: 0, abortGraceMs: 0, ...setup.server?.tasks },
+      cluster: bullmqCluster({
+        connection: redis.url,
+        ...(setup.hasOwnAddresses !== true && { publicUrl: url }),
+      }),
+    })
+    onTestFinished(() => node.close({ drainMs: 0 }))
+    nodes.push(node)
+  }
+  return { redis, url, nodes, cut }
+}
