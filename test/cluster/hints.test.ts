@@ -7,6 +7,7 @@ import { jobKeys } from '../../src/bullmq/job-keys.js'
 import { ANNOUNCE, LOOK } from '../../src/bullmq/job-scripts.js'
 import { runScript } from '../../src/bullmq/script.js'
 import { startFleet, type Fleet } from '../support/fleet.js'
+import { watchCommands } from '../support/redis-monitor.js'
 import { startRedis } from '../support/redis-server.js'
 
 /** Nobody looks for what it was not told, as long as a test takes. */
@@ -21,21 +22,20 @@ function connect(url: string): Redis {
 }
 
 /** Counts how often hosts look at jobs. */
-async function watchLooks({ redis: { url } }: Fleet): Promise<() => Promise<number>> {
+async function watchLooks({ redis: { url, port } }: Fleet): Promise<() => Promise<number>> {
   const redis = connect(url)
-  const monitor = await redis.monitor()
-  onTestFinished(() => monitor.disconnect())
   let looks = 0
-  monitor.on('monitor', (_time, args: string[]) => {
-    if (args.includes(LOOK.sha) || args.includes(LOOK.lua)) looks += 1
+  let seen = (): void => undefined
+  const stop = await watchCommands(port, (line) => {
+    if (line.includes(LOOK.sha)) looks += 1
+    if (line.includes('"so far"')) seen()
   })
+  onTestFinished(stop)
   return async () => {
     // What was sent before this has been seen with it.
-    const seen = new Promise<void>((resolve) => {
-      monitor.on('monitor', (_time, args: string[]) => args[0] === 'echo' && resolve())
-    })
+    const isSeen = new Promise<void>((resolve) => (seen = resolve))
     await redis.echo('so far')
-    await seen
+    await isSeen
     return looks
   }
 }
