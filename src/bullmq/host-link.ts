@@ -45,10 +45,13 @@ interface Connections {
   readonly stopLooking: () => void
 }
 
+/** Called when there may be something new of a job, or with the output of one that has completed and has said nothing else. */
+export type Wake = (output?: string) => void
+
 export class HostLink {
   readonly channel: string
   readonly #options: HostLinkOptions
-  readonly #runs = new Map<string, () => void>()
+  readonly #runs = new Map<string, Wake>()
   #connections: Connections | undefined
   #users = 0
   #linger: LongTimer | undefined
@@ -58,8 +61,8 @@ export class HostLink {
     this.channel = hostChannel(options.name, globalThis.crypto.randomUUID())
   }
 
-  /** Keeps the connections open. @param wake called when there may be something new of the job */
-  join(id: string, wake: () => void): void {
+  /** Keeps the connections open. */
+  join(id: string, wake: Wake): void {
     this.#use()
     this.#runs.set(id, wake)
   }
@@ -181,7 +184,10 @@ export class HostLink {
     redis.once('ready', () => {
       reportFindings(redis, { name: address.name, log }).catch((error: unknown) => log(describeFailure(error)))
     })
-    subscriber.on('message', (_channel, id) => this.#runs.get(id)?.())
+    subscriber.on('message', (_channel, message) => {
+      const [id = '', output] = message.split('\n', 2)
+      this.#runs.get(id)?.(output)
+    })
     subscriber.subscribe(this.channel).then(wakeAll, () => undefined)
     const ready = queue.waitUntilReady()
     // Who sends is told.

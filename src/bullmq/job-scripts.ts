@@ -212,8 +212,16 @@ for i = 1, #taken do redis.call('XDEL', KEYS[2], taken[i][1]) end
 return { cancel, wrapUp, answers, redis.call('XRANGE', KEYS[2], '-', '+') }
 `)
 
-/** Tells the host of a job that it has ended. Key: agent. Arguments: id, the channel of the host that sent it. */
+/**
+ * Tells the host of a job that it has ended. Keys: job, agent. Arguments: id, the channel of the host that sent it, the most bytes of an output that is told.
+ *
+ * With the output of a run that has said nothing before, there is nothing left to look for.
+ */
 export const ANNOUNCE = script(`
-redis.call('PUBLISH', redis.call('HGET', KEYS[1], 'host') or ARGV[2], ARGV[1])
+local agent = redis.call('HMGET', KEYS[2], 'host', 'bytes')
+local job = redis.call('HMGET', KEYS[1], 'finishedOn', 'returnvalue')
+local message = ARGV[1]
+if job[1] and job[2] and not agent[2] and #job[2] <= tonumber(ARGV[3]) then message = message .. '\\n' .. job[2] end
+redis.call('PUBLISH', agent[1] or ARGV[2], message)
 return 1
 `)

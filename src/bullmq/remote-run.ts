@@ -61,6 +61,8 @@ class RemoteRun {
   #cancelledAt: number | undefined
   #wake: (() => void) | undefined
   #isAwake = false
+  /** As JSON; of a run that has completed, and has said nothing before. */
+  #output: string | undefined
   #lastError = ''
   #hasEnded = false
 
@@ -71,7 +73,8 @@ class RemoteRun {
   async toEnd(): Promise<OutputObject> {
     const { link, jobId, context } = this.#options
     const { signal, durability } = context
-    const wake = (): void => {
+    const wake = (output?: string): void => {
+      this.#output ??= output
       this.#isAwake = true
       this.#wake?.()
     }
@@ -97,6 +100,7 @@ class RemoteRun {
         // Nothing is new of a job that was just sent.
         if (isNew) await this.#hint()
         isNew = false
+        if (this.#output !== undefined) return this.#read({ state: 'completed', end: this.#output, failure: '' })
         this.#isAwake = false
         const look = await this.#pass()
         if (look !== undefined && isEnd(look) && look.entries.length < ENTRIES) return this.#read(look)
@@ -247,7 +251,7 @@ class RemoteRun {
     this.#wake = undefined
   }
 
-  #read({ state, end, failure }: Look): OutputObject {
+  #read({ state, end, failure }: Pick<Look, 'state' | 'end' | 'failure'>): OutputObject {
     const { link, jobId } = this.#options
     const { down, up } = link.keysOf(jobId)
     if (this.#cursor !== '0-0') link.forget([up])

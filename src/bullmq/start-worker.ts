@@ -29,6 +29,9 @@ import { WorkerRun, type WorkerInput } from './worker-run.js'
 /** How long a run may take to stop when a worker ends without it, in ms. */
 const STOP_MS = 5000
 
+/** The largest output that is told to a host, in bytes; a larger one is read. */
+const MAX_TOLD_BYTES = 16_384
+
 /** What runs the tasks of a subagent: a definition, or only its function. A definition's retries and budgets are those of the host. */
 export type WorkerSubagent = Runner<WorkerInput> | { readonly run: Runner<WorkerInput> }
 
@@ -104,7 +107,9 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
       typeof data === 'object' && data !== null && 'host' in data && typeof data.host === 'string' ? data.host : ''
     const announce = (job: Job | undefined): void => {
       if (job?.id === undefined) return
-      runScript(redis, ANNOUNCE, [jobKeys(name, job.id).agent], [job.id, hostOf(job.data)]).catch(() => undefined)
+      const keys = jobKeys(name, job.id)
+      const args = [job.id, hostOf(job.data), MAX_TOLD_BYTES]
+      runScript(redis, ANNOUNCE, [keys.job, keys.agent], args).catch(() => undefined)
     }
     const worker = new Worker(
       queue,

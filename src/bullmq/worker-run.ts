@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { Inbox } from '../async-tasks/inbox.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import { systemClock } from '../clock.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
 import { AgentTasksError, FamilyError, InvalidInputError, QuestionWithdrawnError } from '../errors.js'
 import { spendSchema, type SpentAmount } from '../protocol/budget.js'
@@ -27,6 +28,9 @@ const WRITE_BYTES = 256 * 1024
 
 /** The most questions that a run may have open, and the largest of them in bytes. */
 const MAX_QUESTIONS = { open: 16, bytes: 65_536 } as const
+
+/** How long after its start a run looks for what it was not told, in ms: nearly always nothing, and a short run is over by then. */
+const FIRST_LOOK_MS = 20
 
 /** The wait before a refused write is repeated, in ms: Redis may have no memory left. */
 const WRITE_AGAIN_MS = 1000
@@ -79,7 +83,7 @@ export class WorkerRun {
 
   /** Runs it to its end. Rejects with the text of its failure; the details are stored before. */
   async run(runner: Runner<WorkerInput>): Promise<OutputObject> {
-    this.wake()
+    const firstLook = systemClock.setTimeout(() => this.wake(), FIRST_LOOK_MS)
     try {
       const input = toInput(this.#options.data)
       const value = await new Promise((done) => done(runner(input, this.#context(runner))))
@@ -91,6 +95,8 @@ export class WorkerRun {
       this.#write()
       await this.#end()
       throw new Error(describeFailure(reason), { cause: reason })
+    } finally {
+      systemClock.clearTimeout(firstLook)
     }
   }
 

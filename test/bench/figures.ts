@@ -1,22 +1,10 @@
 /** What is measured, what it is compared with, and what it has to reach. */
-import type { Figure, Line, Quantity } from './figure.js'
+import type { Figure, Line } from './figure.js'
 import { PAGE_LIMIT } from '../support/page-files.js'
 import { findRedis } from '../support/redis-server.js'
-import { quantile } from './statistics.js'
+import { clusterCosts } from './cluster-figure.js'
+import { cpuUs, latencyMs, own, perSecond } from './quantities.js'
 import type { SubjectSpec } from './subject.js'
-
-const cpuUs: Quantity = { unit: 'us', better: 'less', read: ({ cpuNs }) => cpuNs / 1000 }
-const own = (unit: string): Quantity => ({ unit, better: 'less', read: (round) => round.own ?? NaN })
-const perSecond = (time: 'cpuNs' | 'wallNs', processes = 1): Quantity => ({
-  unit: 'a second',
-  better: 'more',
-  read: (round) => (processes * 1e9) / round[time],
-})
-const latencyMs = (share: number): Quantity => ({
-  unit: 'ms',
-  better: 'less',
-  read: ({ durations }) => quantile(durations, share),
-})
 
 const format = (n: number): string => n.toLocaleString('en-GB')
 const commandsText = (n: number): string => `${n} command${n === 1 ? '' : 's'}`
@@ -371,5 +359,6 @@ export const figures: readonly Figure[] = [
   recovery,
   durableCommandTasks,
   runsOnWorkers,
+  ...clusterCosts,
   page,
 ]

@@ -10,6 +10,8 @@ export interface Subject {
   prepare?(times: number): void | Promise<void>
   /** The durations of single operations since the last call, in ms. */
   takeDurations?(): number[]
+  /** What else it counted in the last call of `run`, by name: of one operation, or as it is. */
+  takeCounts?(): Readonly<Record<string, number>>
   close?(): void | Promise<void>
 }
 
@@ -38,4 +40,5 @@ export interface Round {
   /** What the subject measured itself. */
   readonly own?: number
   readonly durations: readonly number[]
+  readonly counts: Readonly<Record<string, number>>
 }

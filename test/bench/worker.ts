@@ -32,7 +32,8 @@ async function measure(subject: Subject, count: number): Promise<Round> {
   const wallNs = Number(process.hrtime.bigint() - wall) / count
   const { user, system } = process.cpuUsage(cpu)
   const cpuNs = ((user + system) * 1000) / count
-  return { cpuNs, wallNs, ...(own !== undefined && { own }), durations: subject.takeDurations?.() ?? [] }
+  const [durations, counts] = [subject.takeDurations?.() ?? [], subject.takeCounts?.() ?? {}]
+  return { cpuNs, wallNs, ...(own !== undefined && { own }), durations, counts }
 }
 
 /** Runs until the code is optimised, and finds how many operations fill a round. */

@@ -13,6 +13,8 @@ export interface ClusterKeys {
   log(taskId: string): string
   /** The queue of an instance. */
   queue(instanceId: string): string
+  /** The jobs of an instance that wait, which are BullMQ's. */
+  waiting(instanceId: string): string
   /** The lock of a job, which is BullMQ's. */
   lock(instanceId: string, jobId: string): string
 }
@@ -30,6 +32,7 @@ export function clusterKeys(name: string): ClusterKeys {
     task: (taskId) => `${own}task:${taskId}`,
     log: (taskId) => `${own}log:${taskId}`,
     queue,
+    waiting: (instanceId) => `${prefix}:${queue(instanceId)}:wait`,
     lock: (instanceId, jobId) => `${prefix}:${queue(instanceId)}:${jobId}:lock`,
   }
 }

@@ -266,7 +266,6 @@ export class ClusterNode {
       await this.#renew()
       await this.#sweep()
       await this.#standBy()
-      for (const lane of this.#lanes.values()) lane.wake()
     } catch (error) {
       this.#options.log('error', `Redis: ${describeFailure(error)}`)
     } finally {
@@ -281,7 +280,9 @@ export class ClusterNode {
     const held = lanes.map(({ instanceId: id, epoch }) => ({ id, epoch }))
     const answers = await redis.renew(this.id, this.#lifeMs, held, runs)
     for (const [index, lane] of lanes.entries()) {
-      if (answers[index] === 'ok' || this.#lanes.get(lane.instanceId) !== lane) continue
+      // It may not have been told.
+      if (answers[index] === 'work') lane.wake()
+      if (['ok', 'work'].includes(answers[index] ?? '') || this.#lanes.get(lane.instanceId) !== lane) continue
       this.#retire(lane.instanceId)
       // This node was silent for too long. Whoever has the instance now keeps it.
       if (answers[index] === 'lost') this.#track(this.#claim(lane.instanceId, false))
@@ -304,7 +305,9 @@ export class ClusterNode {
 
   async #sweep(): Promise<void> {
     const { redis, limits } = this.#options
-    for (const stray of await redis.survey(limits.instanceGraceMs, JOIN_MS, limits.retentionMs)) {
+    // One node looks for all: half of the time that each of them waits is enough for the next one, if this one dies.
+    const againMs = Math.floor(this.#tickMs / 2)
+    for (const stray of await redis.survey(limits.instanceGraceMs, JOIN_MS, limits.retentionMs, againMs)) {
       if (stray.kind === 'stalled') await this.#settleStalled(stray)
       else if (stray.kind === 'awaited') await this.#failWaiting(stray)
       else await this.#settleJoining(stray)

@@ -183,14 +183,15 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     ) =>
       run(
         scripts.RENEW,
-        ...[node, lifeMs, instances.length, ...instances.flatMap(({ id, epoch }) => [id, epoch])],
+        ...[node, lifeMs, instances.length, ...instances.flatMap(({ id, epoch }) => [id, epoch, keys.waiting(id)])],
         ...runs.flatMap(({ taskId, lock, token }) => [taskId, lock, token]),
       ) as Promise<string[]>,
 
     leave: (node: string) => run(scripts.LEAVE, node),
 
-    survey: async (graceMs: number, joinMs: number, retentionMs: number): Promise<Stray[]> => {
-      const found = (await run(scripts.SURVEY, keys.prefix, graceMs, joinMs, retentionMs)) as string[]
+    /** @param againMs for so long nobody else looks; 0: look in any case */
+    survey: async (graceMs: number, joinMs: number, retentionMs: number, againMs = 0): Promise<Stray[]> => {
+      const found = (await run(scripts.SURVEY, keys.prefix, graceMs, joinMs, retentionMs, againMs)) as string[]
       return Array.from({ length: found.length / 3 }, (_, index) => ({
         kind: found[3 * index] as Stray['kind'],
         instanceId: found[3 * index + 1] ?? '',

@@ -226,8 +226,9 @@ return 'OK'
 `)
 
 /**
- * A node lives, and holds its instances and its locks. node, life, number of instances; instance and epoch of each; then task, lock and token of each
- * run. Returns for each instance 'ok', 'lost', or 'taken' by another node; for each run its request to cancel ('+reason'), 'ok' or 'lost'.
+ * A node lives, and holds its instances and its locks. node, life, number of instances; instance, epoch and waiting list of each; then task, lock and token
+ * of each run. Returns for each instance 'ok', 'work' when tasks wait for it, 'lost', or 'taken' by another node; for each run its request to cancel
+ * ('+reason'), 'ok' or 'lost'.
  */
 export const RENEW = script(`${PRELUDE}
 local node, life, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -236,10 +237,11 @@ local answers = {}
 local at = 4
 for i = 1, count do
   local one = redis.call('HMGET', P..'inst:'..ARGV[at], 'node', 'epoch')
-  if one[1] == node and one[2] == ARGV[at + 1] then answers[#answers + 1] = 'ok'
+  if one[1] == node and one[2] == ARGV[at + 1] then
+    answers[#answers + 1] = redis.call('LLEN', ARGV[at + 2]) > 0 and 'work' or 'ok'
   elseif not one[2] or one[2] == ARGV[at + 1] then answers[#answers + 1] = 'lost'
   else answers[#answers + 1] = 'taken' end
-  at = at + 2
+  at = at + 3
 end
 for i = at, #ARGV, 3 do
   if redis.call('GET', ARGV[i + 1]) ~= ARGV[i + 2] then answers[#answers + 1] = 'lost'
@@ -256,18 +258,24 @@ return answers
 export const LEAVE = script(`${PRELUDE} return redis.call('DEL', P..'node:'..ARGV[1])`)
 
 /**
- * What nobody looks after. BullMQ's prefix, grace of instances, age of a submission that was given up, age of ended tasks. Returns for each: 'stalled',
- * instance, job; 'awaited', instance, tasks; 'joining', '', tasks
+ * What nobody looks after. BullMQ's prefix, grace of instances, age of a submission that was given up, age of ended tasks, time after which the cluster is
+ * looked at again. Returns for each: 'stalled', instance, job; 'awaited', instance, tasks; 'joining', '', tasks
  */
 export const SURVEY = script(`${PRELUDE}
-local prefix, graceMs, joinMs, retentionMs = unpack(ARGV)
+local prefix, graceMs, joinMs, retentionMs, againMs = unpack(ARGV)
+if tonumber(againMs) > 0 and not redis.call('SET', P..'surveyed', 1, 'NX', 'PX', againMs) then return {} end
 local at = now()
 local found = {}
+local nodes = {}
+local function lives(node)
+  if nodes[node] == nil then nodes[node] = redis.call('EXISTS', P..'node:'..node) == 1 end
+  return nodes[node]
+end
 for _, inst in ipairs(redis.call('ZRANGE', P..'instances', 0, -1)) do
   local key = P..'inst:'..inst
   local one = redis.call('HMGET', key, 'node', 'lostAt')
   local queue = queueOf(prefix, inst)
-  if one[1] and one[1] ~= '' and not isConnected(inst) then
+  if one[1] and one[1] ~= '' and not lives(one[1]) then
     redis.call('HSET', key, 'node', '', 'lostAt', at)
     announce('t', 'instance', 'inst', inst, 'node', '')
   elseif one[1] == '' and one[2] and one[2] + graceMs <= at then

@@ -41,7 +41,7 @@ export async function throughRunner({ atOnce }: RunsLoad, checkout: string): Pro
     importEntry(checkout, '.'),
     importEntry(checkout, './bullmq'),
   ])
-  const redis = await startRedis()
+  const redis = await startRedis({ appendfsync: 'everysec' })
   const access = { connection: redis.url, log: () => undefined }
   const worker = await startWorker({ ...access, subagents: { research: () => OUTPUT }, concurrency: CONCURRENCY })
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1 })
@@ -68,11 +68,13 @@ export async function throughRunner({ atOnce }: RunsLoad, checkout: string): Pro
 
 /** The same payload, added and awaited. */
 export async function jobsAlone({ atOnce }: RunsLoad): Promise<Subject> {
-  const redis = await startRedis()
+  const redis = await startRedis({ appendfsync: 'everysec' })
   const connection = { host: '127.0.0.1', port: redis.port, maxRetriesPerRequest: null }
   const worker = new Worker('research', () => Promise.resolve(OUTPUT), { connection, concurrency: CONCURRENCY })
   const queue = new Queue('research', { connection })
   const events = new QueueEvents('research', { connection })
+  // Each job that is awaited listens to the queue.
+  queue.setMaxListeners(0)
   await Promise.all([worker.waitUntilReady(), queue.waitUntilReady(), events.waitUntilReady()])
   const age = { age: 86_400 }
   return {
