@@ -26,7 +26,7 @@ function openRedis(url: string, name: string) {
     onTestFinished(() => queue.close())
     return queue
   }
-  const cluster = createClusterRedis(redis, keys, 10)
+  const cluster = createClusterRedis(redis, keys, { maxRetained: 10 })
   /** A task that is ready to be run, and that nobody was told of. */
   const addUntold = async (instanceId: string): Promise<string> => {
     const read = readSubmission({ type: 'task_submit', ...taskFor(instanceId, 'do', { mark: 'untold' }) })
