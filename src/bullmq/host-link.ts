@@ -23,6 +23,9 @@ const LINGER_MS = 1000
 /** The wait before an add that has failed is repeated, in ms. */
 const SEND_AGAIN_MS = 50
 
+/** How long what a run has written stays when its host has read the end, in seconds. */
+const KEPT_SECONDS = 3600
+
 /** Jobs stay for a day: so long the same id does nothing. */
 const JOB_OPTIONS = { removeOnComplete: { age: RETENTION_SECONDS }, removeOnFail: { age: RETENTION_SECONDS } } as const
 
@@ -133,9 +136,9 @@ export class HostLink {
     )
   }
 
-  /** Removes what nobody reads any more. */
-  forget(keys: readonly string[]): void {
-    this.#connections?.redis.unlink(...keys).catch(() => undefined)
+  /** Lets go what this host has read. It stays for a while: the next one reads it when this one dies before it has stored the end. */
+  letGo(keys: readonly string[]): void {
+    for (const key of keys) this.#connections?.redis.expire(key, KEPT_SECONDS).catch(() => undefined)
   }
 
   /** Cancels a job whose add may be on its way, when Redis answers again. */

@@ -254,8 +254,8 @@ class RemoteRun {
   #read({ state, end, failure }: Pick<Look, 'state' | 'end' | 'failure'>): OutputObject {
     const { link, jobId } = this.#options
     const { down, up } = link.keysOf(jobId)
-    if (this.#cursor !== '0-0') link.forget([up])
-    if (this.#options.context.messages !== NO_MESSAGES) link.forget([down])
+    if (this.#cursor !== '0-0') link.letGo([up])
+    if (this.#options.context.messages !== NO_MESSAGES) link.letGo([down])
     if (state === 'completed') return readReturnValue(end)
     if (state === 'interrupted') throw interruptedError(WORKER_DIED)
     this.#options.context.signal.throwIfAborted()

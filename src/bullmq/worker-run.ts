@@ -2,6 +2,7 @@
 import type { Redis } from 'ioredis'
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { Inbox } from '../async-tasks/inbox.js'
+import { systemClock } from '../clock.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
 import { systemClock } from '../clock.js'
 import type { RunContext, RunInput, Runner } from '../engine/runner.js'
@@ -191,6 +192,11 @@ export class WorkerRun {
       owner: data.owner,
       attempt: data.attempt,
       ...(data.trace && { trace: data.trace }),
+      // No store knows its programs, but they are ended when this process dies.
+      durability: {
+        ...{ folder: undefined, key: undefined, isResumed: false, startedAt: systemClock.now() },
+        saveProgram: () => undefined,
+      },
       report: (progress) => this.#send(() => this.#outgoing.report(JSON.stringify(toPlainData(progress)))),
       append: (text) => this.#send(() => this.#outgoing.append(text)),
       spend: (amount) => this.#spend(amount),

@@ -2,6 +2,7 @@
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { RunContext, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
 import type { AsyncTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
+import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
 /** How the contract reaches what it checks. */
 export interface EngineSubject {
@@ -16,12 +17,7 @@ export interface EngineSubject {
 }
 
 /** One case of the contract. */
-export interface EngineCase {
-  /** What it checks, as a sentence. */
-  readonly name: string
-  /** Runs it; rejects when the contract is broken. */
-  readonly run: () => Promise<void>
-}
+export type EngineCase = ContractCase
 
 /**
  * The contract of what runs tasks, for a runner or an engine of your own:
@@ -29,21 +25,8 @@ export interface EngineCase {
  * @param makeSubject creates what is checked, for each case
  */
 export function engineContract(makeSubject: () => EngineSubject | Promise<EngineSubject>): readonly EngineCase[] {
-  return Object.entries(CASES).map(([name, check]) => ({
-    name,
-    run: async () => {
-      const subject = await makeSubject()
-      try {
-        await check(subject)
-      } finally {
-        await subject.dispose()
-      }
-    },
-  }))
+  return casesOf(CASES, makeSubject)
 }
-
-/** How long a case waits for the end of a task, in ms: only a hang is to fail. */
-const END_MS = 60_000
 
 /** The work of a case: what it was called with, and what it is to do next. */
 class Work {
@@ -99,6 +82,38 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     const task = await settled(manager, launch(manager, runner))
     const code = task.status === 'failed' ? task.errorCode : undefined
     expectEqual([task.status, task.error, code], ['failed', 'broken', 'BROKEN'], 'the failure')
+  },
+
+  'has one end of a task, and what comes after it changes nothing': async ({ manager, runnerOf }) => {
+    const work = new Work(true)
+    const id = launch(manager, await runnerOf(work.run))
+    const { context, end } = await work.call(1)
+    end({ final_message: 'first' })
+    const task = await settled(manager, id)
+    const ends: AsyncTaskInfo[] = []
+    manager.onTaskCancelled((ended) => ends.push(ended))
+    manager.onTaskFailed((ended) => ends.push(ended))
+    const late = [manager.cancelTask(id), manager.failTask(id, 'late'), manager.completeTask(id, {})]
+    context.append('late')
+    expectEqual([late, ends], [[false, false, false], []], 'what a later end does')
+    const { status, output } = manager.getTask(id) ?? task
+    expectEqual([status, output], ['completed', { final_message: 'first' }], 'the end')
+  },
+
+  'starts what waits in the order of its launch, also when what lies between is started again': async (subject) => {
+    const { manager, runnerOf, restart } = subject
+    const work = new Work()
+    const runner = await runnerOf(work.run)
+    const goals = ['first', 'second', 'third', 'fourth']
+    const ids = goals.map((goal) => launch(manager, runner, goal))
+    for (let number = 1; number <= goals.length; number += 1) {
+      const { end } = await work.call(number)
+      if (number === 2) await restart?.()
+      end({})
+    }
+    for (const id of ids) await settled(manager, id)
+    const started = work.calls.map(({ input }) => input.goalPrompt)
+    expectEqual(started, goals, 'the goals of the runs')
   },
 
   'never starts a task that is cancelled while it waits': async ({ manager, runnerOf }) => {
@@ -218,9 +233,4 @@ async function settled(manager: AsyncTaskManager, id: string): Promise<SettledTa
   const [task] = ended
   if (task === undefined) throw new Error(`task ${id} has not ended within ${END_MS} ms`)
   return task
-}
-
-function expectEqual(actual: unknown, expected: unknown, what: string): void {
-  const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)]
-  if (got !== wanted) throw new Error(`${what}: got ${got}, expected ${wanted}`)
 }

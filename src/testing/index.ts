@@ -58,6 +58,9 @@ export type { RaceScriptOptions, TaskEvent, TaskInputOptions } from './arbitrari
 // What runs tasks
 export { engineContract } from './engine-contract.js'
 export type { EngineCase, EngineSubject } from './engine-contract.js'
+export { laneContract } from './lane-contract.js'
+export type { LaneCall, LaneEnd, LaneInstance, LaneSubject } from './lane-contract.js'
+export type { ContractCase } from './contract-cases.js'
 
 // Stores
 export { storeContract } from './store-contract.js'

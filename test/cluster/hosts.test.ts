@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { sqliteStore } from '../../src/store/index.js'
 import { LOCK_MS, startFleet, type Fleet } from '../support/fleet.js'
+import { createRunContext, runInput } from '../support/run-context.js'
 import { startSpoken, type SpokenProcess } from '../support/spoken-process.js'
 
 /** A host that is killed when it has launched these goals. */
@@ -114,6 +115,29 @@ describe('a host that dies', () => {
     expect(settled).toMatchObject([
       { status: 'completed', output: { answer: { action: 'accept', content: { answer: 'this' } } } },
     ])
+  })
+
+  it('W5: leaves the end and the output of a run whose end it had read, and not stored', async () => {
+    const fleet = await startFleet()
+    await fleet.worker((_, context) => {
+      context.append('what it found\n')
+      return { final_message: 'done' }
+    })
+    const follow = async (isResumed: boolean) => {
+      const context = createRunContext()
+      const durability = {
+        folder: undefined,
+        key: 'key',
+        isResumed,
+        startedAt: Date.now(),
+        saveProgram: () => undefined,
+      }
+      const output = await fleet.runnerOf()(runInput(), { ...context, durability })
+      return { output, text: context.output() }
+    }
+    const end = { output: { final_message: 'done' }, text: 'what it found\n' }
+    expect(await follow(false)).toEqual(end)
+    expect(await follow(true)).toEqual(end)
   })
 
   it('W1: sends a task that it had stored but not sent, once', async () => {

@@ -37,7 +37,7 @@ async function openNode(change: (cluster: ClusterRedis, unlock: (lock: string) =
   await node.start()
   const calls: string[] = []
   const execute = (args: unknown): object => {
-    calls.push(String((args as { mark: string }).mark))
+    calls.push((args as { mark: string }).mark)
     return {}
   }
   return {

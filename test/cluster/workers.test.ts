@@ -22,6 +22,14 @@ async function settled(manager: AsyncTaskManager, id: string): Promise<SettledTa
 
 const goal = (goalPrompt: string) => ({ subagentName: 'research', goalPrompt })
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 /** Longer than a test: it does not end by itself. */
 const FOREVER = 'hold 100000'
 
@@ -61,6 +69,20 @@ describe('a worker that dies', () => {
     ])
   })
 
+  it('W4: ends the programs of its runs, also when it is killed', async () => {
+    const fleet = await startFleet()
+    const worker = startSpoken('fleet-program-worker', [fleet.redis.url, LOCK_MS])
+    await worker.says('ready')
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal('run'), fleet.runnerOf())
+    const pidOf = (): number => Number(manager.readOutput(id)?.text)
+    while (!(pidOf() > 0)) await pause(10)
+    const program = pidOf()
+    worker.signal('SIGKILL')
+    while (isAlive(program)) await pause(10)
+    expect(await settled(manager, id)).toMatchObject({ status: 'failed', errorCode: 'INTERRUPTED' })
+  })
+
   it('W1: when it was only stopped for longer than its lock, says nothing more: its end and its output change nothing', async () => {
     const fleet = await startFleet()
     const worker = await workerOf(fleet)
@@ -77,8 +99,10 @@ describe('a worker that dies', () => {
     expect(await settled(manager, next.id)).toMatchObject({ status: 'completed' })
     expect(manager.getTask(id)).toEqual(task)
     const redis = new Redis(fleet.redis.url)
-    // The host has removed what the run had written, and the run has written nothing since.
-    expect((await redis.keys('*:up')).filter((key) => !key.includes(next.id))).toEqual([])
+    // The run has written nothing since.
+    const keys = await redis.keys('*:up')
+    const texts = await Promise.all(keys.map(async (key) => JSON.stringify(await redis.xrange(key, '-', '+'))))
+    expect(texts.filter((text) => text.includes('the end'))).toHaveLength(1)
     expect(await redis.zcard('bull:research:failed')).toBe(1)
     redis.disconnect()
   })

@@ -1,0 +1,216 @@
+/** What every way of running the tasks of instances must do, in one process or on many nodes, as cases that any test runner can run. */
+import { systemClock } from '../clock.js'
+import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
+
+/** A call that an instance got. */
+export interface LaneCall {
+  /** What the task was submitted with. */
+  readonly name: string
+  /** Aborts when the call does not count any more. */
+  readonly signal: AbortSignal
+  /** Answers the call. */
+  readonly end: () => void
+}
+
+/** An instance that is connected. */
+export interface LaneInstance {
+  /** Cuts its connection; it comes back by itself, maybe to another node. */
+  readonly cut: () => void
+}
+
+/** How the contract reaches what it checks. */
+export interface LaneSubject {
+  /** Whether tasks that wait go on waiting when their instance is lost; otherwise they fail with it. */
+  readonly keepsWaiting: boolean
+  /** Connects an instance; each of its calls goes to `onCall`, and ends when that says so. */
+  readonly connect: (instanceId: string, onCall: (call: LaneCall) => void) => Promise<LaneInstance>
+  /** Submits a task of one call. Resolves with its id, or with undefined when it is refused. */
+  readonly submit: (instanceId: string, name: string) => Promise<string | undefined>
+  /** Resolves with whether this has cancelled the task. */
+  readonly cancel: (taskId: string) => Promise<boolean>
+  /** Resolves when the task has ended. */
+  readonly ended: (taskId: string) => Promise<LaneEnd>
+  /** Ends what the tasks stand in, and starts it again; undefined where there is nothing. */
+  readonly restart?: (() => Promise<void>) | undefined
+  /** Ends all of it. */
+  readonly dispose: () => Promise<void>
+}
+
+/** The end of a task. */
+export interface LaneEnd {
+  readonly status: string
+  /** Why it has failed, or was cancelled. */
+  readonly code?: string | undefined
+}
+
+/**
+ * The contract of the tasks of instances: one at a time for each, in order, once.
+ * `for (const { name, run } of laneContract(makeSubject)) test(name, run)`.
+ * @param makeSubject creates what is checked, for each case
+ */
+export function laneContract(makeSubject: () => LaneSubject | Promise<LaneSubject>): readonly ContractCase[] {
+  return casesOf(CASES, makeSubject)
+}
+
+/** The calls that an instance got, in their order. */
+class Calls {
+  readonly all: LaneCall[] = []
+  readonly #listeners = new Set<() => void>()
+
+  readonly add = (call: LaneCall): void => {
+    this.all.push(call)
+    for (const listener of [...this.#listeners]) listener()
+  }
+
+  get names(): string[] {
+    return this.all.map(({ name }) => name)
+  }
+
+  /** Resolves with the first call of this name, which may have come before. */
+  of(name: string): Promise<LaneCall> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        const call = this.all.find((one) => one.name === name)
+        if (call === undefined) return
+        this.#listeners.delete(look)
+        resolve(call)
+      }
+      this.#listeners.add(look)
+      look()
+    })
+  }
+
+  /** Ends each call of these names when it comes. */
+  async end(...names: readonly string[]): Promise<void> {
+    for (const name of names) (await this.of(name)).end()
+  }
+}
+
+const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> = {
+  'runs the tasks of an instance one at a time, in the order in which they were accepted': async (subject) => {
+    const calls = new Calls()
+    await subject.connect('w', calls.add)
+    const names = ['a', 'b', 'c', 'd']
+    const ids = await submitAll(subject, 'w', names)
+    for (const [at, name] of names.entries()) {
+      const { end } = await calls.of(name)
+      expectEqual(calls.names, names.slice(0, at + 1), 'the calls before the end of the last one')
+      end()
+    }
+    for (const id of ids) expectEqual((await subject.ended(id)).status, 'completed', 'the end')
+    expectEqual(calls.names, names, 'the calls')
+  },
+
+  'runs the tasks of different instances beside each other': async (subject) => {
+    const [one, other] = [new Calls(), new Calls()]
+    await subject.connect('v', one.add)
+    await subject.connect('w', other.add)
+    const [held = ''] = await submitAll(subject, 'v', ['held'])
+    const [quick = ''] = await submitAll(subject, 'w', ['quick'])
+    await one.of('held')
+    await other.end('quick')
+    expectEqual((await subject.ended(quick)).status, 'completed', 'the end of the other one')
+    await one.end('held')
+    expectEqual((await subject.ended(held)).status, 'completed', 'the end of the one that was held')
+  },
+
+  'has one end of a task, and what comes after it changes nothing': async (subject) => {
+    const calls = new Calls()
+    await subject.connect('w', calls.add)
+    const [id = ''] = await submitAll(subject, 'w', ['a'])
+    await calls.end('a')
+    const end = await subject.ended(id)
+    expectEqual(await subject.cancel(id), false, 'whether a later cancellation has cancelled it')
+    expectEqual(await subject.ended(id), end, 'the end')
+  },
+
+  'never starts a task that is cancelled while it waits': async (subject) => {
+    const calls = new Calls()
+    await subject.connect('w', calls.add)
+    const [, waiting = '', last = ''] = await submitAll(subject, 'w', ['first', 'waiting', 'last'])
+    await calls.of('first')
+    expectEqual(await subject.cancel(waiting), true, 'whether it was cancelled')
+    await calls.end('first', 'last')
+    expectEqual((await subject.ended(last)).status, 'completed', 'the end of the last one')
+    expectEqual((await subject.ended(waiting)).status, 'cancelled', 'the end of the one that waited')
+    expectEqual(calls.names, ['first', 'last'], 'the calls')
+  },
+
+  'aborts the call of a task that is cancelled, takes no late answer of it, and goes on': async (subject) => {
+    const calls = new Calls()
+    await subject.connect('w', calls.add)
+    const [first = '', next = ''] = await submitAll(subject, 'w', ['first', 'next'])
+    const { signal, end } = await calls.of('first')
+    expectEqual(await subject.cancel(first), true, 'whether it was cancelled')
+    await aborted(signal)
+    end()
+    await calls.end('next')
+    expectEqual((await subject.ended(next)).status, 'completed', 'the end of the next one')
+    expectEqual((await subject.ended(first)).status, 'cancelled', 'the end of the first one')
+  },
+
+  'fails what was in flight when its instance is lost, takes no late answer of it, and keeps the order': async (
+    subject,
+  ) => {
+    const calls = new Calls()
+    const { cut } = await subject.connect('w', calls.add)
+    const waiting = ['a', 'b', 'c']
+    const [lost = '', ...ids] = await submitAll(subject, 'w', ['lost', ...waiting])
+    const { end } = await calls.of('lost')
+    cut()
+    expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight')
+    end()
+    if (subject.keepsWaiting) await calls.end(...waiting)
+    const ends = await Promise.all(ids.map((id) => subject.ended(id)))
+    const expected = subject.keepsWaiting ? { status: 'completed', code: undefined } : LOST
+    expectEqual(
+      ends,
+      waiting.map(() => expected),
+      'the ends of what waited',
+    )
+    const [last = ''] = await submitAll(subject, 'w', ['last'])
+    await calls.end('last')
+    expectEqual((await subject.ended(last)).status, 'completed', 'the end of the last one')
+    expectEqual(calls.names, ['lost', ...(subject.keepsWaiting ? waiting : []), 'last'], 'the calls')
+    expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight, later')
+  },
+
+  'goes on in order when what the tasks stand in is started again': async (subject) => {
+    if (subject.restart === undefined) return
+    const calls = new Calls()
+    await subject.connect('w', calls.add)
+    const names = ['a', 'b', 'c']
+    const ids = await submitAll(subject, 'w', names)
+    await calls.of('a')
+    await subject.restart()
+    await calls.end(...names)
+    for (const id of ids) expectEqual((await subject.ended(id)).status, 'completed', 'the end')
+    expectEqual(calls.names, names, 'the calls')
+  },
+}
+
+const LOST: LaneEnd = { status: 'failed', code: 'INSTANCE_DISCONNECTED' }
+
+/** The wait before a refused task is submitted again, in ms: its instance may be on its way back. */
+const AGAIN_MS = 20
+
+/** Submits one task after the other, each until it is accepted. */
+async function submitAll({ submit }: LaneSubject, instanceId: string, names: readonly string[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const name of names) {
+    let id = await submit(instanceId, name)
+    for (let waited = 0; id === undefined; waited += AGAIN_MS) {
+      if (waited >= END_MS) throw new Error(`the task ${name} was not accepted within ${END_MS} ms`)
+      await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, AGAIN_MS))
+      id = await submit(instanceId, name)
+    }
+    ids.push(id)
+  }
+  return ids
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
