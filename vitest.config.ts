@@ -16,10 +16,12 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
-      // What needs a browser is tested in one: test/e2e/page-*. What needs a Redis is tested on one: test/cluster.
+      // What needs a browser is tested in one: test/e2e/page-*, test/e2e/extension-*. What needs a Redis is tested on one: test/cluster.
       exclude: [
         'test/**',
         'src/page/app/**',
+        'src/extension/options/**',
+        'src/extension/{attachments,background,control,controlled-tabs,no-code-from-text}.ts',
         'src/bullmq/{bullmq-runner,connection,host-link,remote-run,script,start-worker,worker-run}.ts',
         'src/bullmq/cluster/{bullmq-cluster,cluster-node,cluster-redis,cluster-service,feed,instance-lane,instance-queue}.ts',
       ],
