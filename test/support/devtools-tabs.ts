@@ -57,9 +57,9 @@ export async function devtoolsTabs(connection: DevtoolsConnection): Promise<Devt
       const target = targets.get(targetId) ?? { targetId, type: 'page', url: 'about:blank', title: '' }
       return tabOf(target)
     },
-    select: (id) => {
+    select: async (id) => {
       currentId = targetOf(id)
-      return Promise.resolve()
+      await connection.send('Target.activateTarget', { targetId: currentId })
     },
     close: async (id) => {
       const targetId = targetOf(id)

@@ -67,8 +67,22 @@ function levelOf(type: Protocol.Runtime.ConsoleAPICalledEvent['type']): Level {
   return 'info'
 }
 
-function argumentText({ type, value, description, unserializableValue }: Protocol.Runtime.RemoteObject): string {
-  if (type === 'string') return String(value)
+function argumentText({ type, value, description, unserializableValue, preview }: RemoteObject): string {
+  if (preview !== undefined) return previewText(preview)
   if (value !== undefined && type !== 'object') return String(value)
   return unserializableValue ?? description ?? (value === undefined ? type : JSON.stringify(value))
 }
+
+/** The first properties of an object, as the browser tells them. */
+function previewText({ subtype, description = '', properties, overflow }: Protocol.Runtime.ObjectPreview): string {
+  if (subtype !== undefined && subtype !== 'array') return description
+  const isArray = subtype === 'array'
+  const parts = properties.map(({ name, value, type }) => {
+    const text = type === 'string' ? JSON.stringify(value) : (value ?? type)
+    return isArray ? text : `${name}: ${text}`
+  })
+  const text = [...parts, ...(overflow ? ['...'] : [])].join(', ')
+  return isArray ? `[${text}]` : `{${text}}`
+}
+
+type RemoteObject = Protocol.Runtime.RemoteObject
