@@ -134,7 +134,8 @@ export async function startExtensionBrowser({ flags = [] as readonly string[] } 
   return browser
 }
 
-async function socketUrlOf(stderr: NodeJS.ReadableStream): Promise<string> {
+/** What a browser that listens prints. */
+export async function socketUrlOf(stderr: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface({ input: stderr })) {
     const [, url] = /^DevTools listening on (ws:\S+)/.exec(line) ?? []
     if (url !== undefined) {

@@ -5,7 +5,7 @@ import { BrowserError, type Tabs } from '../debuggee.js'
 import { dialogText } from './dialogs.js'
 import type { Page } from './page.js'
 import { perform, stopLoading, type Performance } from './perform.js'
-import { pageTool, type Toolkit } from './toolkit.js'
+import { pageTool, whileAttached, type Toolkit } from './toolkit.js'
 import { pause, until, within } from './waiting.js'
 
 const URL_FIELD = z.string().min(1).max(10_000)
@@ -127,7 +127,7 @@ export function addressOf(url: string, tabs: Pick<Tabs, 'refusal'>): string {
 async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Promise<string> {
   const page = await toolkit.openCurrent(signal)
   page.dialogs.assertNone()
-  const call: Performance = { ...toolkit, page, signal }
+  const call: Performance = { ...toolkit, page, signal: whileAttached(page, signal) }
   try {
     return await perform(call, () => goTo(call, url))
   } catch (error) {
