@@ -98,6 +98,8 @@ export type BrowserErrorCode =
   | 'REF_GONE'
   /** No element matches. */
   | 'ELEMENT_NOT_FOUND'
+  /** Several elements match. */
+  | 'ELEMENT_AMBIGUOUS'
   /** Another element is where the click would go. */
   | 'ELEMENT_COVERED'
   /** The element has no place on the screen. */
