@@ -26,8 +26,14 @@ export function createControl(
 ): Control {
   chrome.tabs.onUpdated.addListener((tabId, { groupId }) => {
     if (groupId === undefined) return
-    void remembered().then(({ facts }) => {
-      if (!facts.groups.includes(groupId)) onLost(tabId, controlTaken())
+    void remembered().then(async ({ facts }) => {
+      if (facts.groups.includes(groupId)) return
+      // A tab that closes leaves its group first.
+      const isOpen = await chrome.tabs.get(tabId).then(
+        () => true,
+        () => false,
+      )
+      onLost(tabId, isOpen ? controlTaken() : tabClosed())
     })
   })
   chrome.tabs.onRemoved.addListener((tabId) => onLost(tabId, tabClosed()))

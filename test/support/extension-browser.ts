@@ -23,6 +23,8 @@ export interface ExtensionBrowser {
   readonly devtools: DevTools
   /** Runs the body of an async function in the service worker, which must run. Returns its value. */
   inWorker<T>(body: string): Promise<T>
+  /** The same in the script or page whose address ends so. */
+  inTarget<T>(ending: string, body: string): Promise<T>
   /** Runs the body of an async function in the options page, which is opened first if it is not open. */
   inOptions<T>(body: string): Promise<T>
   /** A session with the options page. */
@@ -40,16 +42,20 @@ export interface ExtensionBrowser {
   close(): Promise<void>
 }
 
-export async function startExtensionBrowser({ flags = [] as readonly string[] } = {}): Promise<ExtensionBrowser> {
+export interface ExtensionBrowserOptions {
+  /** The folders of other extensions. */
+  readonly besides?: readonly string[]
+}
+
+export async function startExtensionBrowser({ besides = [] }: ExtensionBrowserOptions = {}): Promise<ExtensionBrowser> {
   if (!existsSync(join(folder, 'manifest.json'))) throw new Error(`There is no ${folder}. Run npm run build first.`)
   const profile = await mkdtemp(join(tmpdir(), 'agent-tasks-extension-'))
   const chromium = spawn(
     chromiumPath(),
     [
       ...['--headless=new', '--no-sandbox', '--no-first-run', '--remote-debugging-port=0'],
-      ...[`--user-data-dir=${profile}`, `--load-extension=${folder}`],
+      ...[`--user-data-dir=${profile}`, `--load-extension=${[folder, ...besides].join(',')}`],
       '--disable-features=DisableLoadExtensionCommandLineSwitch',
-      ...flags,
       'about:blank',
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
@@ -59,8 +65,8 @@ export async function startExtensionBrowser({ flags = [] as readonly string[] } 
   const sessions = new Map<string, string>()
 
   const targets = async () => (await devtools.send('Target.getTargets')).targetInfos
-  const find = (url: string) =>
-    waitFor(async () => (await targets()).find((target) => target.url.startsWith(url)), `a target with ${url}`)
+  const find = (ending: string) =>
+    waitFor(async () => (await targets()).find((target) => target.url.endsWith(ending)), `a target with ${ending}`)
 
   async function sessionOf(url: string): Promise<string> {
     const { targetId } = await find(url)
@@ -79,26 +85,24 @@ export async function startExtensionBrowser({ flags = [] as readonly string[] } 
     throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
   }
 
-  /** Without a session the worker is ended as others are. */
-  async function inWorker<T>(body: string): Promise<T> {
-    const { targetId } = await find(WORKER)
+  async function inTarget<T>(ending: string, body: string): Promise<T> {
+    const { targetId } = await find(ending)
     const { sessionId } = await devtools.send('Target.attachToTarget', { targetId, flatten: true })
     try {
       return await run<T>(sessionId, body)
     } finally {
+      // With a session the browser would not end a service worker, and a tab would have another debugger.
       await devtools.send('Target.detachFromTarget', { sessionId }).catch(() => undefined)
     }
   }
 
-  async function optionsSession(): Promise<string> {
-    // It opens by itself when the extension is installed.
-    return sessionOf(OPTIONS)
-  }
-
+  // It opens by itself when the extension is installed.
+  const optionsSession = (): Promise<string> => sessionOf(OPTIONS)
   const inOptions = async <T>(body: string): Promise<T> => run<T>(await optionsSession(), body)
 
   const browser: ExtensionBrowser = {
-    ...{ devtools, inWorker, inOptions, optionsSession },
+    ...{ devtools, inTarget, inOptions, optionsSession },
+    inWorker: (body) => inTarget(WORKER, body),
     connect: async (url, { token = '', name = 'browser' } = {}) => {
       const fields = Object.entries({ url, token, name })
       await inOptions(`
@@ -115,7 +119,7 @@ export async function startExtensionBrowser({ flags = [] as readonly string[] } 
       }, `the phase ${wanted}`)
     },
     openTab: async (url) => inOptions(`return (await chrome.tabs.create({ url: ${JSON.stringify(url)} })).id`),
-    clickIcon: (tabId) => inWorker(`chrome.action.onClicked.dispatch(await chrome.tabs.get(${tabId}))`),
+    clickIcon: (tabId) => inTarget(WORKER, `chrome.action.onClicked.dispatch(await chrome.tabs.get(${tabId}))`),
     suspend: async () => {
       const { targetId } = await find(WORKER)
       const { sessionId } = await devtools.send('Target.attachToTarget', { targetId, flatten: true })
@@ -130,7 +134,10 @@ export async function startExtensionBrowser({ flags = [] as readonly string[] } 
     },
   }
   // The browser loads extensions after it listens.
-  await find(OPTIONS)
+  await waitFor(async () => {
+    const phase = await inOptions(`return document.getElementById('state')?.dataset.phase`)
+    return phase === undefined || phase === 'unknown' ? undefined : true
+  }, 'the options page')
   return browser
 }
 
