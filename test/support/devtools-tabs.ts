@@ -145,10 +145,10 @@ async function attach(devtools: DevTools, targetId: string): Promise<AttachedDeb
     send: async (method, params, { sessionId = own, signal } = {}) => {
       signal?.throwIfAborted()
       leaving.signal.throwIfAborted()
-      const answer = devtools.send(method, params, sessionId).catch((error: Error) => {
-        throw new ProtocolRefusal(method, error.message)
+      const answer = devtools.send(method, params, sessionId).catch((error: unknown) => {
+        throw new ProtocolRefusal(method, (error as Error).message)
       })
-      return (await orAborted(answer, [leaving.signal, ...(signal === undefined ? [] : [signal])])) as never
+      return orAborted(answer, [leaving.signal, ...(signal === undefined ? [] : [signal])])
     },
     onEvent: (listener) => {
       listeners.add(listener)

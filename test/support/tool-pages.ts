@@ -36,7 +36,10 @@ export async function openToolBrowser(times: Partial<Times> = {}): Promise<ToolB
   const pages = new Map<string, ToolPage>()
   const server = createServer((request, response) => {
     const page = pages.get(request.url ?? '')
-    if (typeof page === 'function') return page(request, response)
+    if (typeof page === 'function') {
+      page(request, response)
+      return
+    }
     response.statusCode = page === undefined ? 404 : 200
     response.setHeader('content-type', 'text/html; charset=utf-8').end(page)
   })

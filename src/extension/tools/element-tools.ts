@@ -72,7 +72,7 @@ export function elementTools(toolkit: Toolkit): readonly InstanceTool[] {
             await typeKeys(page, text, signal)
           } else await replaceText(call, element, text)
           if (submit) await pressKey(page, { modifiers: [], key: keyOf('\n') }, signal)
-          return `Typed ${[...text].length} characters into ${what}${submit ? ', and pressed Enter' : ''}.`
+          return `Typed ${Array.from(text).length} characters into ${what}${submit ? ', and pressed Enter' : ''}.`
         }),
     }),
     pageTool(toolkit, {
