@@ -126,10 +126,11 @@ export type BrowserErrorCode =
 /** An error that a model can act on. */
 export class BrowserError extends AgentTasksError {
   override readonly name: string = 'BrowserError'
-  declare readonly code: BrowserErrorCode
+  override readonly code: BrowserErrorCode
 
-  constructor(code: BrowserErrorCode, message: string, options?: ErrorOptions) {
-    super(code, message, options)
+  constructor(code: BrowserErrorCode, message: string) {
+    super(code, message)
+    this.code = code
   }
 }
 

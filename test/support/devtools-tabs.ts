@@ -1,6 +1,42 @@
-/** The tabs of a Chromium as the tools see them, over the raw DevTools protocol. All tabs are under control. */
-import { BrowserError, type Debuggee, type DebuggeeEvent, type Tab, type Tabs } from '../../src/extension/debuggee.js'
-import type { DevtoolsConnection } from './devtools-connection.js'
+/** A Chromium without the extension, and its tabs as the tools see them, over the raw DevTools protocol. All tabs are under control. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  BrowserError,
+  ProtocolRefusal,
+  type Debuggee,
+  type DebuggeeEvent,
+  type Tab,
+  type Tabs,
+} from '../../src/extension/debuggee.js'
+import { chromiumPath } from './chromium.js'
+import { connectDevTools, type DevTools } from './devtools.js'
+import { socketUrlOf } from './extension-browser.js'
+
+/** Starts a Chromium without a window, in which each site has a process of its own. */
+export async function startChromium(flags: readonly string[] = []) {
+  const profile = await mkdtemp(join(tmpdir(), 'agent-tasks-chromium-'))
+  const chromium = spawn(
+    chromiumPath(),
+    [
+      ...['--headless=new', '--no-sandbox', '--no-first-run', '--remote-debugging-port=0', '--site-per-process'],
+      ...[`--user-data-dir=${profile}`, ...flags, 'about:blank'],
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  const exited = once(chromium, 'exit')
+  const devtools = await connectDevTools(await socketUrlOf(chromium.stderr))
+  const close = async (): Promise<void> => {
+    devtools.close()
+    chromium.kill('SIGKILL')
+    await exited
+    await rm(profile, { recursive: true, force: true, maxRetries: 5 })
+  }
+  return { devtools, close }
+}
 
 interface Target {
   readonly targetId: string
@@ -15,14 +51,14 @@ export interface DevtoolsTabs extends Tabs {
   takeBack(): Promise<void>
 }
 
-export async function devtoolsTabs(connection: DevtoolsConnection): Promise<DevtoolsTabs> {
+export async function devtoolsTabs(devtools: DevTools): Promise<DevtoolsTabs> {
   const targets = new Map<string, Target>()
   const ids = new Map<string, number>()
   const debuggees = new Map<string, AttachedDebuggee>()
   let currentId: string | undefined
   let lastId = 0
 
-  connection.onMessage(({ method, params }) => {
+  devtools.onEvent(({ method, params }) => {
     if (method === 'Target.targetDestroyed') {
       const { targetId } = params as unknown as Target
       targets.delete(targetId)
@@ -37,7 +73,7 @@ export async function devtoolsTabs(connection: DevtoolsConnection): Promise<Devt
     if (!ids.has(targetInfo.targetId)) ids.set(targetInfo.targetId, ++lastId)
     currentId ??= targetInfo.targetId
   })
-  await connection.send('Target.setDiscoverTargets', { discover: true })
+  await devtools.send('Target.setDiscoverTargets', { discover: true })
 
   const tabOf = ({ targetId, url, title }: Target): Tab => ({
     ...{ id: ids.get(targetId) ?? 0, url, title },
@@ -50,28 +86,32 @@ export async function devtoolsTabs(connection: DevtoolsConnection): Promise<Devt
   }
 
   return {
-    list: () => Promise.resolve([...targets.values()].map(tabOf)),
+    list: async () => {
+      // What an event says of its title may be late.
+      const { targetInfos } = await devtools.send('Target.getTargets')
+      return [...targets.keys()].flatMap((id) => targetInfos.filter(({ targetId }) => targetId === id)).map(tabOf)
+    },
     open: async () => {
-      const { targetId } = (await connection.send('Target.createTarget', { url: 'about:blank' })) as unknown as Target
+      const { targetId } = await devtools.send('Target.createTarget', { url: 'about:blank' })
       currentId = targetId
       const target = targets.get(targetId) ?? { targetId, type: 'page', url: 'about:blank', title: '' }
       return tabOf(target)
     },
     select: async (id) => {
       currentId = targetOf(id)
-      await connection.send('Target.activateTarget', { targetId: currentId })
+      await devtools.send('Target.activateTarget', { targetId: currentId })
     },
     close: async (id) => {
       const targetId = targetOf(id)
       const asked = debuggees.get(targetId)
-      if (asked === undefined) await connection.send('Target.closeTarget', { targetId })
+      if (asked === undefined) await devtools.send('Target.closeTarget', { targetId })
       else void asked.send('Page.close').catch(() => undefined)
     },
     current: async () => {
       if (currentId === undefined) throw new BrowserError('NO_TAB', 'There is no tab.')
       let debuggee = debuggees.get(currentId)
       if (debuggee === undefined) {
-        debuggee = await attach(connection, currentId)
+        debuggee = await attach(devtools, currentId)
         debuggees.set(currentId, debuggee)
       }
       return { id: ids.get(currentId) ?? 0, debuggee }
@@ -89,14 +129,13 @@ export async function devtoolsTabs(connection: DevtoolsConnection): Promise<Devt
 
 type AttachedDebuggee = Debuggee & { detach(reason: BrowserError): void; readonly left: Promise<unknown> }
 
-async function attach(connection: DevtoolsConnection, targetId: string): Promise<AttachedDebuggee> {
-  const attached = await connection.send('Target.attachToTarget', { targetId, flatten: true })
-  const own = attached['sessionId'] as string
+async function attach(devtools: DevTools, targetId: string): Promise<AttachedDebuggee> {
+  const { sessionId: own } = await devtools.send('Target.attachToTarget', { targetId, flatten: true })
   const sessions = new Set([own])
   const listeners = new Set<(event: DebuggeeEvent) => void>()
   const leaving = new AbortController()
   let left: Promise<unknown> = Promise.resolve()
-  const stop = connection.onMessage(({ method, params, sessionId }) => {
+  const stop = devtools.onEvent(({ method, params, sessionId }) => {
     if (sessionId === undefined || !sessions.has(sessionId)) return
     if (method === 'Target.attachedToTarget') sessions.add(params['sessionId'] as string)
     const event = { method, params, sessionId: sessionId === own ? undefined : sessionId } as DebuggeeEvent
@@ -106,8 +145,10 @@ async function attach(connection: DevtoolsConnection, targetId: string): Promise
     send: async (method, params, { sessionId = own, signal } = {}) => {
       signal?.throwIfAborted()
       leaving.signal.throwIfAborted()
-      const answer = connection.send(method, params, sessionId)
-      return (await orAborted(answer, [leaving.signal, ...(signal === undefined ? [] : [signal])])) as never
+      const answer = devtools.send(method, params, sessionId).catch((error: unknown) => {
+        throw new ProtocolRefusal(method, (error as Error).message)
+      })
+      return orAborted(answer, [leaving.signal, ...(signal === undefined ? [] : [signal])])
     },
     onEvent: (listener) => {
       listeners.add(listener)
@@ -117,7 +158,7 @@ async function attach(connection: DevtoolsConnection, targetId: string): Promise
     detach: (reason) => {
       stop()
       leaving.abort(reason)
-      left = connection.send('Target.detachFromTarget', { sessionId: own }).catch(() => undefined)
+      left = devtools.send('Target.detachFromTarget', { sessionId: own }).catch(() => undefined)
     },
     get left() {
       return left

@@ -10,11 +10,19 @@ export interface DevTools {
     params?: Commands[Method]['paramsType'][0],
     sessionId?: string,
   ): Promise<Commands[Method]['returnType']>
+  /** Calls the listener with each event, until the returned function is called. */
+  onEvent(listener: (event: DevToolsEvent) => void): () => void
   close(): void
 }
 
+export interface DevToolsEvent {
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly sessionId?: string
+}
+
 interface Answer {
-  readonly id?: number
+  readonly id: number
   readonly result?: unknown
   readonly error?: { readonly message: string }
 }
@@ -23,16 +31,18 @@ interface Answer {
 export async function connectDevTools(url: string): Promise<DevTools> {
   const socket = new WebSocket(url)
   const waiting = new Map<number, (answer: Answer) => void>()
+  const listeners = new Set<(event: DevToolsEvent) => void>()
   let count = 0
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
   socket.on('message', (data: Buffer) => {
-    const answer = JSON.parse(data.toString()) as Answer
-    if (answer.id === undefined) return
+    const answer = JSON.parse(data.toString()) as Answer | DevToolsEvent
+    if ('method' in answer) for (const listener of [...listeners]) listener(answer)
+    if (!('id' in answer)) return
     waiting.get(answer.id)?.(answer)
     waiting.delete(answer.id)
   })
   socket.on('close', () => {
-    for (const end of waiting.values()) end({ error: { message: 'The browser is gone.' } })
+    for (const end of waiting.values()) end({ id: 0, error: { message: 'The browser is gone.' } })
     waiting.clear()
   })
   return {
@@ -45,6 +55,10 @@ export async function connectDevTools(url: string): Promise<DevTools> {
         })
         socket.send(JSON.stringify({ id: count, method, params, sessionId }))
       }),
+    onEvent: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     close: () => socket.terminate(),
   }
 }

@@ -148,7 +148,8 @@ export async function startExtensionBrowser({ besides = [] }: ExtensionBrowserOp
   return browser
 }
 
-async function socketUrlOf(stderr: NodeJS.ReadableStream): Promise<string> {
+/** What a browser that listens prints. */
+export async function socketUrlOf(stderr: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface({ input: stderr })) {
     const [, url] = /^DevTools listening on (ws:\S+)/.exec(line) ?? []
     if (url !== undefined) {

@@ -6,7 +6,7 @@ import { callOn, findElement, reachElement, scrollIntoView, type Element } from 
 import { pressKey, typeKeys } from './keyboard.js'
 import { keyOf, modifierOf, parseKeys, type Modifier } from './keys.js'
 import { clickAt, movePointer } from './mouse.js'
-import { SELECT_OPTIONS, SELECT_TEXT, TEXT_FIELD } from './page-scripts.js'
+import { PUT_CARET_LAST, SELECT_OPTIONS, SELECT_TEXT, TEXT_FIELD } from './page-scripts.js'
 import { ELEMENT, pageTool, type PageCall, type Toolkit } from './toolkit.js'
 import { until } from './waiting.js'
 
@@ -67,10 +67,12 @@ export function elementTools(toolkit: Toolkit): readonly InstanceTool[] {
         call.perform(async () => {
           const { page, signal } = call
           const { element, what } = await focusField(call, target, slowly)
-          if (slowly) await typeKeys(page, text, signal)
-          else await replaceText(call, element, text)
+          if (slowly) {
+            await callOn(page, element, PUT_CARET_LAST, [], signal)
+            await typeKeys(page, text, signal)
+          } else await replaceText(call, element, text)
           if (submit) await pressKey(page, { modifiers: [], key: keyOf('\n') }, signal)
-          return `Typed ${[...text].length} characters into ${what}${submit ? ', and pressed Enter' : ''}.`
+          return `Typed ${Array.from(text).length} characters into ${what}${submit ? ', and pressed Enter' : ''}.`
         }),
     }),
     pageTool(toolkit, {

@@ -64,16 +64,16 @@ export async function handleOf(page: Page, frame: Frame, backendNodeId: number, 
 async function querySelector(page: Page, selector: string, signal: AbortSignal): Promise<Element | undefined> {
   const frame: Frame = { id: page.mainFrameId, parentId: undefined, sessionId: undefined }
   const executionContextId = await worldOf(page, frame, signal)
-  const { send } = page.debuggee
+  const { debuggee } = page
   const query = { functionDeclaration: QUERY, executionContextId, arguments: [{ value: selector }] }
-  const answer = await send('Runtime.callFunctionOn', { ...query, objectGroup: OBJECT_GROUP }, { signal })
+  const answer = await debuggee.send('Runtime.callFunctionOn', { ...query, objectGroup: OBJECT_GROUP }, { signal })
   if (answer.exceptionDetails !== undefined) {
     throw new BrowserError(
       'INVALID_ARGUMENTS',
       `arguments.target: ${JSON.stringify(selector)} is neither a ref nor a CSS selector.`,
     )
   }
-  const { result } = await send(
+  const { result } = await debuggee.send(
     'Runtime.getProperties',
     { objectId: answer.result.objectId ?? '', ownProperties: true },
     { signal },
@@ -87,7 +87,7 @@ async function querySelector(page: Page, selector: string, signal: AbortSignal):
       `${handles.length} elements match ${JSON.stringify(selector)}. Name one by its ref of browser_snapshot, or by a longer selector.`,
     )
   }
-  const { node } = await send('DOM.describeNode', { objectId }, { signal })
+  const { node } = await debuggee.send('DOM.describeNode', { objectId }, { signal })
   return { frame, backendNodeId: node.backendNodeId, objectId }
 }
 

@@ -80,7 +80,12 @@ for (let digit = 0; digit <= 9; digit += 1) {
 }
 for (const punctuation of PUNCTUATION) addCharacters(...punctuation)
 
-const ALIASES: Readonly<Record<string, string>> = { Space: ' ', Return: 'Enter', Esc: 'Escape', Del: 'Delete' }
+const ALIASES = new Map([
+  ['Space', ' '],
+  ['Return', 'Enter'],
+  ['Esc', 'Escape'],
+  ['Del', 'Delete'],
+])
 
 /** The key of a character; one that is on no key has only its text. */
 export function keyOf(character: string): Key {
@@ -98,16 +103,16 @@ export function parseKeys(keys: string, isMac: boolean): KeyPress | undefined {
   const parts = keys === '+' ? ['+'] : keys.endsWith('++') ? [...keys.slice(0, -2).split('+'), '+'] : keys.split('+')
   const modifiers = parts.slice(0, -1).map((name) => modifierOf(name, isMac))
   const last = parts.at(-1) ?? ''
-  const name = ALIASES[last] ?? last
+  const name = ALIASES.get(last) ?? last
   const key = modifiers.includes('Shift') ? (shifted.get(name) ?? keyNamed(name)) : keyNamed(name)
   if (key === undefined || modifiers.includes(undefined)) return undefined
   return { modifiers: modifiers as Modifier[], key }
 }
 
 const keyNamed = (name: string): Key | undefined =>
-  named.get(name) ?? ([...name].length === 1 ? keyOf(name) : undefined)
+  named.get(name) ?? (Array.from(name).length === 1 ? keyOf(name) : undefined)
 
 export function modifierOf(name: string, isMac: boolean): Modifier | undefined {
   if (name === 'ControlOrMeta') return isMac ? 'Meta' : 'Control'
-  return name in MODIFIER_BITS ? (name as Modifier) : undefined
+  return Object.hasOwn(MODIFIER_BITS, name) ? (name as Modifier) : undefined
 }

@@ -16,8 +16,8 @@ export interface NetworkRequest {
 
 const KEPT = { count: 1000, bytes: 512 * 1024 }
 const URL_CHARS = 500
-/** What a click may be waiting for. */
-const AWAITED: readonly Protocol.Network.ResourceType[] = ['Document', 'Fetch', 'XHR', 'Script']
+/** What a click may be waiting for. Documents are not among them: those of frames in other processes never seem to end. */
+const AWAITED: readonly Protocol.Network.ResourceType[] = ['Fetch', 'XHR', 'Script']
 
 export function createNetworkLog() {
   const pending = new Map<string, NetworkRequest>()
@@ -59,7 +59,9 @@ export function createNetworkLog() {
       } else if (event.method === 'Network.loadingFinished') finish(event.params.requestId, undefined, true)
       else if (event.method === 'Network.loadingFailed') {
         const { requestId, errorText, canceled, blockedReason } = event.params
-        finish(requestId, canceled === true ? '[cancelled]' : `[failed] ${blockedReason ?? errorText}`, false)
+        const failure = canceled === true ? undefined : `[failed] ${blockedReason ?? errorText}`
+        // A page that does not read an answer cancels it.
+        finish(requestId, failure ?? pending.get(requestId)?.outcome ?? '[cancelled]', false)
       }
     },
     /** The requests in flight that scripts or pages wait for, except those of an earlier answer of this function. */

@@ -1,4 +1,4 @@
-/** Functions that run in a page, as source text. They only read, but for `SELECT_TEXT` and `SELECT_OPTIONS`. */
+/** Functions that run in a page, as source text. They only read, but for those that select. */
 
 /** Names an element as a person would look for it in the source. */
 const DESCRIBE = `
@@ -9,22 +9,16 @@ const DESCRIBE = `
     return '<' + element.localName + attributes + '>' + (text === '' ? '' : ' "' + text + '"')
   }`
 
+/** What is hit at a point of the window, and whether that is the element: as the tree of the element sees it, which may be a closed one. */
 const HIT = `
-  const hitAt = (x, y) => {
-    let root = document
-    for (;;) {
-      const hit = root.elementFromPoint(x, y)
-      if (hit === null || hit.shadowRoot === null || hit.shadowRoot === root) return hit ?? root.host ?? null
-      const inner = hit.shadowRoot.elementFromPoint(x, y)
-      if (inner === null || inner === hit) return hit
-      root = hit.shadowRoot
-    }
-  }
+  const hitAt = (element, x, y) => element.getRootNode().elementFromPoint(x, y)
   const isWithin = (hit, element) => {
     for (let node = hit; node; node = node.assignedSlot ?? node.parentElement ?? node.getRootNode().host) {
       if (node === element) return true
     }
     if (hit.closest('label')?.control === element) return true
+    const filled = [...element.querySelectorAll('slot')].flatMap((slot) => slot.assignedElements({ flatten: true }))
+    if (filled.some((one) => one.contains(hit))) return true
     return getComputedStyle(element).pointerEvents === 'none' && hit.contains(element)
   }`
 
@@ -44,7 +38,7 @@ export const PROBE = `function () {
     if (x2 <= x1 || y2 <= y1) continue
     for (const [h, v] of [[0.5, 0.5], [0.5, 0.25], [0.5, 0.75], [0.25, 0.5], [0.75, 0.5]]) {
       const [x, y] = [x1 + (x2 - x1) * h, y1 + (y2 - y1) * v]
-      const hit = hitAt(x, y)
+      const hit = hitAt(this, x, y)
       if (hit !== null && isWithin(hit, this)) return { state: 'ready', what, isDisabled, x, y }
       cover ??= hit
     }
@@ -67,7 +61,7 @@ export const FRAME_POINT = `function (x, y) {
   ${DESCRIBE}
   ${HIT}
   const outer = (${FRAME_OFFSET}).call(this, x, y)
-  const hit = hitAt(outer.x, outer.y)
+  const hit = hitAt(this, outer.x, outer.y)
   if (hit !== null && isWithin(hit, this)) return { state: 'ready', ...outer }
   return hit ? { state: 'covered', cover: describe(hit) } : { state: 'outside' }
 }`
@@ -98,6 +92,19 @@ export const SELECT_TEXT = `function () {
   if (this.select) this.select()
   else getSelection().selectAllChildren(this)
   return this.select ? this.value !== '' : this.textContent !== ''
+}`
+
+/** `this`: the field that has the focus. What is typed goes after its text. */
+export const PUT_CARET_LAST = `function () {
+  try {
+    if (this.setSelectionRange) this.setSelectionRange(this.value.length, this.value.length)
+    else if (this.isContentEditable) {
+      getSelection().selectAllChildren(this)
+      getSelection().collapseToEnd()
+    }
+  } catch {
+    // A field without a caret, such as one for numbers.
+  }
 }`
 
 /** `this`: a select element; argument: values or labels. Selects these options and no others. */

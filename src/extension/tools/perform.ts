@@ -29,6 +29,7 @@ export interface Performance {
   readonly tabs: Tabs
   readonly page: Page
   readonly times: Times
+  /** Aborts when the command is cancelled, and when the tab is no longer attached. */
   readonly signal: AbortSignal
 }
 
@@ -51,7 +52,7 @@ export async function perform(performance: Performance, action: () => Promise<st
     return await report(page, 'value' in done ? done.value : undefined, opened, signal)
   } catch (error) {
     if (signal.aborted && page.loading.isBusy) stopLoading(page)
-    throw page.debuggee.detached.aborted ? page.debuggee.detached.reason : error
+    throw error
   }
 }
 
@@ -61,10 +62,11 @@ export function stopLoading({ debuggee }: Page): void {
 }
 
 async function settle({ page, times, signal }: Performance, awaited: ReadonlySet<string>): Promise<void> {
+  const hasLoaded = (): Promise<boolean> => until(() => !page.loading.isBusy, { ms: times.loadMs, signal })
   await pause(times.settleMs, signal)
-  await until(() => !page.loading.isBusy, { ms: times.loadMs, signal })
+  if (!(await hasLoaded())) return
   await until(() => page.loading.isBusy || page.network.awaited(awaited).size === 0, { ms: times.requestsMs, signal })
-  await until(() => !page.loading.isBusy, { ms: times.loadMs, signal })
+  await hasLoaded()
 }
 
 interface OpenedTab {

@@ -40,8 +40,9 @@ export async function takePicture(
     const { data } = await within(PAINT_MS, notPainted, signal, (limited) =>
       debuggee.send('Page.captureScreenshot', params, { signal: limited }),
     )
-    if (data.length <= MAX_CHARS)
+    if (data.length <= MAX_CHARS) {
       return { data, scale, width: Math.round(width * scale), height: Math.round(height * scale) }
+    }
     scale *= Math.min(0.8, Math.sqrt(MAX_CHARS / data.length))
   }
   throw new BrowserError(

@@ -2,10 +2,11 @@
 import { z } from 'zod'
 import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.js'
 import { BrowserError, type Tabs } from '../debuggee.js'
+import { addressOf } from './addresses.js'
 import { dialogText } from './dialogs.js'
 import type { Page } from './page.js'
 import { perform, stopLoading, type Performance } from './perform.js'
-import { pageTool, type Toolkit } from './toolkit.js'
+import { pageTool, whileAttached, type Toolkit } from './toolkit.js'
 import { pause, until, within } from './waiting.js'
 
 const URL_FIELD = z.string().min(1).max(10_000)
@@ -104,30 +105,10 @@ async function closeTab(toolkit: Toolkit, id: number, signal: AbortSignal): Prom
   throw new BrowserError('PAGE_HANGS', 'The tab has not closed: its page does not answer, or asks whether to leave it.')
 }
 
-/** @throws BrowserError `INVALID_ARGUMENTS`, `PAGE_NOT_ALLOWED` */
-export function addressOf(url: string, tabs: Pick<Tabs, 'refusal'>): string {
-  const text = url.trim()
-  const isLocal = /^(localhost|127\.|\[::1\])/i.test(text)
-  const hasScheme = /^([a-z][a-z0-9+.-]*:\/\/|(about|blob|data|javascript|chrome|view-source):)/i.test(text)
-  const address = hasScheme ? text : `${isLocal ? 'http' : 'https'}://${text}`
-  if (!URL.canParse(address)) {
-    throw new BrowserError(
-      'INVALID_ARGUMENTS',
-      `arguments.url: got ${JSON.stringify(text.slice(0, 200))}, expected an address.`,
-    )
-  }
-  if (/^javascript:/i.test(address)) {
-    throw new BrowserError('PAGE_NOT_ALLOWED', 'A script is no address. Use browser_evaluate.')
-  }
-  const refusal = tabs.refusal(new URL(address).href)
-  if (refusal !== undefined) throw refusal
-  return address
-}
-
 async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Promise<string> {
   const page = await toolkit.openCurrent(signal)
   page.dialogs.assertNone()
-  const call: Performance = { ...toolkit, page, signal }
+  const call: Performance = { ...toolkit, page, signal: whileAttached(page, signal) }
   try {
     return await perform(call, () => goTo(call, url))
   } catch (error) {

@@ -5,7 +5,7 @@ import type { ToolContent } from '../../protocol/tool-calls.js'
 import type { Tabs } from '../debuggee.js'
 import { releaseHandles } from './frames.js'
 import { openPage, type Page } from './page.js'
-import { perform, type Times } from './perform.js'
+import { perform, type Performance, type Times } from './perform.js'
 
 /** Arguments that name an element. */
 export const ELEMENT = {
@@ -17,12 +17,8 @@ export const ELEMENT = {
     .describe('The ref of an element in the last snapshot, or a CSS selector that only it matches'),
 }
 
-export interface PageCall {
-  readonly tabs: Tabs
-  readonly page: Page
-  readonly times: Times
+export interface PageCall extends Performance {
   readonly isMac: boolean
-  readonly signal: AbortSignal
   /** Runs an action, waits for what it starts, and returns a report that begins with the text of the action. */
   perform(action: () => Promise<string>): Promise<string>
 }
@@ -50,8 +46,9 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
   const { tabs, times, isMac } = toolkit
   return instanceTool({
     ...{ name, description, inputSchema },
-    async execute(input, { signal }) {
-      const page = await toolkit.openCurrent(signal)
+    async execute(input, context) {
+      const page = await toolkit.openCurrent(context.signal)
+      const signal = whileAttached(page, context.signal)
       if (!isForDialogs) page.dialogs.assertNone()
       const call = { tabs, page, times, isMac, signal }
       try {
@@ -63,6 +60,10 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
     },
   })
 }
+
+/** A signal that aborts also when the tab is no longer attached. */
+export const whileAttached = ({ debuggee }: Page, signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, debuggee.detached])
 
 /** Prepares each tab once, when it is used first. */
 export function createPages(tabs: Tabs): Toolkit['openCurrent'] {

@@ -1,14 +1,15 @@
 /** Waiting that a signal ends at once. */
+import { systemClock } from '../../clock.js'
 
 /** Resolves after `ms`. @throws the reason of the signal */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const stop = (): void => {
-      clearTimeout(timer)
+      systemClock.clearTimeout(timer)
       reject(signal.reason as Error)
     }
-    const timer = setTimeout(() => {
+    const timer = systemClock.setTimeout(() => {
       signal.removeEventListener('abort', stop)
       resolve()
     }, ms)
@@ -37,10 +38,10 @@ export async function within<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(late()), ms)
+  const timer = systemClock.setTimeout(() => limit.abort(late()), ms)
   try {
     return await work(AbortSignal.any([signal, limit.signal]))
   } finally {
-    clearTimeout(timer)
+    systemClock.clearTimeout(timer)
   }
 }
