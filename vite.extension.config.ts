@@ -17,7 +17,11 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       input: ['src/extension/background.ts', 'src/extension/options/options.html'],
-      output: { entryFileNames: '[name].js', chunkFileNames: 'chunks/[name].js', assetFileNames: 'assets/[name][extname]' },
+      output: {
+        entryFileNames: '[name].js',
+        chunkFileNames: 'chunks/[name].js',
+        assetFileNames: 'assets/[name][extname]',
+      },
       checks: { bundlerTimings: false },
     },
   },

@@ -1,12 +1,6 @@
 /** The debugger of each tab: attached once, used by all commands, and detached when the tab is under control no longer. */
 import { systemClock } from '../clock.js'
-import {
-  BrowserError,
-  ProtocolRefusal,
-  type AttachedTab,
-  type Debuggee,
-  type DebuggeeEvent,
-} from './debuggee.js'
+import { BrowserError, ProtocolRefusal, type AttachedTab, type Debuggee, type DebuggeeEvent } from './debuggee.js'
 import { controlTaken, tabClosed } from './control.js'
 import { refusalOf } from './page-access.js'
 import type { Remembered } from './remembered.js'
@@ -128,14 +122,15 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
     },
     send: async (method, params, { sessionId, signal } = {}) => {
       const given = signal === undefined ? detached.signal : AbortSignal.any([detached.signal, signal])
+      given.throwIfAborted()
       const answer = chrome.debugger.sendCommand(
         { tabId, ...(sessionId !== undefined && { sessionId }) },
         method,
-        params === undefined ? undefined : { ...(params as object) },
+        params === undefined ? undefined : { ...params },
       )
       try {
         // What the browser answers is what the protocol describes.
-        return (await unlessAborted(answer, given)) as never
+        return await unlessAborted(answer as Promise<never>, given)
       } catch (error) {
         given.throwIfAborted()
         const message = textOf(error)
@@ -159,7 +154,6 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
 }
 
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
   let onAbort: () => void = () => undefined
   const aborted = new Promise<never>((_resolve, reject) => {
     // The reason is what whoever aborts it has chosen.

@@ -39,7 +39,13 @@ export function problemOf(error: unknown, { url, token, name }: Settings): Probl
   return { code, what, advice, isLasting: LASTING_CODES.includes(code) || /^HTTP_4/.test(code) }
 }
 
-const LASTING_CODES: readonly string[] = ['UNAUTHORIZED', 'FOREIGN_ORIGIN', 'FOREIGN_HOST', 'BAD_ANSWER', ...ENDING_CODES]
+const LASTING_CODES: readonly string[] = [
+  'UNAUTHORIZED',
+  'FOREIGN_ORIGIN',
+  'FOREIGN_HOST',
+  'BAD_ANSWER',
+  ...ENDING_CODES,
+]
 
 function explain(
   code: string,
@@ -58,7 +64,10 @@ function explain(
     case 'UNAUTHORIZED':
       return token === ''
         ? ['The server asks for a token.', 'Enter one of the tokens that the server was started with (AUTH_TOKENS).']
-        : ['The server does not accept this token.', 'Compare it with the tokens that the server was started with (AUTH_TOKENS).']
+        : [
+            'The server does not accept this token.',
+            'Compare it with the tokens that the server was started with (AUTH_TOKENS).',
+          ]
     case 'FOREIGN_ORIGIN':
       return [
         'The server does not allow this extension.',

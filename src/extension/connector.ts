@@ -23,7 +23,7 @@ export interface Connector {
   /** Connects as these say, or ends the connection. */
   apply(settings: Settings): void
   /** Tries at once, if there is neither a connection nor an attempt. */
-  wake(): void
+  readonly wake: () => void
 }
 
 export function createConnector({ connect, tools, clock, onState, onEnded }: ConnectorOptions): Connector {

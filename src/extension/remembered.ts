@@ -19,7 +19,7 @@ export type Facts = Readonly<z.output<typeof rememberedSchema>>
 export interface Remembered {
   readonly facts: Facts
   /** Fulfilled when it is stored. */
-  change(changed: Partial<Facts>): Promise<void>
+  readonly change: (changed: Partial<Facts>) => Promise<void>
 }
 
 const KEY = 'remembered'

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { EXTENSION_ORIGIN } from '../../src/protocol/browser-extension.js'
 import { startTaskServer, type Task, type TaskServer } from '../../src/server/index.js'
 import { startExtensionBrowser, waitFor, type ExtensionBrowser } from '../support/extension-browser.js'
 
@@ -36,14 +37,14 @@ const HOSTILE = `
   document.title = 'tried: ' + seen.join(', ')`
 
 let browser: ExtensionBrowser
-let hostileOrigin: string
+let hostileId: string
 let pages: Awaited<ReturnType<typeof servePages>>
 
 beforeAll(async () => {
   pages = await servePages()
   browser = await startExtensionBrowser({ besides: [hostile] })
   const { targetInfos } = await browser.devtools.send('Target.getTargets')
-  hostileOrigin = new URL(targetInfos.find(({ url }) => url.endsWith('/hostile.js'))?.url ?? '').origin
+  hostileId = new URL(targetInfos.find(({ url }) => url.endsWith('/hostile.js'))?.url ?? '').host
 })
 afterAll(async () => {
   await browser.close()
@@ -217,14 +218,17 @@ describe('the options page', () => {
 describe('whose tabs it acts in', () => {
   it('E1: those of its own group: others are not listed, and cannot be chosen', async () => {
     const server = await connected()
-    const [private_, given] = [await browser.openTab(`${pages.url}/private`), await browser.openTab(`${pages.url}/given`)]
+    const [private_, given] = [
+      await browser.openTab(`${pages.url}/private`),
+      await browser.openTab(`${pages.url}/given`),
+    ]
     const [opened, , listed] = await perform(server, newTab, goTo(`${pages.url}/opened`), listTabs)
     expect(opened).not.toContain('error')
     expect(listed).toContain('/opened')
     expect(listed).not.toMatch(/private|given|chrome-extension/)
-    expect(await browser.inOptions(`return (await chrome.tabGroups.query({})).map(({ title, color }) => [title, color])`)).toEqual([
-      ['agent-tasks', 'blue'],
-    ])
+    expect(
+      await browser.inOptions(`return (await chrome.tabGroups.query({})).map(({ title, color }) => [title, color])`),
+    ).toEqual([['agent-tasks', 'blue']])
 
     await browser.clickIcon(given)
     const [afterClick] = await perform(server, listTabs)
@@ -235,8 +239,10 @@ describe('whose tabs it acts in', () => {
 
   it('E1: acts in a tab that the person gives it, and in no page of the browser itself', async () => {
     const server = await connected()
-    await takeAllBack()
-    expect(await perform(server, evaluate('() => 1'))).toEqual([expect.stringMatching(/error (NO_TAB|CONTROL_TAKEN|TAB_CLOSED)/)])
+    await browser.takeAllBack()
+    expect(await perform(server, evaluate('() => 1'))).toEqual([
+      expect.stringMatching(/error (NO_TAB|CONTROL_TAKEN|TAB_CLOSED)/),
+    ])
     const tab = await browser.openTab(`${pages.url}/mine`)
     await browser.clickIcon(tab)
     await waitFor(async () => ((await currentTab()) === tab ? true : undefined), 'the tab')
@@ -265,7 +271,7 @@ describe('whose tabs it acts in', () => {
     expect(await perform(server, evaluate('() => 1'))).toEqual(['error DEBUGGER_BUSY'])
     await browser.devtools.send('Target.detachFromTarget', { sessionId })
     expect(await perform(server, evaluate('() => 40 + 2'))).toEqual([expect.stringContaining('42')])
-    await takeAllBack()
+    await browser.takeAllBack()
   })
 })
 
@@ -281,12 +287,6 @@ async function selectTab(server: TaskServer, ending: string): Promise<void> {
   expect(index, listed).toBeGreaterThanOrEqual(0)
   await perform(server, { tool_name: 'browser_tabs', args: { action: 'select', index } })
 }
-
-const takeAllBack = (): Promise<void> =>
-  browser.inOptions(`
-    const groups = (await chrome.storage.session.get('remembered')).remembered.groups
-    const tabs = (await chrome.tabs.query({})).filter(({ groupId }) => groups.includes(groupId))
-    if (tabs.length > 0) await chrome.tabs.ungroup(tabs.map(({ id }) => id))`)
 
 describe('a tab that the person takes back while a command is at work', () => {
   it.each([
@@ -313,7 +313,10 @@ describe('a tab that the person takes back while a command is at work', () => {
     const state = `
       const { groupId } = await chrome.tabs.get(${tab})
       return [groupId, (await chrome.debugger.getTargets()).find(({ tabId }) => tabId === ${tab}).attached]`
-    await waitFor(async () => (String(await browser.inOptions(state)) === '-1,false' ? true : undefined), 'the tab to be free')
+    await waitFor(
+      async () => (String(await browser.inOptions(state)) === '-1,false' ? true : undefined),
+      'the tab to be free',
+    )
     expect(await perform(server, newTab, evaluate('() => 40 + 2'))).toEqual([
       expect.any(String) as string,
       expect.stringContaining('42'),
@@ -355,26 +358,28 @@ it('connects again by itself when the server was started anew', async () => {
 })
 
 describe('who has no business with it', () => {
-  it.each(['under control', 'of the person'])('E4: a page %s cannot load, import or call it, nor use the server', async (whose) => {
-    const server = await connected()
-    const { origin } = new URL(await browser.inOptions<string>(`return location.href`))
-    const page = `${pages.url}/hostile?extension=${origin}&server=${server.httpUrl}`
-    if (whose === 'under control') await perform(server, newTab, goTo(page))
-    else await browser.openTab(page)
-    const title = await waitFor(async () => {
-      const { targetInfos } = await browser.devtools.send('Target.getTargets')
-      return targetInfos.find((target) => target.title.startsWith('tried: '))?.title
-    }, 'the page to have tried')
-    expect(title).toBe('tried: undefined, refused, refused, refused, refused, refused, refused')
-    await browser.inOptions(`
+  it.each(['under control', 'of the person'])(
+    'E4: a page %s cannot load, import or call it, nor use the server',
+    async (whose) => {
+      const server = await connected()
+      const page = `${pages.url}/hostile?extension=${EXTENSION_ORIGIN}&server=${server.httpUrl}`
+      if (whose === 'under control') await perform(server, newTab, goTo(page))
+      else await browser.openTab(page)
+      const title = await waitFor(async () => {
+        const { targetInfos } = await browser.devtools.send('Target.getTargets')
+        return targetInfos.find((target) => target.title.startsWith('tried: '))?.title
+      }, 'the page to have tried')
+      expect(title).toBe('tried: undefined, refused, refused, refused, refused, refused, refused')
+      await browser.inOptions(`
       const { tabId } = (await chrome.debugger.getTargets()).find(({ title }) => title.startsWith('tried: '))
       await chrome.tabs.remove(tabId)`)
-  })
+    },
+  )
 
   it('E4: another extension gets no answer, and its origin is refused', async () => {
     const server = await connected()
-    const { host } = new URL(await browser.inOptions<string>(`return location.href`))
-    await browser.devtools.send('Target.createTarget', { url: `${hostileOrigin}/hostile.html` })
+    const { host } = new URL(EXTENSION_ORIGIN)
+    await browser.devtools.send('Target.createTarget', { url: `chrome-extension://${hostileId}/hostile.html` })
     const outcome = await browser.inTarget(
       '/hostile.html',
       `const seen = []

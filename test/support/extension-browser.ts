@@ -37,6 +37,8 @@ export interface ExtensionBrowser {
   openTab(url: string): Promise<number>
   /** Clicks the icon of the extension in a tab. */
   clickIcon(tabId: number): Promise<void>
+  /** Takes all tabs out of the group, as the person does. */
+  takeAllBack(): Promise<void>
   /** Ends the service worker, as the browser does. Its storage stays. */
   suspend(): Promise<void>
   close(): Promise<void>
@@ -120,6 +122,11 @@ export async function startExtensionBrowser({ besides = [] }: ExtensionBrowserOp
     },
     openTab: async (url) => inOptions(`return (await chrome.tabs.create({ url: ${JSON.stringify(url)} })).id`),
     clickIcon: (tabId) => inTarget(WORKER, `chrome.action.onClicked.dispatch(await chrome.tabs.get(${tabId}))`),
+    takeAllBack: () =>
+      inOptions(`
+        const { groups } = (await chrome.storage.session.get('remembered')).remembered
+        const tabs = (await chrome.tabs.query({})).filter(({ groupId }) => groups.includes(groupId))
+        if (tabs.length > 0) await chrome.tabs.ungroup(tabs.map(({ id }) => id))`),
     suspend: async () => {
       const { targetId } = await find(WORKER)
       const { sessionId } = await devtools.send('Target.attachToTarget', { targetId, flatten: true })
@@ -155,9 +162,11 @@ export async function socketUrlOf(stderr: NodeJS.ReadableStream): Promise<string
 
 /** Asks again and again until there is a value. */
 export async function waitFor<T>(ask: () => Promise<T | undefined>, what: string): Promise<T> {
-  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await pause(50)) {
+  const until = Date.now() + PATIENCE_MS
+  while (Date.now() < until) {
     const value = await ask()
     if (value !== undefined) return value
+    await pause(50)
   }
   throw new Error(`Waited ${PATIENCE_MS} ms for ${what}.`)
 }

@@ -55,7 +55,7 @@ Lets an agent-tasks server act in the tabs of this browser that you put under it
 | permission | why |
 |---|---|
 ${rows.join('\n')}
-| ${HOSTS.map((host) => `\`${host}\``).join(', ')} | ${'finds out what answers, if it is not the server'} |
+| ${HOSTS.map((host) => `\`${host}\``).join(', ')} | finds out what answers, if it is not the server |
 
 It has no script from elsewhere, puts none into pages of its own accord, and takes no messages from pages or other extensions. The token of the
 server stays in the storage of the extension. It is not allowed in incognito windows.

@@ -10,8 +10,10 @@ const result = await suspendAgainAndAgain({
   byAlarm: Number(values['by-alarm']),
   log: (line) => console.log(`suspend: ${line}`),
 })
-const { tasks, completed, failed, refused, lost, doubled, wrong, longestMs, longestByAlarmMs } = result
-console.log(`suspend: ${tasks} tasks, ${completed} completed, ${failed} failed, ${refused} submissions refused meanwhile`)
+const { tasks, completed, failed, refused, lost, doubled, wrong, lives, longestMs, longestByAlarmMs } = result
+console.log(
+  `suspend: ${lives} service workers, ${tasks} tasks, ${completed} completed, ${failed} failed, ${refused} submissions refused meanwhile`,
+)
 console.log(`suspend: lost ${lost.length}, doubled ${doubled.length}, wrong ${wrong.length}`)
 console.log(
   `suspend: connected again after ${Math.round(longestMs)} ms at most, after ${Math.round(longestByAlarmMs)} ms by the alarm alone`,

@@ -10,7 +10,7 @@ import { startExtensionBrowser, waitFor, type ExtensionBrowser } from './extensi
 
 export interface SuspensionOptions {
   readonly times: number
-  /** How many of them only the alarm ends, which takes up to a minute each. */
+  /** Further times, in which it has no tab whose events wake it: only the alarm does, after up to a minute. */
   readonly byAlarm?: number
   readonly log?: (line: string) => void
 }
@@ -25,17 +25,21 @@ export interface SuspensionResult {
   readonly lost: readonly string[]
   /** Pages that were visited twice. */
   readonly doubled: readonly string[]
-  /** Commands that succeeded without their page, and those that failed with another error than the end of the connection. */
+  /** Commands that succeeded without their page, and those that failed for another reason than the end of the service worker. */
   readonly wrong: readonly string[]
   /** The longest time from the end of a service worker to the next connection, in ms. */
   readonly longestMs: number
   readonly longestByAlarmMs: number
+  /** How many service workers there were. */
+  readonly lives: number
 }
 
 const COMMANDS = 3
 /** Queued and running. */
 const DEPTH = 3
 const INSTANCE = 'suspended'
+/** Tells service workers apart. */
+const LIFE = 'return performance.timeOrigin'
 /** The most that a service worker runs before it is ended, in ms. */
 const LIFE_MS = 600
 
@@ -54,7 +58,8 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
   /** Keeps some tasks queued, whose commands visit a page each. */
   async function load(): Promise<void> {
     let count = 0
-    for (; isLoading; await pause(5)) {
+    while (isLoading) {
+      await pause(5)
       if ([...commands.keys()].filter((taskId) => !ends.has(taskId)).length >= DEPTH) continue
       const visits = Array.from({ length: COMMANDS }, (_, index) => `${count}-${index}`)
       count += 1
@@ -76,12 +81,12 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
   }
 
   /** @returns how long it took to connect again, in ms */
-  async function suspendOnce(isByAlarm: boolean): Promise<number> {
+  async function suspendOnce(by: 'events' | 'alarm'): Promise<number> {
     const before = serial()
     await browser.suspend()
     const from = performance.now()
     await waitFor(async () => (serial() === before ? undefined : true), 'the end of the connection')
-    if (!isByAlarm) await wake(browser)
+    if (by === 'events') await wake(browser)
     const until = from + 90_000
     while (serial() === undefined && performance.now() < until) await pause(2)
     if (serial() === undefined) throw new Error('It has not connected again.')
@@ -98,22 +103,30 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
     if (!('taskId' in opened)) throw new Error(opened.error)
     await waitFor(async () => ends.get(opened.taskId), 'a tab')
     const loading = load()
-    let longestMs = 0
-    let longestByAlarmMs = 0
+    const lives = new Set([await browser.inWorker(LIFE)])
+    const longest = { events: 0, alarm: 0 }
+    const suspend = async (round: number, by: keyof typeof longest): Promise<void> => {
+      const ms = await suspendOnce(by)
+      longest[by] = Math.max(longest[by], ms)
+      lives.add(await browser.inWorker(LIFE))
+      log(`${round}: connected again after ${Math.round(ms)} ms; ${ends.size} tasks have ended`)
+    }
     for (let round = 1; round <= times; round += 1) {
       await pause(Math.random() * LIFE_MS)
-      const isByAlarm = round > times - byAlarm
-      const ms = await suspendOnce(isByAlarm)
-      if (isByAlarm) longestByAlarmMs = Math.max(longestByAlarmMs, ms)
-      else longestMs = Math.max(longestMs, ms)
-      log(`${round}: connected again after ${Math.round(ms)} ms; ${ends.size} tasks have ended`)
+      await suspend(round, 'events')
     }
     isLoading = false
     await loading
     // A task that does not end is what this looks for.
-    const allEnded = waitFor(async () => ([...commands.keys()].every((id) => ends.has(id)) ? true : undefined), 'all ends')
+    const allEnded = waitFor(
+      async () => ([...commands.keys()].every((id) => ends.has(id)) ? true : undefined),
+      'all ends',
+    )
     await allEnded.catch(() => undefined)
-    return { ...judge(commands, ends, pages.visits), refused, longestMs, longestByAlarmMs }
+    await browser.takeAllBack()
+    for (let round = 1; round <= byAlarm; round += 1) await suspend(times + round, 'alarm')
+    const figures = { refused, longestMs: longest.events, longestByAlarmMs: longest.alarm, lives: lives.size }
+    return { ...judge(commands, ends, pages.visits), ...figures }
   } finally {
     isLoading = false
     await browser.close()
@@ -143,7 +156,7 @@ function judge(
       const { status, error } = end?.results[index] ?? {}
       const seen = visits.get(id) ?? 0
       if (status === 'success' && seen !== 1) wrong.push(`${id}: success with ${seen} visits`)
-      if (status === 'error') wrong.push(`${id}: ${JSON.stringify(error)}`)
+      if (status === 'error' && error?.code !== 'INTERRUPTED') wrong.push(`${id}: ${JSON.stringify(error)}`)
     }
   }
   const doubled = [...visits].filter(([, count]) => count > 1).map(([id, count]) => `${id}: ${count} visits`)

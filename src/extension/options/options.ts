@@ -7,13 +7,13 @@ import { SETTINGS_KEY, STATE_KEY, WAKE_KEY } from '../storage-keys.js'
 const FIELDS: readonly Field[] = ['url', 'token', 'name']
 const { local, session } = chrome.storage
 
-function element<T extends HTMLElement = HTMLElement>(id: string): T {
+function element(id: string): HTMLElement {
   const found = document.getElementById(id)
   if (found === null) throw new Error(`The page has no #${id}.`)
-  return found as T
+  return found
 }
 
-const input = (field: Field): HTMLInputElement => element<HTMLInputElement>(field)
+const input = (field: Field): HTMLInputElement => element(field) as HTMLInputElement
 
 async function settings(): Promise<Settings> {
   return readSettings((await local.get(SETTINGS_KEY))[SETTINGS_KEY])

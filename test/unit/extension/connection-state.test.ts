@@ -8,7 +8,12 @@ import { DEFAULT_SETTINGS } from '../../../src/extension/settings.js'
 const settings = { ...DEFAULT_SETTINGS, token: 'secret-token' }
 
 it.each([
-  [new ConnectionError('CONNECTION_FAILED', 'refused'), /^No server answers at http:.*3300/, /npx agent-tasks serve/, false],
+  [
+    new ConnectionError('CONNECTION_FAILED', 'refused'),
+    /^No server answers at http:.*3300/,
+    /npx agent-tasks serve/,
+    false,
+  ],
   [new ConnectionError('REQUEST_TIMEOUT', 'slow'), /^No server answers/, /npx agent-tasks serve/, false],
   [new ConnectionError('CONNECTION_LOST', 'gone'), /was lost/, /tried again/, false],
   [new ConnectionError('BAD_ANSWER', 'html'), /no agent-tasks server/, /versions/, true],
@@ -17,7 +22,12 @@ it.each([
   [new TaskServerError('UNAUTHORIZED', 'token', 401), /does not accept this token/, /AUTH_TOKENS/, true],
   [new TaskServerError('FOREIGN_ORIGIN', 'no', 403), /does not allow this extension/, /update/, true],
   [new TaskServerError('FOREIGN_HOST', 'no', 403), /the name 127\.0\.0\.1/, /ALLOWED_HOSTS/, true],
-  [new TaskServerError('INSTANCE_ID_IN_USE', 'used', 409), /another instance with the name browser/, /another name/, false],
+  [
+    new TaskServerError('INSTANCE_ID_IN_USE', 'used', 409),
+    /another instance with the name browser/,
+    /another name/,
+    false,
+  ],
   [new TaskServerError('TAKEN_OVER', 'taken'), /Another program/, /another name/, true],
   [new TaskServerError('INSTANCE_DISCONNECTED', 'gone'), /has disconnected this browser/, /Save again/, true],
   [new TaskServerError('SHUTTING_DOWN', 'It shuts down', 503), /^It shuts down$/, /tried again/, false],

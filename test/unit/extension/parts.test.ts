@@ -10,7 +10,7 @@ import type { InstanceToolContext } from '../../../src/protocol/instance-tools.j
 
 it('has the origin that its key makes', () => {
   const digest = createHash('sha256').update(Buffer.from(EXTENSION_KEY, 'base64')).digest('hex').slice(0, 32)
-  const id = [...digest].map((digit) => String.fromCharCode('a'.charCodeAt(0) + parseInt(digit, 16))).join('')
+  const id = digest.replace(/./g, (digit) => String.fromCharCode('a'.charCodeAt(0) + parseInt(digit, 16)))
   expect(EXTENSION_ORIGIN).toBe(`chrome-extension://${id}`)
 })
 
@@ -92,4 +92,16 @@ it('does not start a call that was cancelled while it was counted', async () => 
   const [tool] = countRunning([{ name: 'late', execute: () => (hasRun = true) }], async () => aborted.abort())
   await expect(tool?.execute('x', contextOf(aborted.signal))).rejects.toThrow('aborted')
   expect(hasRun).toBe(false)
+})
+
+it('says that a call was interrupted when the browser ends the service worker before its socket', async () => {
+  const [tool] = countRunning([{ name: 'dying', execute: () => Promise.reject(new Error('No SW')) }], async () => {})
+  await expect(tool?.execute('x', contextOf())).rejects.toMatchObject({ code: 'INTERRUPTED' })
+})
+
+it('answers what a tool has done, also when that could not be noted any more', async () => {
+  const note = (running: number): Promise<void> =>
+    running === 0 ? Promise.reject(new Error('No SW')) : Promise.resolve()
+  const [tool] = countRunning([{ name: 'fine', execute: () => 'done' }], note)
+  expect(await tool?.execute('x', contextOf())).toBe('done')
 })

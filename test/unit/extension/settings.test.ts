@@ -10,10 +10,13 @@ it('takes what is valid, without the spaces around it', () => {
   })
 })
 
-it.each(['http://127.0.0.1:3300', 'http://127.9.9.9', 'http://localhost:1', 'http://[::1]:3300', 'https://host.example'])(
-  'takes the address %s',
-  (url) => expect(checkSettings({ ...entered, url })).toMatchObject({ url, isOn: true }),
-)
+it.each([
+  'http://127.0.0.1:3300',
+  'http://127.9.9.9',
+  'http://localhost:1',
+  'http://[::1]:3300',
+  'https://host.example',
+])('takes the address %s', (url) => expect(checkSettings({ ...entered, url })).toMatchObject({ url, isOn: true }))
 
 it.each([
   ['', /begins with http/],
@@ -34,5 +37,7 @@ it('names every field that is wrong', () => {
 it('reads what was stored, and falls back on the defaults', () => {
   const stored = { ...entered, token: 't', isOn: false, savedAs: 'x' }
   expect(readSettings(stored)).toEqual({ ...entered, token: 't', isOn: false })
-  for (const unreadable of [undefined, null, 'x', { url: 7 }]) expect(readSettings(unreadable)).toEqual(DEFAULT_SETTINGS)
+  for (const unreadable of [undefined, null, 'x', { url: 7 }]) {
+    expect(readSettings(unreadable)).toEqual(DEFAULT_SETTINGS)
+  }
 })
