@@ -169,8 +169,10 @@ async function takeScreenshot(
   const element = target === undefined ? undefined : await findElement(page, target, times, signal)
   if (element !== undefined) await scrollIntoView(page, element, signal)
   const metrics = await page.debuggee.send('Page.getLayoutMetrics', undefined, { signal })
-  const { pageX, pageY, clientWidth, clientHeight } = metrics.cssLayoutViewport
-  const { zoom = 1 } = metrics.cssVisualViewport
+  const { clientWidth, clientHeight } = metrics.cssLayoutViewport
+  // That of the layout is rounded.
+  const { zoom = 1, offsetX, offsetY, ...scrolled } = metrics.cssVisualViewport
+  const [pageX, pageY] = [scrolled.pageX - offsetX, scrolled.pageY - offsetY]
   const pixelRatio = await callIn<number>(page, mainFrameOf(page), PIXEL_RATIO, [], signal)
   let area = fullPage ? metrics.cssContentSize : { x: pageX, y: pageY, width: clientWidth, height: clientHeight }
   if (element !== undefined) {
