@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.js'
 import type { ToolContent } from '../../protocol/tool-calls.js'
 import type { Tabs } from '../debuggee.js'
+import { openError } from './dialogs.js'
 import { releaseHandles } from './frames.js'
 import { openPage, type Page } from './page.js'
 import { perform, type Performance, type Times } from './perform.js'
@@ -59,6 +60,13 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
       }
     },
   })
+}
+
+/** Does work that a dialog would hold up. @throws BrowserError `DIALOG_OPEN` when one opens meanwhile */
+export async function unlessDialog<T>({ dialogs }: Page, work: () => Promise<T>): Promise<T> {
+  const done = await dialogs.race(work)
+  if ('dialog' in done) throw openError(done.dialog)
+  return done.value
 }
 
 /** A signal that aborts also when the tab is no longer attached. */
