@@ -114,6 +114,17 @@ describe('navigation', () => {
   })
 })
 
+it('says that the page crashed, and goes to another', async () => {
+  await browser.show('<p>fragile</p>')
+  const { debuggee } = await browser.tabs.current(new AbortController().signal)
+  const waiting = browser.call('browser_wait_for', { text: 'never' })
+  debuggee.send('Page.crash').catch(() => undefined)
+  expect(await waiting).toMatchObject({ code: 'PAGE_CRASHED' })
+  expect(await browser.call('browser_snapshot')).toMatchObject({ code: 'PAGE_CRASHED' })
+  await browser.show('<p>whole</p>')
+  expect(await browser.use('browser_snapshot')).toContain('whole')
+})
+
 describe('dialogs', () => {
   it('ends the click that opens one, and holds the other tools until it is answered', async () => {
     await browser.show(

@@ -28,6 +28,7 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
   debuggee.detached.addEventListener('abort', stop, { once: true })
 
   let mainFrameId = ''
+  let crash = new AbortController()
   function takeFrames({ method, params, sessionId }: DebuggeeEvent): void {
     switch (method) {
       case 'Target.attachedToTarget':
@@ -40,6 +41,12 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
       case 'Page.frameNavigated':
         refs.forget(params.frame.id)
         if (sessionId === undefined && params.frame.id === mainFrameId) consoleLog.startPage()
+        break
+      case 'Inspector.targetCrashed':
+        crash.abort(new BrowserError('PAGE_CRASHED', 'The page has crashed. Go to it again with browser_navigate.'))
+        break
+      case 'Inspector.targetReloadedAfterCrash':
+        crash = new AbortController()
         break
       case 'Page.frameDetached':
         refs.forget(params.frameId)
@@ -71,11 +78,15 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
       const loading = createLoading(mainFrameId, frameTree.frame.loaderId)
       observe.push(loading.take)
       network.setMainFrame(mainFrameId)
-      await enable(undefined, limited)
+      await Promise.all([debuggee.send('Inspector.enable', undefined, { signal: limited }), enable(undefined, limited)])
       // A page in a background tab or window acts as if it had the focus, so that it takes keys.
       await debuggee.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { signal: limited })
       return {
         ...{ id, debuggee, mainFrameId, console: consoleLog, network, dialogs, refs, loading },
+        /** Aborts when it crashes; another one when it is loaded again. */
+        get crashed(): AbortSignal {
+          return crash.signal
+        },
         /** The sessions of all its processes; undefined is the tab's own. */
         get sessionIds(): readonly (string | undefined)[] {
           return [undefined, ...sessions.values()]

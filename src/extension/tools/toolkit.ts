@@ -49,7 +49,8 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
     ...{ name, description, inputSchema },
     async execute(input, context) {
       const page = await toolkit.openCurrent(context.signal)
-      const signal = whileAttached(page, context.signal)
+      const signal = AbortSignal.any([whileAttached(page, context.signal), page.crashed])
+      if (!isForDialogs) signal.throwIfAborted()
       if (!isForDialogs) page.dialogs.assertNone()
       const call = { tabs, page, times, isMac, signal }
       try {
