@@ -123,6 +123,16 @@ describe('browser_take_screenshot', () => {
     expect(both).toMatchObject({ code: 'INVALID_ARGUMENTS' })
   })
 
+  it('has a pixel for each CSS pixel, also on a finer screen', async () => {
+    await browser.show('<b id=e style="display:block;width:50px;height:40px"></b>')
+    const { debuggee } = await browser.tabs.current(new AbortController().signal)
+    const finer = { width: 500, height: 400, deviceScaleFactor: 2, mobile: false }
+    await debuggee.send('Emulation.setDeviceMetricsOverride', finer)
+    const { width, height } = sizeOf((await browser.call('browser_take_screenshot', { target: '#e' })).image)
+    await debuggee.send('Emulation.clearDeviceMetricsOverride')
+    expect([width, height]).toEqual([50, 40])
+  })
+
   it('is scaled down until it fits into a result', async () => {
     await browser.show(`<canvas id=c width=1500 height=1500></canvas><script>
       const g = c.getContext('2d'), d = g.createImageData(1500, 1500)

@@ -73,7 +73,8 @@ function nodesOf(node: AXNode, byId: ReadonlyMap<string, AXNode>): readonly Tree
   return [
     {
       ...{ role, name, states },
-      ...(value !== '' && !isTexts(children) && { value }),
+      // Otherwise what is in it says so.
+      ...(value !== '' && children.length === 0 && { value }),
       ...(typeof url === 'string' && { url: cutText(url, url.startsWith('data:') ? 60 : URL_CHARS) }),
       backendNodeId: node.backendDOMNodeId,
       // The name of an element is often its text.

@@ -1,6 +1,6 @@
 /** Finds the element that an argument names, and the point where the mouse reaches it. */
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
-import { framesOf, worldOf, type Frame } from './frames.js'
+import { framesOf, mainFrameOf, worldOf, type Frame } from './frames.js'
 import { OBJECT_GROUP, type Page } from './page.js'
 import { pointInWindow, type Point } from './frame-points.js'
 import { PROBE, QUERY } from './page-scripts.js'
@@ -62,7 +62,7 @@ export async function handleOf(page: Page, frame: Frame, backendNodeId: number, 
 }
 
 async function querySelector(page: Page, selector: string, signal: AbortSignal): Promise<Element | undefined> {
-  const frame: Frame = { id: page.mainFrameId, parentId: undefined, sessionId: undefined }
+  const frame = mainFrameOf(page)
   const executionContextId = await worldOf(page, frame, signal)
   const { debuggee } = page
   const query = { functionDeclaration: QUERY, executionContextId, arguments: [{ value: selector }] }

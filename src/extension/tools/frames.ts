@@ -13,6 +13,12 @@ export interface Frame {
 /** Scripts of the tools run beside those of the page: they see its document, and nothing that its scripts define. */
 const WORLD = 'agent-tasks'
 
+export const mainFrameOf = ({ mainFrameId }: Page): Frame => ({
+  id: mainFrameId,
+  parentId: undefined,
+  sessionId: undefined,
+})
+
 /** The frames by their ids, the main frame first. */
 export async function framesOf({ debuggee, sessionIds }: Page, signal: AbortSignal): Promise<Map<string, Frame>> {
   const frames = new Map<string, Frame>()

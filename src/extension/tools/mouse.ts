@@ -10,25 +10,16 @@ export interface ClickOptions {
 }
 
 export async function movePointer(page: Page, at: Point, signal: AbortSignal, modifiers = 0): Promise<void> {
-  const point = await windowPoint(page, at, signal)
-  await page.debuggee.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...point, modifiers }, { signal })
+  await page.debuggee.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x: at.x, y: at.y, modifiers }, { signal })
 }
 
 export async function clickAt(page: Page, at: Point, options: ClickOptions, signal: AbortSignal): Promise<void> {
-  const point = await windowPoint(page, at, signal)
   const modifiers = options.modifiers.reduce((bits, name) => bits | MODIFIER_BITS[name], 0)
   const { button, count } = options
   await movePointer(page, at, signal, modifiers)
   for (let clickCount = 1; clickCount <= count; clickCount += 1) {
-    const event = { ...point, button, clickCount, modifiers }
+    const event = { x: at.x, y: at.y, button, clickCount, modifiers }
     await page.debuggee.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...event }, { signal })
     await page.debuggee.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...event }, { signal })
   }
-}
-
-/** The page may be zoomed, by the keys of the browser or by fingers. */
-async function windowPoint({ debuggee }: Page, { x, y }: Point, signal: AbortSignal): Promise<Point> {
-  const { cssVisualViewport } = await debuggee.send('Page.getLayoutMetrics', undefined, { signal })
-  const { offsetX, offsetY, zoom = 1 } = cssVisualViewport
-  return { x: (x - offsetX) * zoom, y: (y - offsetY) * zoom }
 }

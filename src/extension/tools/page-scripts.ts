@@ -141,3 +141,8 @@ export const SHOWN_TEXTS = `function (texts) {
   const all = document.body ? plain(shown(document.body).join(' ')) : ''
   return texts.map((text) => all.includes(plain(text)))
 }`
+
+/** How many pixels of the screen a CSS pixel has: of the screen, and as the page is zoomed. */
+export const PIXEL_RATIO = `function () {
+  return devicePixelRatio
+}`

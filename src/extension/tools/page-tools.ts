@@ -6,8 +6,8 @@ import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { findElement, scrollIntoView } from './elements.js'
 import { evaluate } from './evaluate.js'
 import { boxInWindow } from './frame-points.js'
-import { callIn, framesOf } from './frames.js'
-import { SHOWN_TEXTS } from './page-scripts.js'
+import { callIn, framesOf, mainFrameOf } from './frames.js'
+import { PIXEL_RATIO, SHOWN_TEXTS } from './page-scripts.js'
 import { navigatedError, pageLines } from './perform.js'
 import { takePicture } from './screenshot.js'
 import { takeSnapshot } from './snapshot.js'
@@ -169,18 +169,19 @@ async function takeScreenshot(
   const element = target === undefined ? undefined : await findElement(page, target, times, signal)
   if (element !== undefined) await scrollIntoView(page, element, signal)
   const metrics = await page.debuggee.send('Page.getLayoutMetrics', undefined, { signal })
-  const { pageX, pageY, clientWidth, clientHeight } = metrics.cssLayoutViewport
+  const { clientWidth, clientHeight } = metrics.cssLayoutViewport
+  // That of the layout is rounded.
+  const { zoom = 1, offsetX, offsetY, ...scrolled } = metrics.cssVisualViewport
+  const [pageX, pageY] = [scrolled.pageX - offsetX, scrolled.pageY - offsetY]
+  const pixelRatio = await callIn<number>(page, mainFrameOf(page), PIXEL_RATIO, [], signal)
   let area = fullPage ? metrics.cssContentSize : { x: pageX, y: pageY, width: clientWidth, height: clientHeight }
   if (element !== undefined) {
     const box = await boxInWindow(page, element, signal)
     if (box.width < 1 || box.height < 1) throw new BrowserError('ELEMENT_INVISIBLE', `${String(target)} has no size.`)
     area = { ...box, x: pageX + box.x, y: pageY + box.y }
   }
-  const picture = await takePicture(
-    page,
-    { area, format: type, isBeyondWindow: fullPage || element !== undefined },
-    signal,
-  )
+  const isBeyondWindow = fullPage || element !== undefined
+  const picture = await takePicture(page, { area, format: type, isBeyondWindow, zoom, pixelRatio }, signal)
   const scaled = picture.scale < 1 ? `, scaled to ${Math.round(picture.scale * 100)} %` : ''
   const what = element === undefined ? (fullPage ? 'the whole page' : 'the window') : String(target)
   return [

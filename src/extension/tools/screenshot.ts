@@ -24,17 +24,30 @@ const PAINT_MS = 10_000
 /** A picture that is scaled further shows nothing. */
 const MIN_SCALE = 0.1
 
-/** @throws BrowserError `RESULT_TOO_LARGE`, `PAGE_HANGS` */
+export interface PictureOptions {
+  /** In CSS pixels of the page. */
+  readonly area: Area
+  readonly format: 'png' | 'jpeg' | 'webp'
+  /** Whether the area may lie outside of the window. */
+  readonly isBeyondWindow: boolean
+  /** CSS pixels are this many times larger than without the zoom of the browser. */
+  readonly zoom: number
+  /** How many pixels of the screen a CSS pixel has. */
+  readonly pixelRatio: number
+}
+
+/** A picture with a pixel for each CSS pixel. @throws BrowserError `RESULT_TOO_LARGE`, `PAGE_HANGS` */
 export async function takePicture(
   { debuggee }: Page,
-  { area, format, isBeyondWindow }: { area: Area; format: 'png' | 'jpeg' | 'webp'; isBeyondWindow: boolean },
+  { area, format, isBeyondWindow, zoom, pixelRatio }: PictureOptions,
   signal: AbortSignal,
 ): Promise<Picture> {
   const { width, height } = area
+  const unzoomed = { x: area.x * zoom, y: area.y * zoom, width: width * zoom, height: height * zoom }
   let scale = Math.min(1, MAX_SIDE / Math.max(width, height))
   while (scale >= MIN_SCALE) {
     const params = {
-      ...{ format, clip: { ...area, scale }, captureBeyondViewport: isBeyondWindow },
+      ...{ format, clip: { ...unzoomed, scale: scale / pixelRatio }, captureBeyondViewport: isBeyondWindow },
       ...(format !== 'png' && { quality: 80 }),
     }
     const { data } = await within(PAINT_MS, notPainted, signal, (limited) =>
