@@ -65,7 +65,7 @@ const started = memory
   })
 
 chrome.runtime.onInstalled.addListener(({ reason }) => {
-  if (String(reason) === 'install') void chrome.runtime.openOptionsPage()
+  if (reason === 'install') void chrome.runtime.openOptionsPage()
 })
 // The browser starts it to hear this.
 chrome.runtime.onStartup.addListener(() => undefined)

@@ -59,7 +59,9 @@ async function servePages() {
     }
     response.writeHead(200, { 'content-type': 'text/html' })
     const script = request.url?.startsWith('/hostile') === true ? `<script type="module">${HOSTILE}</script>` : ''
-    response.end(`<!doctype html><title>${request.url}</title><link rel="icon" href="data:,">${script}`)
+    response.end(
+      `<!doctype html><title>${request.url}</title><link rel="icon" href="data:,">${script}<a href="/linked" target="_blank">A link</a>`,
+    )
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
@@ -216,7 +218,7 @@ describe('the options page', () => {
 })
 
 describe('whose tabs it acts in', () => {
-  it('E1: those of its own group: others are not listed, and cannot be chosen', async () => {
+  it('E1: those of its own group, and what they open: others are not listed, and cannot be chosen', async () => {
     const server = await connected()
     const [private_, given] = [
       await browser.openTab(`${pages.url}/private`),
@@ -229,6 +231,15 @@ describe('whose tabs it acts in', () => {
     expect(
       await browser.inOptions(`return (await chrome.tabGroups.query({})).map(({ title, color }) => [title, color])`),
     ).toEqual([['agent-tasks', 'blue']])
+
+    const [, , , afterLink] = await perform(
+      server,
+      goTo(`${pages.url}/with-link`),
+      { tool_name: 'browser_click', args: { target: 'a' } },
+      { tool_name: 'browser_wait_for', args: { time: 0.3 } },
+      listTabs,
+    )
+    expect(afterLink).toContain('/linked')
 
     await browser.clickIcon(given)
     const [afterClick] = await perform(server, listTabs)

@@ -47,20 +47,29 @@ export interface ExtensionBrowser {
 export interface ExtensionBrowserOptions {
   /** The folders of other extensions. */
   readonly besides?: readonly string[]
+  /** The X display for its window. Default: it has no window. */
+  readonly display?: string
 }
 
-export async function startExtensionBrowser({ besides = [] }: ExtensionBrowserOptions = {}): Promise<ExtensionBrowser> {
+export async function startExtensionBrowser({
+  besides = [],
+  display,
+}: ExtensionBrowserOptions = {}): Promise<ExtensionBrowser> {
   if (!existsSync(join(folder, 'manifest.json'))) throw new Error(`There is no ${folder}. Run npm run build first.`)
   const profile = await mkdtemp(join(tmpdir(), 'agent-tasks-extension-'))
   const chromium = spawn(
     chromiumPath(),
     [
-      ...['--headless=new', '--no-sandbox', '--no-first-run', '--remote-debugging-port=0'],
+      ...(display === undefined ? ['--headless=new'] : ['--window-size=1100,640', '--window-position=0,0']),
+      ...['--no-sandbox', '--no-first-run', '--remote-debugging-port=0'],
       ...[`--user-data-dir=${profile}`, `--load-extension=${[folder, ...besides].join(',')}`],
       '--disable-features=DisableLoadExtensionCommandLineSwitch',
       'about:blank',
     ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      ...(display !== undefined && { env: { ...process.env, DISPLAY: display } }),
+    },
   )
   const exited = once(chromium, 'exit')
   const devtools = await connectDevTools(await socketUrlOf(chromium.stderr))

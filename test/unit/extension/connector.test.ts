@@ -70,7 +70,7 @@ it('connects as the settings say, and pings so often that a silent connection is
   expect(words()).toEqual(['connecting', 'connected'])
 })
 
-it('tries again, less and less often, and says why it is not connected', async () => {
+it('E3: tries again, less and less often, and says why it is not connected', async () => {
   const { attempts, connector, clock, words } = setUp()
   connector.apply(DEFAULT_SETTINGS)
   await settle()

@@ -14,7 +14,7 @@ it('has the origin that its key makes', () => {
   expect(EXTENSION_ORIGIN).toBe(`chrome-extension://${id}`)
 })
 
-it('asks for four permissions, and lets no page or extension reach it', () => {
+it('E4: asks for four permissions, and lets no page or extension reach it', () => {
   const manifest = createManifest('1.2.3-beta.4')
   expect([manifest.version, manifest.version_name]).toEqual(['1.2.3', '1.2.3-beta.4'])
   expect(createManifest('next').version).toBe('0')
@@ -40,7 +40,7 @@ it.each([
   ['about:settings', 'about:'],
   ['https://chromewebstore.google.com/detail/x', 'Chrome Web Store'],
   ['https://chrome.google.com/webstore/category', 'Chrome Web Store'],
-])('refuses %s in words', (url, named) => {
+])('E1: refuses %s in words', (url, named) => {
   expect(refusalOf(url)).toMatchObject({ code: 'PAGE_NOT_ALLOWED', message: expect.stringContaining(named) as string })
 })
 
@@ -94,7 +94,7 @@ it('does not start a call that was cancelled while it was counted', async () => 
   expect(hasRun).toBe(false)
 })
 
-it('says that a call was interrupted when the browser ends the service worker before its socket', async () => {
+it('E3: says that a call was interrupted when the browser ends the service worker before its socket', async () => {
   const [tool] = countRunning([{ name: 'dying', execute: () => Promise.reject(new Error('No SW')) }], async () => {})
   await expect(tool?.execute('x', contextOf())).rejects.toMatchObject({ code: 'INTERRUPTED' })
 })

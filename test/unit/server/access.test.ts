@@ -154,7 +154,7 @@ describe('Host and Origin', () => {
     expect(await statusOf(server, { origin: 'https://other.example' })).toBe(403)
   })
 
-  it('accepts the origin of the extension of this package, and of no other one', async () => {
+  it('E4: accepts the origin of the extension of this package, and of no other one', async () => {
     const server = await startTestServer({ env: { CORS_ORIGINS: 'https://app.example' } })
     for (const origin of [EXTENSION_ORIGIN, 'https://app.example']) {
       const { headers, status } = await server.call('/tasks', { headers: { origin } })
