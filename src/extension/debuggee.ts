@@ -117,6 +117,8 @@ export type BrowserErrorCode =
   /** The result cannot be said as JSON, or has too many bytes. */
   | 'RESULT_TOO_LARGE'
   | 'RESULT_NOT_JSON'
+  /** Its process has ended. */
+  | 'PAGE_CRASHED'
   /** The page does not answer. */
   | 'PAGE_HANGS'
   /** The browser refused a command. */

@@ -71,6 +71,14 @@ describe('navigation', () => {
     expect(await browser.use('browser_click', { target: 'button' })).toContain('Page Title: fetched')
   })
 
+  it('waits for the page that a click opens in a frame', async () => {
+    browser.serve('/framed', '<a href=/later>later</a>')
+    browser.serve('/later', (_request, response) => void setTimeout(() => response.end('<h1>Later</h1>'), 300))
+    await browser.show('<iframe src=/framed></iframe>')
+    await browser.use('browser_click', { target: refIn(await browser.use('browser_snapshot'), '"later"') })
+    expect(await browser.use('browser_snapshot')).toContain('heading "Later"')
+  })
+
   it('names the file that a click or an address downloads', async () => {
     browser.serve('/file', (_request, response) => {
       response.setHeader('content-disposition', 'attachment; filename="report.csv"').end('a,b')
@@ -106,6 +114,17 @@ describe('navigation', () => {
   })
 })
 
+it('says that the page crashed, and goes to another', async () => {
+  await browser.show('<p>fragile</p>')
+  const { debuggee } = await browser.tabs.current(new AbortController().signal)
+  const waiting = browser.call('browser_wait_for', { text: 'never' })
+  debuggee.send('Page.crash').catch(() => undefined)
+  expect(await waiting).toMatchObject({ code: 'PAGE_CRASHED' })
+  expect(await browser.call('browser_snapshot')).toMatchObject({ code: 'PAGE_CRASHED' })
+  await browser.show('<p>whole</p>')
+  expect(await browser.use('browser_snapshot')).toContain('whole')
+})
+
 describe('dialogs', () => {
   it('ends the click that opens one, and holds the other tools until it is answered', async () => {
     await browser.show(
@@ -137,6 +156,16 @@ describe('dialogs', () => {
     expect(await browser.use('browser_handle_dialog', { accept: false })).not.toContain('Left')
     await browser.use('browser_navigate', { url: browser.address('/left') })
     expect(await browser.use('browser_handle_dialog', { accept: true })).toContain('Page Title: Left')
+  })
+
+  it('lets no tool hang that works when one opens', async () => {
+    await browser.show(`<script>for (let i = 0; i < 3000; i++) document.write('<button>b</button>')
+      setTimeout(() => alert('Late'), 400)</script>`)
+    const outcomes = []
+    do outcomes.push(await browser.call('browser_snapshot'))
+    while (outcomes.at(-1)?.code === undefined)
+    expect(outcomes.at(-1)).toMatchObject({ code: 'DIALOG_OPEN' })
+    await browser.use('browser_handle_dialog', { accept: true })
   })
 
   it('says that a script opened one', async () => {

@@ -134,8 +134,8 @@ describe('browser_take_screenshot', () => {
   })
 
   it('is scaled down until it fits into a result', async () => {
-    await browser.show(`<canvas id=c width=1500 height=1500></canvas><script>
-      const g = c.getContext('2d'), d = g.createImageData(1500, 1500)
+    await browser.show(`<canvas id=c width=800 height=800></canvas><script>
+      const g = c.getContext('2d'), d = g.createImageData(800, 800)
       for (let i = 0; i < d.data.length; i += 65536) crypto.getRandomValues(d.data.subarray(i, Math.min(i + 65536, d.data.length)))
       for (let i = 3; i < d.data.length; i += 4) d.data[i] = 255
       g.putImageData(d, 0, 0)</script>`)

@@ -60,7 +60,7 @@ export async function openToolBrowser(times: Partial<Times> = {}): Promise<ToolB
     const code = isError ? String((_meta as { code?: unknown }).code) : undefined
     const texts = content.map((block) => (block.type === 'text' ? block.text : ''))
     const image = content.find((block) => block.type === 'image')
-    return { code, text: texts.join('\n'), image: image?.type === 'image' ? image.data : undefined }
+    return { code, text: texts.join('\n'), image: typeof image?.['data'] === 'string' ? image['data'] : undefined }
   }
 
   async function use(name: string, args = {}): Promise<string> {

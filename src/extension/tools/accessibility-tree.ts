@@ -15,9 +15,6 @@ export interface TreeNode {
   readonly children: readonly TreeNode[]
 }
 
-/** The tree of the frame that an element shows. */
-export type FrameTrees = ReadonlyMap<number, readonly TreeNode[]>
-
 type AXNode = Protocol.Accessibility.AXNode
 
 const TEXT_CHARS = 1000

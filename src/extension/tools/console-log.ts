@@ -53,8 +53,6 @@ export function createConsoleLog() {
   }
 }
 
-export type ConsoleLog = ReturnType<typeof createConsoleLog>
-
 /** What a page threw, with its stack. */
 export function exceptionText({ exception, text }: Protocol.Runtime.ExceptionDetails): string {
   if (exception === undefined) return text

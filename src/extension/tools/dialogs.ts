@@ -37,13 +37,13 @@ export function createDialogs() {
     },
     /** @throws BrowserError `DIALOG_OPEN` */
     assertNone: (): void => {
-      if (open === undefined) return
-      throw new BrowserError('DIALOG_OPEN', `${dialogText(open)} Answer it with browser_handle_dialog first.`)
+      if (open !== undefined) throw openError(open)
     },
   }
 }
 
-export type Dialogs = ReturnType<typeof createDialogs>
+export const openError = (dialog: Dialog): BrowserError =>
+  new BrowserError('DIALOG_OPEN', `${dialogText(dialog)} Answer it with browser_handle_dialog first.`)
 
 export function dialogText({ type, message, defaultPrompt }: Dialog): string {
   const said = type === 'beforeunload' ? 'asks whether to leave it' : `shows a dialog (${type}): ${quote(message)}`

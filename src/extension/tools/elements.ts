@@ -1,18 +1,12 @@
 /** Finds the element that an argument names, and the point where the mouse reaches it. */
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
-import { framesOf, mainFrameOf, worldOf, type Frame } from './frames.js'
+import { callOn, handleOf, scrollIntoView, type Element } from './element-handles.js'
+import { framesOf, mainFrameOf, worldOf } from './frames.js'
 import { OBJECT_GROUP, type Page } from './page.js'
 import { pointInWindow, type Point } from './frame-points.js'
 import { PROBE, QUERY } from './page-scripts.js'
 import { goneError, isRef } from './refs.js'
 import { pause, until } from './waiting.js'
-
-export interface Element {
-  readonly frame: Frame
-  readonly backendNodeId: number
-  /** Its handle for scripts of the tools. */
-  readonly objectId: string
-}
 
 /** How long an element may take to appear, to come to rest, and to be uncovered, in ms. */
 export interface Patience {
@@ -53,14 +47,6 @@ async function elementOfRef(page: Page, ref: string, signal: AbortSignal): Promi
   throw goneError(ref)
 }
 
-export async function handleOf(page: Page, frame: Frame, backendNodeId: number, signal: AbortSignal): Promise<string> {
-  const options = { sessionId: frame.sessionId, signal }
-  const executionContextId = await worldOf(page, frame, signal)
-  const params = { backendNodeId, executionContextId, objectGroup: OBJECT_GROUP }
-  const { object } = await page.debuggee.send('DOM.resolveNode', params, options)
-  return object.objectId ?? ''
-}
-
 async function querySelector(page: Page, selector: string, signal: AbortSignal): Promise<Element | undefined> {
   const frame = mainFrameOf(page)
   const executionContextId = await worldOf(page, frame, signal)
@@ -89,33 +75,6 @@ async function querySelector(page: Page, selector: string, signal: AbortSignal):
   }
   const { node } = await debuggee.send('DOM.describeNode', { objectId }, { signal })
   return { frame, backendNodeId: node.backendNodeId, objectId }
-}
-
-/** Calls a function of the tools with the element as `this`. Returns what it returns, by value. */
-export async function callOn<T>(
-  { debuggee }: Page,
-  { frame, objectId }: Pick<Element, 'frame' | 'objectId'>,
-  functionDeclaration: string,
-  args: readonly unknown[],
-  signal: AbortSignal,
-): Promise<T> {
-  const { result, exceptionDetails } = await debuggee.send(
-    'Runtime.callFunctionOn',
-    { objectId, functionDeclaration, arguments: args.map((value) => ({ value })), returnByValue: true },
-    { sessionId: frame.sessionId, signal },
-  )
-  if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
-  return result.value as T
-}
-
-export async function scrollIntoView({ debuggee }: Page, element: Element, signal: AbortSignal): Promise<void> {
-  const { backendNodeId, frame } = element
-  try {
-    await debuggee.send('DOM.scrollIntoViewIfNeeded', { backendNodeId }, { sessionId: frame.sessionId, signal })
-  } catch (error) {
-    // It has no box: what it is then, the probe says.
-    if (!(error instanceof ProtocolRefusal)) throw error
-  }
 }
 
 /** An element, and where the mouse reaches it: in CSS pixels of the tab's window. */

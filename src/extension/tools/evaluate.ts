@@ -1,7 +1,7 @@
 /** Runs a function of the caller in a page. */
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { exceptionText } from './console-log.js'
-import type { Element } from './elements.js'
+import type { Element } from './element-handles.js'
 import { OBJECT_GROUP, type Page } from './page.js'
 import { navigatedError } from './perform.js'
 

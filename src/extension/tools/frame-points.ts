@@ -1,5 +1,5 @@
 /** Places in frames as places in the tab's window. */
-import { callOn, handleOf, type Element } from './elements.js'
+import { callOn, handleOf, type Element } from './element-handles.js'
 import { framesOf, type Frame } from './frames.js'
 import type { Page } from './page.js'
 import { BOX, FRAME_OFFSET, FRAME_POINT } from './page-scripts.js'

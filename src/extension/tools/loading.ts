@@ -13,8 +13,19 @@ export function createLoading(mainFrameId: string, loaderId: string) {
   let isRequested = false
   let page: LoadedPage = { loaderId, isReady: true }
   let downloads: string[] = []
+  /** The other frames that load a page. */
+  const frames = new Set<string>()
+
+  function takeFrames({ method, params }: DebuggeeEvent): void {
+    if (method === 'Page.frameStartedLoading' && params.frameId !== mainFrameId) frames.add(params.frameId)
+    if (method === 'Page.frameStoppedLoading' || method === 'Page.frameDetached') frames.delete(params.frameId)
+    // What happens in its new process may have happened before this is known.
+    if (method === 'Target.attachedToTarget') frames.delete(params.targetInfo.targetId)
+  }
+
   return {
     take: (event: DebuggeeEvent): void => {
+      takeFrames(event)
       if (event.sessionId !== undefined) return
       switch (event.method) {
         case 'Page.frameRequestedNavigation':
@@ -43,6 +54,9 @@ export function createLoading(mainFrameId: string, loaderId: string) {
     get isBusy() {
       return isLoading || isRequested
     },
+    /** The other frames that load a page, except those of an earlier answer of this function. */
+    frames: (before: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
+      new Set([...frames].filter((id) => !before.has(id))),
     get page() {
       return page
     },
@@ -57,5 +71,3 @@ export function createLoading(mainFrameId: string, loaderId: string) {
     },
   }
 }
-
-export type Loading = ReturnType<typeof createLoading>

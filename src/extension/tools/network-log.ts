@@ -78,8 +78,6 @@ export function createNetworkLog() {
   }
 }
 
-export type NetworkLog = ReturnType<typeof createNetworkLog>
-
 type RequestEvent = Protocol.Network.RequestWillBeSentEvent
 
 const createRequests = () => createRecent<NetworkRequest>(KEPT, ({ url }) => 2 * url.length + 200)

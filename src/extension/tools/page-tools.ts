@@ -3,7 +3,8 @@ import { z } from 'zod'
 import type { InstanceTool } from '../../protocol/instance-tools.js'
 import type { ToolContent } from '../../protocol/tool-calls.js'
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
-import { findElement, scrollIntoView } from './elements.js'
+import { scrollIntoView } from './element-handles.js'
+import { findElement } from './elements.js'
 import { evaluate } from './evaluate.js'
 import { boxInWindow } from './frame-points.js'
 import { callIn, framesOf, mainFrameOf } from './frames.js'
@@ -11,7 +12,7 @@ import { PIXEL_RATIO, SHOWN_TEXTS } from './page-scripts.js'
 import { navigatedError, pageLines } from './perform.js'
 import { takePicture } from './screenshot.js'
 import { takeSnapshot } from './snapshot.js'
-import { ELEMENT, pageTool, type PageCall, type Toolkit } from './toolkit.js'
+import { ELEMENT, pageTool, unlessDialog, type PageCall, type Toolkit } from './toolkit.js'
 import { pause, until } from './waiting.js'
 
 const OPTIONAL_ELEMENT = { element: ELEMENT.element, target: ELEMENT.target.optional() }
@@ -29,11 +30,12 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
         ),
         depth: z.int().min(1).max(1000).optional().describe('The most levels of the tree'),
       }),
-      run: async ({ target, depth }, { page, times, signal }) => {
-        const within = target === undefined ? undefined : await findElement(page, target, times, signal)
-        const snapshot = await retryOnce(() => takeSnapshot(page, { within, depth }, signal), signal)
-        return [...(await pageLines(page, signal)), snapshot].join('\n')
-      },
+      run: ({ target, depth }, { page, times, signal }) =>
+        unlessDialog(page, async () => {
+          const within = target === undefined ? undefined : await findElement(page, target, times, signal)
+          const snapshot = await retryOnce(() => takeSnapshot(page, { within, depth }, signal), signal)
+          return [...(await pageLines(page, signal)), snapshot].join('\n')
+        }),
     }),
     pageTool(toolkit, {
       name: 'browser_evaluate',
@@ -71,7 +73,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
         type: z.enum(['png', 'jpeg', 'webp']).optional().describe('The format. Default: png'),
         fullPage: z.boolean().optional().describe('Whether to show all of the page, not only what the window shows'),
       }),
-      run: takeScreenshot,
+      run: (input, call) => unlessDialog(call.page, () => takeScreenshot(input, call)),
     }),
     pageTool(toolkit, {
       name: 'browser_handle_dialog',

@@ -1,10 +1,11 @@
 /** A tab that the tools act in: its frames, and what it does meanwhile. */
-import { BrowserError, ProtocolRefusal, type Debuggee, type DebuggeeEvent } from '../debuggee.js'
+import { BrowserError, type Debuggee, type DebuggeeEvent } from '../debuggee.js'
 import { createConsoleLog } from './console-log.js'
 import { createDialogs } from './dialogs.js'
 import { createLoading } from './loading.js'
 import { createNetworkLog } from './network-log.js'
 import { createRefs, type RefCounter } from './refs.js'
+import { within } from './waiting.js'
 
 /** How long a page may take to answer when the tools begin with it, in ms. */
 const ANSWER_MS = 10_000
@@ -27,6 +28,7 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
   debuggee.detached.addEventListener('abort', stop, { once: true })
 
   let mainFrameId = ''
+  let crash = new AbortController()
   function takeFrames({ method, params, sessionId }: DebuggeeEvent): void {
     switch (method) {
       case 'Target.attachedToTarget':
@@ -40,6 +42,12 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
         refs.forget(params.frame.id)
         if (sessionId === undefined && params.frame.id === mainFrameId) consoleLog.startPage()
         break
+      case 'Inspector.targetCrashed':
+        crash.abort(new BrowserError('PAGE_CRASHED', 'The page has crashed. Go to it again with browser_navigate.'))
+        break
+      case 'Inspector.targetReloadedAfterCrash':
+        crash = new AbortController()
+        break
       case 'Page.frameDetached':
         refs.forget(params.frameId)
         break
@@ -48,7 +56,7 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
   }
 
   async function enable(sessionId: string | undefined, signal: AbortSignal): Promise<void> {
-    const options = { sessionId, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) }
+    const options = { sessionId, signal }
     // Bodies are not read: the browser need not keep them.
     const noBodies = { maxTotalBufferSize: 0, maxResourceBufferSize: 0 }
     await Promise.all([
@@ -61,26 +69,33 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
     ])
   }
 
+  const hangs = (): Error =>
+    new BrowserError('PAGE_HANGS', 'The page does not answer. Go to another one with browser_tabs.')
   try {
-    const { frameTree } = await debuggee.send('Page.getFrameTree', undefined, { signal })
-    mainFrameId = frameTree.frame.id
-    const loading = createLoading(mainFrameId, frameTree.frame.loaderId)
-    observe.push(loading.take)
-    network.setMainFrame(mainFrameId)
-    await enable(undefined, signal)
-    // A page in a background tab or window acts as if it had the focus, so that it takes keys.
-    await debuggee.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { signal })
-    return {
-      ...{ id, debuggee, mainFrameId, console: consoleLog, network, dialogs, refs, loading },
-      /** The sessions of all its processes; undefined is the tab's own. */
-      get sessionIds(): readonly (string | undefined)[] {
-        return [undefined, ...sessions.values()]
-      },
-    }
+    return await within(ANSWER_MS, hangs, signal, async (limited) => {
+      const { frameTree } = await debuggee.send('Page.getFrameTree', undefined, { signal: limited })
+      mainFrameId = frameTree.frame.id
+      const loading = createLoading(mainFrameId, frameTree.frame.loaderId)
+      observe.push(loading.take)
+      network.setMainFrame(mainFrameId)
+      await Promise.all([debuggee.send('Inspector.enable', undefined, { signal: limited }), enable(undefined, limited)])
+      // A page in a background tab or window acts as if it had the focus, so that it takes keys.
+      await debuggee.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { signal: limited })
+      return {
+        ...{ id, debuggee, mainFrameId, console: consoleLog, network, dialogs, refs, loading },
+        /** Aborts when it crashes; another one when it is loaded again. */
+        get crashed(): AbortSignal {
+          return crash.signal
+        },
+        /** The sessions of all its processes; undefined is the tab's own. */
+        get sessionIds(): readonly (string | undefined)[] {
+          return [undefined, ...sessions.values()]
+        },
+      }
+    })
   } catch (error) {
     stop()
-    if (signal.aborted || debuggee.detached.aborted || error instanceof ProtocolRefusal) throw error
-    throw new BrowserError('PAGE_HANGS', 'The page does not answer. Go to another one with browser_tabs.')
+    throw error
   }
 }
 

@@ -40,12 +40,12 @@ export interface Performance {
 export async function perform(performance: Performance, action: () => Promise<string>): Promise<string> {
   const { tabs, page, signal } = performance
   const before = new Set((await tabs.list(signal)).map(({ id }) => id))
-  const awaited = page.network.awaited()
+  const begun = { requests: page.network.awaited(), frames: page.loading.frames() }
   page.loading.takeDownloads()
   try {
     const done = await page.dialogs.race(async () => {
       const result = await action()
-      await settle(performance, awaited)
+      await settle(performance, begun)
       return result
     })
     const opened = (await tabs.list(signal)).flatMap((tab, index) => (before.has(tab.id) ? [] : [{ tab, index }]))
@@ -61,11 +61,19 @@ export function stopLoading({ debuggee }: Page): void {
   debuggee.send('Page.stopLoading').catch(() => undefined)
 }
 
-async function settle({ page, times, signal }: Performance, awaited: ReadonlySet<string>): Promise<void> {
-  const hasLoaded = (): Promise<boolean> => until(() => !page.loading.isBusy, { ms: times.loadMs, signal })
+/** What had begun before an action. */
+interface Begun {
+  readonly requests: ReadonlySet<string>
+  readonly frames: ReadonlySet<string>
+}
+
+async function settle({ page, times, signal }: Performance, begun: Begun): Promise<void> {
+  const { network, loading } = page
+  const hasLoaded = (): Promise<boolean> => until(() => !loading.isBusy, { ms: times.loadMs, signal })
+  const isQuiet = (): boolean => network.awaited(begun.requests).size + loading.frames(begun.frames).size === 0
   await pause(times.settleMs, signal)
   if (!(await hasLoaded())) return
-  await until(() => page.loading.isBusy || page.network.awaited(awaited).size === 0, { ms: times.requestsMs, signal })
+  await until(() => loading.isBusy || isQuiet(), { ms: times.requestsMs, signal })
   await hasLoaded()
 }
 

@@ -55,8 +55,6 @@ export function createRefs(counter: RefCounter) {
   }
 }
 
-export type Refs = ReturnType<typeof createRefs>
-
 export function goneError(ref: string): BrowserError {
   return new BrowserError(
     'REF_GONE',

@@ -1,7 +1,7 @@
 /** Reads what a page shows, with all its frames. */
 import { ProtocolRefusal } from '../debuggee.js'
 import { frameOwners, treeOf, type TreeNode } from './accessibility-tree.js'
-import type { Element } from './elements.js'
+import type { Element } from './element-handles.js'
 import { framesOf, type Frame } from './frames.js'
 import type { Page } from './page.js'
 import { renderTree } from './render-tree.js'

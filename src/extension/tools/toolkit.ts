@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.js'
 import type { ToolContent } from '../../protocol/tool-calls.js'
 import type { Tabs } from '../debuggee.js'
+import { openError } from './dialogs.js'
 import { releaseHandles } from './frames.js'
 import { openPage, type Page } from './page.js'
 import { perform, type Performance, type Times } from './perform.js'
@@ -48,7 +49,8 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
     ...{ name, description, inputSchema },
     async execute(input, context) {
       const page = await toolkit.openCurrent(context.signal)
-      const signal = whileAttached(page, context.signal)
+      const signal = AbortSignal.any([whileAttached(page, context.signal), page.crashed])
+      if (!isForDialogs) signal.throwIfAborted()
       if (!isForDialogs) page.dialogs.assertNone()
       const call = { tabs, page, times, isMac, signal }
       try {
@@ -59,6 +61,13 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
       }
     },
   })
+}
+
+/** Does work that a dialog would hold up. @throws BrowserError `DIALOG_OPEN` when one opens meanwhile */
+export async function unlessDialog<T>({ dialogs }: Page, work: () => Promise<T>): Promise<T> {
+  const done = await dialogs.race(work)
+  if ('dialog' in done) throw openError(done.dialog)
+  return done.value
 }
 
 /** A signal that aborts also when the tab is no longer attached. */

@@ -151,6 +151,20 @@ describe('loading', () => {
     expect(loading.takeDownloads()).toEqual([])
   })
 
+  it('knows the frames that load, but for those that move to another process', () => {
+    const loading = createLoading('main', 'l1')
+    for (const frameId of ['main', 'a', 'b', 'c']) loading.take(event('Page.frameStartedLoading', { frameId }))
+    const before = loading.frames()
+    expect([...before]).toEqual(['a', 'b', 'c'])
+    loading.take(event('Page.frameStoppedLoading', { frameId: 'a' }))
+    loading.take(event('Target.attachedToTarget', { targetInfo: { targetId: 'b' } }))
+    loading.take(event('Page.frameStartedLoading', { frameId: 'd' }))
+    expect([...loading.frames()]).toEqual(['c', 'd'])
+    expect([...loading.frames(before)]).toEqual(['d'])
+    loading.take(event('Page.frameDetached', { frameId: 'd' }))
+    expect([...loading.frames(before)]).toEqual([])
+  })
+
   it('knows the page, and whether it can be read', () => {
     const loading = createLoading('main', 'l1')
     loading.take(event('Page.frameNavigated', { frame: { id: 'inner', loaderId: 'x' } }))
