@@ -40,7 +40,7 @@ async function show(): Promise<void> {
 const connector = createConnector({
   connect: connectInstance,
   clock: systemClock,
-  tools: countRunning(createBrowserTools(tabs), async (count) => {
+  tools: countRunning(createBrowserTools(tabs, { isMac: navigator.userAgent.includes('Macintosh') }), async (count) => {
     running = count
     await Promise.all([show(), (await memory).change({ isWorking: count > 0 })])
   }),
