@@ -176,7 +176,7 @@ export default {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: [...layers.flat(), 'client', 'inspect', 'telemetry', 'testing']
+        pathNot: [...layers.flat(), 'client', 'extension', 'inspect', 'telemetry', 'testing']
           .map(folder)
           .concat('^src/index[.]ts$', everyoneMayUse, version),
       },
@@ -211,6 +211,29 @@ export default {
       to: { path: '^src/page/app/' },
     },
     {
+      name: 'extension-needs-only-client-and-protocol',
+      comment: 'src/extension runs in a browser, as a worker like any other.',
+      severity: 'error',
+      from: { path: '^src/extension/' },
+      to: {
+        pathNot: [
+          '^src/extension/',
+          '^src/(client|protocol)/',
+          ...everyoneMayUse,
+          '^node_modules/zod/',
+          // Declarations alone.
+          '^(node_modules/)?devtools-protocol',
+        ],
+      },
+    },
+    {
+      name: 'nobody-imports-the-extension',
+      comment: 'Vite builds it; the command line says where it is.',
+      severity: 'error',
+      from: { path: '^(src|machines)/', pathNot: '^src/extension/' },
+      to: { path: '^src/extension/' },
+    },
+    {
       name: 'library-does-not-import-dev-dependencies',
       severity: 'error',
       // Vite bundles what the page imports.
@@ -229,7 +252,7 @@ export default {
       severity: 'error',
       // Tests may name the package itself, which resolves only after a build; tsc sees to theirs.
       from: { path: '^(src|machines)/' },
-      to: { couldNotResolve: true, pathNot: '^virtual:' },
+      to: { couldNotResolve: true, pathNot: ['^virtual:', '^devtools-protocol$'] },
     },
   ],
   options: {

@@ -63,8 +63,8 @@ export default defineConfig(
     },
   },
   {
-    name: 'the page in the browser: text stays text',
-    files: ['src/page/app/**/*.{ts,tsx}'],
+    name: 'the pages in the browser: text stays text',
+    files: ['src/page/app/**/*.{ts,tsx}', 'src/extension/options/*.ts'],
     rules: { 'no-restricted-syntax': ['error', noEnum, noDefaultExport, ...noMarkup] },
   },
   {

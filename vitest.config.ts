@@ -30,10 +30,14 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
-      // What needs a browser is tested in one: test/e2e/page-*. What needs a Redis is tested on one: test/cluster.
+      // What needs a browser is tested in one: test/e2e/page-*, test/e2e/extension-*. What needs a Redis is tested on one: test/cluster.
       exclude: [
         'test/**',
         'src/page/app/**',
+        'src/extension/options/**',
+        'src/extension/{attachments,background,control,controlled-tabs,no-code-from-text}.ts',
+        'src/extension/tools/{element-handles,element-tools,elements,evaluate,frame-points,frames,index,keyboard,log-tools,mouse}.ts',
+        'src/extension/tools/{page,page-scripts,page-tools,perform,screenshot,snapshot,tab-tools,toolkit}.ts',
         'src/bullmq/{bullmq-runner,connection,host-link,remote-run,script,start-worker,worker-run}.ts',
         'src/bullmq/cluster/{bullmq-cluster,cluster-node,cluster-redis,cluster-service,feed,hosted-tasks,instance-lane,instance-queue,listed-instances,log-reader,time-limit}.ts',
       ],

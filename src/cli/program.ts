@@ -6,6 +6,7 @@ import { addAskCommand } from './ask-command.js'
 import { addMcpCommand } from './mcp-command.js'
 import { addConfigCommand } from './config-command.js'
 import { addDoctorCommand } from './doctor-command.js'
+import { addExtensionCommand } from './extension-command.js'
 import { addServeCommand } from './serve-command.js'
 import { addStoreCommand } from './store-command.js'
 import { addSubmitCommand } from './submit-command.js'
@@ -49,6 +50,7 @@ Examples:
   addConfigCommand(program, io)
   addStoreCommand(program, io)
   addDoctorCommand(program, io)
+  addExtensionCommand(program, io)
   completeBash(program, io)
   tab(program, { completionCommandName: 'completion' })
   return program

@@ -61,6 +61,8 @@ export interface ConnectInstanceOptions {
   readonly maxFrameBytes?: number
   /** Traces the calls (`agent-tasks/telemetry`), as parts of the traces that a server with telemetry names. Default: none. */
   readonly telemetry?: Telemetry
+  /** Called with true when it can take calls, at first and after each reconnection, and with false when that connection ends. */
+  readonly onConnection?: (isConnected: boolean) => void
   /** Called with each lost connection, each error message of the server, and exceptions of a tool's abort listeners. */
   readonly onError?: (error: unknown) => void
 }
@@ -76,6 +78,7 @@ const optionTypes: OptionTypes<ConnectInstanceOptions> = {
   heartbeatMs: limitFrom(1),
   maxFrameBytes: limitFrom(1),
   telemetry: aTelemetry,
+  onConnection: aFunction,
   onError: aFunction,
 }
 
@@ -113,6 +116,8 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
       (): unknown => onError?.(error),
       () => undefined,
     )
+  const announce = (isConnected: boolean): void =>
+    callIsolated((): unknown => options.onConnection?.(isConnected), report)
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   if (tools.size < options.tools.length) {
     throw new InvalidInputError(
@@ -195,13 +200,15 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     complaint = undefined
     hasBeenReady = true
     first.resolve(undefined)
+    announce(true)
   }
 
-  function goDown({ error, code, isFinal }: LinkEnd): boolean {
+  function goDown({ error, code, wasReady, isFinal }: LinkEnd): boolean {
     calls.abandon('The connection to the server was lost.')
     const reason = reasonOf(code, complaint) ?? error
     complaint = undefined
     isRefused ||= code === WORKER_CLOSE.refused
+    if (wasReady) announce(false)
     if (isFinal || !hasBeenReady || FINAL_CODES.includes(code)) {
       end(reason)
       return false
@@ -216,9 +223,12 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   }
 
   async function close(): Promise<void> {
+    const wasReady = link.isReady
     closing.abort(closedError())
     calls.abandon('The worker was closed.')
-    await link.close()
+    const isClosed = link.close()
+    if (wasReady) announce(false)
+    await isClosed
     end(undefined)
   }
 

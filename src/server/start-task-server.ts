@@ -34,6 +34,7 @@ import {
   type ServerConfig,
   type ServerConfigInput,
 } from '../protocol/server-config.js'
+import { EXTENSION_ORIGIN } from '../protocol/browser-extension.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { sqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Store } from '../store/store.js'
@@ -189,7 +190,8 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const workerUrl = (): string => `${publicUrl ?? urlOf(`ws${scheme}`, host, httpPort)}${WORKER_PATH}`
 
   const access = createAccess({
-    ...{ host, allowedHosts: config.allowedHosts, origins: config.cors.origins, tokens: config.auth.tokens },
+    ...{ host, allowedHosts: config.allowedHosts, tokens: config.auth.tokens },
+    origins: [...config.cors.origins, EXTENSION_ORIGIN],
     pages: () => ({ scheme: `http${scheme}`, ports: [httpPort, wsPort] }),
   })
   const sockets = createServerSockets({

@@ -82,6 +82,7 @@ for (const subpath of Object.keys(manifest.exports)) {
 }
 checkAdapters()
 const cli = join('node_modules', manifest.name, 'dist/src/cli/main.js')
+expectOutput('agent-tasks extension', [cli, 'extension'], join(manifest.name, 'dist', 'extension'))
 const serve = [cli, 'serve', '--connection', 'redis://127.0.0.1']
 expectFailure('serve --connection without its packages', serve, ['npm install bullmq@6 ioredis@5'])
 for (const [subpath, peers] of Object.entries(withPeers)) checkPeers(manifest.name + subpath.slice(1), peers)
@@ -102,11 +103,13 @@ function pack(): string {
     'dist/src/index.js',
     'dist/src/index.d.ts',
     'dist/page/index.html',
+    'dist/extension/manifest.json',
+    'dist/agent-tasks-extension.zip',
   ]) {
     if (!paths.includes(wanted)) fail(`the tarball lacks ${wanted}`)
   }
   const belongs =
-    /^(dist\/(src|machines|chunks|page)\/.*|docs\/.*|machines\/.*\.ts|(README|CHANGELOG|CONTRIBUTING)\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
+    /^(dist\/(src|machines|chunks|page|extension)\/.*|dist\/agent-tasks-extension\.zip|docs\/.*|machines\/.*\.ts|(README|CHANGELOG|CONTRIBUTING)\.md|LICENSE|package\.json|agent-tasks\.config\.schema\.json)$/
   const strays = paths.filter((path) => !belongs.test(path) || /\.test\./.test(path))
   if (strays.length > 0) fail(`the tarball holds ${strays.join(', ')}`)
   pass(`the tarball holds ${paths.length} files, no tests`)

@@ -1,4 +1,5 @@
-/** `npm run page-size`: prints the size of each file of dist/page, and fails when all together have more than the page may. */
+/** `npm run page-size`: prints the sizes of the page and of the extension, and fails when one is larger than it may be. */
+import { statSync } from 'node:fs'
 import { pageFiles, PAGE_LIMIT } from './page-files.js'
 
 const files = pageFiles()
@@ -7,5 +8,15 @@ const total = files.reduce((sum, { gzipped }) => sum + gzipped, 0)
 console.log(`page: ${total} bytes gzipped of at most ${PAGE_LIMIT}`)
 if (total > PAGE_LIMIT) {
   console.error(`page: FAILED: it is ${total - PAGE_LIMIT} bytes too large`)
+  process.exitCode = 1
+}
+
+const ARCHIVE = 'dist/agent-tasks-extension.zip'
+/** The most that the archive of the extension may have, in bytes. */
+const ARCHIVE_LIMIT = 150_000
+const { size } = statSync(ARCHIVE)
+console.log(`extension: ${ARCHIVE}: ${size} bytes of at most ${ARCHIVE_LIMIT}`)
+if (size > ARCHIVE_LIMIT) {
+  console.error(`extension: FAILED: it is ${size - ARCHIVE_LIMIT} bytes too large`)
   process.exitCode = 1
 }

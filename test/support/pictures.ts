@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: writes docs/pictures/ from the page of the running demo (`agent-tasks serve --demo`), each part in both schemes. Needs
- * Chromium. The time of day is what differs from one run to the next.
+ * `npm run pictures`: writes docs/pictures/ from the page of the running demo (`agent-tasks serve --demo`), each part in both schemes, and from the
+ * extension. Needs Chromium and Xvfb. The time of day is what differs from one run to the next.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,6 +13,7 @@ import { createTaskClient } from '../../src/client/index.js'
 import { PARTS } from '../../src/page/app/addresses.js'
 import { launchChromium } from './chromium.js'
 import { openWindow, showPart } from './page-look.js'
+import { takeExtensionPictures } from './extension-pictures.js'
 import { toSmallPng } from './small-png.js'
 
 const folder = fileURLToPath(new URL('../../docs/pictures/', import.meta.url))
@@ -42,6 +43,13 @@ try {
 } finally {
   demo.kill()
   await exited
+}
+await takeExtensionPictures(save)
+
+function save(name: string, screenshot: Buffer): void {
+  const picture = toSmallPng(screenshot)
+  writeFileSync(`${folder}${name}.png`, picture)
+  console.log(`pictures: docs/pictures/${name}.png, ${picture.length} bytes`)
 }
 
 interface Urls {
@@ -76,9 +84,7 @@ async function takeAll(browser: Browser, url: string, scheme: 'light' | 'dark'):
     if (part === 'instances') await page.getByRole('button', { name: 'Submit' }).first().click()
     await page.mouse.move(size.width - 1, size.height - 1)
     await pause(SETTLE_MS)
-    const picture = toSmallPng(await page.screenshot())
-    writeFileSync(`${folder}${part}-${scheme}.png`, picture)
-    console.log(`pictures: docs/pictures/${part}-${scheme}.png, ${picture.length} bytes`)
+    save(`${part}-${scheme}`, await page.screenshot())
   }
   await page.context().close()
 }

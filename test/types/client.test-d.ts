@@ -62,6 +62,10 @@ export function aWorkerToolKnowsItsInputFromItsSchema(): void {
   expectTypeOf(
     connectInstance('http://127.0.0.1:3300', { id: 'x', tools: [tool] }),
   ).resolves.toExtend<ConnectedInstance>()
+  void connectInstance('http://127.0.0.1:3300', {
+    tools: [tool],
+    onConnection: (isConnected) => expectTypeOf(isConnected).toEqualTypeOf<boolean>(),
+  })
   // @ts-expect-error a worker has tools
   void connectInstance('http://127.0.0.1:3300', { id: 'x' })
 }

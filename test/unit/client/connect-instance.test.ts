@@ -533,3 +533,37 @@ describe('closing a worker', () => {
     expect(sockets.sockets).toHaveLength(1)
   })
 })
+
+describe('onConnection', () => {
+  it('says when the worker can take calls, and when it cannot', async () => {
+    const changes: boolean[] = []
+    const { accept, connecting, clock, sockets } = setUp({ onConnection: (isConnected) => changes.push(isConnected) })
+    const first = await accept()
+    const worker = await connecting
+    expect(changes).toEqual([true])
+    first.lose()
+    expect(changes).toEqual([true, false])
+    clock.advance(100)
+    await settle()
+    // An attempt that fails changes nothing.
+    sockets.last.lose()
+    clock.advance(200)
+    await accept()
+    expect(changes).toEqual([true, false, true])
+    sockets.answersClose = true
+    await worker.close()
+    await worker.close()
+    expect(changes).toEqual([true, false, true, false])
+  })
+
+  it('reports what it throws, and goes on', async () => {
+    const { accept, connecting, errors } = setUp({
+      onConnection: () => {
+        throw new Error('broken')
+      },
+    })
+    await accept()
+    expect((await connecting).isConnected).toBe(true)
+    expect(errors).toMatchObject([{ message: 'broken' }])
+  })
+})

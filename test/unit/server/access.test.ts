@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { EXTENSION_ORIGIN } from '../../../src/protocol/browser-extension.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { startTaskServer } from '../../../src/server/index.js'
 import { openSocket, UpgradeRefused } from '../../support/socket-client.js'
@@ -151,6 +152,16 @@ describe('Host and Origin', () => {
     expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization')
     for (const url of socketsOf(server)) await (await openSocket(url, { headers: { origin } })).close()
     expect(await statusOf(server, { origin: 'https://other.example' })).toBe(403)
+  })
+
+  it('E4: accepts the origin of the extension of this package, and of no other one', async () => {
+    const server = await startTestServer({ env: { CORS_ORIGINS: 'https://app.example' } })
+    for (const origin of [EXTENSION_ORIGIN, 'https://app.example']) {
+      const { headers, status } = await server.call('/tasks', { headers: { origin } })
+      expect([status, headers.get('access-control-allow-origin')]).toEqual([200, origin])
+      for (const url of socketsOf(server)) await (await openSocket(url, { headers: { origin } })).close()
+    }
+    expect(await statusOf(server, { origin: 'chrome-extension://abcdefghijklmnopabcdefghijklmnop' })).toBe(403)
   })
 })
 

@@ -1,0 +1,212 @@
+/** The debugger of each tab: attached once, used by all commands, and detached when the tab is under control no longer. */
+import { systemClock } from '../clock.js'
+import { BrowserError, ProtocolRefusal, type AttachedTab, type Debuggee, type DebuggeeEvent } from './debuggee.js'
+import { controlTaken, tabClosed } from './control.js'
+import { refusalOf } from './page-access.js'
+import type { Remembered } from './remembered.js'
+
+/** The version of the DevTools protocol. */
+const PROTOCOL = '1.3'
+
+/** How long the browser may take to say why it has detached, in ms. */
+const REASON_MS = 1000
+
+interface Attachment extends AttachedTab {
+  /** Ends it, once. */
+  end(reason: BrowserError): void
+  emit(event: DebuggeeEvent): void
+}
+
+export interface Attachments {
+  /**
+   * The attached tab; the same object until it is detached.
+   * @throws BrowserError `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY`, `TAB_CLOSED`
+   */
+  attach(tabId: number): Promise<AttachedTab>
+  /** Detaches a tab, if it is attached: its commands fail with the reason. */
+  end(tabId: number, reason: BrowserError): void
+  /** Ends what an earlier life of the service worker still does in the tabs that it has left attached. */
+  cleanUp(): Promise<void>
+}
+
+/** @param onCancelled the person has closed the bar with which the browser says that it is debugged */
+export function createAttachments(
+  remembered: () => Promise<Remembered>,
+  onCancelled: (tabId: number) => void,
+): Attachments {
+  const attached = new Map<number, Promise<Attachment>>()
+  const present = new Map<number, Attachment>()
+
+  chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params = {}) => {
+    // What the browser sends is what the protocol describes.
+    if (tabId !== undefined) present.get(tabId)?.emit({ method, params, sessionId } as DebuggeeEvent)
+  })
+  chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
+    if (tabId === undefined) return
+    if (reason !== 'canceled_by_user') {
+      void whyGone(tabId).then((why) => present.get(tabId)?.end(why))
+      return
+    }
+    present.get(tabId)?.end(controlTaken())
+    onCancelled(tabId)
+  })
+
+  async function note(change: (tabs: readonly number[]) => readonly number[]): Promise<void> {
+    const memory = await remembered()
+    await memory.change({ attached: [...change(memory.facts.attached)] })
+  }
+
+  async function open(tabId: number): Promise<Attachment> {
+    await note((tabs) => [...new Set([...tabs, tabId])])
+    const target = await targetOf(tabId)
+    const refusal = refusalOf(target?.url ?? '')
+    if (refusal !== undefined) throw refusal
+    if (target?.attached === true) throw busy()
+    await chrome.debugger.attach({ tabId }, PROTOCOL).catch(async (error: unknown) => {
+      throw await whyNot(tabId, error)
+    })
+    const attachment = createAttachment(tabId, () => {
+      present.delete(tabId)
+      attached.delete(tabId)
+      void chrome.debugger.detach({ tabId }).catch(() => undefined)
+      void note((tabs) => tabs.filter((tab) => tab !== tabId))
+    })
+    present.set(tabId, attachment)
+    return attachment
+  }
+
+  return {
+    attach: (tabId) => {
+      const known = attached.get(tabId)
+      if (known !== undefined) return known
+      const opening = open(tabId)
+      attached.set(tabId, opening)
+      opening.catch(() => {
+        if (attached.get(tabId) === opening) attached.delete(tabId)
+      })
+      return opening
+    },
+    end: (tabId, reason) => {
+      void attached.get(tabId)?.then(
+        (attachment) => attachment.end(reason),
+        () => undefined,
+      )
+    },
+    cleanUp: async () => {
+      const { facts, change } = await remembered()
+      await Promise.all(
+        facts.attached.map(async (tabId) => {
+          if (facts.isWorking) await chrome.debugger.sendCommand({ tabId }, 'Page.stopLoading').catch(() => undefined)
+          await chrome.debugger.detach({ tabId }).catch(() => undefined)
+        }),
+      )
+      await change({ attached: [], isWorking: false })
+    },
+  }
+}
+
+function createAttachment(tabId: number, onEnd: () => void): Attachment {
+  const detached = new AbortController()
+  const listeners = new Set<(event: DebuggeeEvent) => void>()
+  const end = (reason: BrowserError): void => {
+    if (detached.signal.aborted) return
+    detached.abort(reason)
+    onEnd()
+  }
+
+  const debuggee: Debuggee = {
+    detached: detached.signal,
+    onEvent: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    send: async (method, params, { sessionId, signal } = {}) => {
+      const given = signal === undefined ? detached.signal : AbortSignal.any([detached.signal, signal])
+      given.throwIfAborted()
+      const answer = chrome.debugger.sendCommand(
+        { tabId, ...(sessionId !== undefined && { sessionId }) },
+        method,
+        params === undefined ? undefined : { ...params },
+      )
+      try {
+        // What the browser answers is what the protocol describes.
+        return await unlessAborted(answer as Promise<never>, given)
+      } catch (error) {
+        given.throwIfAborted()
+        const message = textOf(error)
+        if (sessionId === undefined && /not attached|Detached while/.test(message)) {
+          await settledWithin(detached.signal, REASON_MS)
+          end(await whyGone(tabId))
+        }
+        given.throwIfAborted()
+        throw new ProtocolRefusal(method, message)
+      }
+    },
+  }
+  return {
+    id: tabId,
+    debuggee,
+    end,
+    emit: (event) => {
+      for (const listener of [...listeners]) listener(event)
+    },
+  }
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort: () => void = () => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    // The reason is what whoever aborts it has chosen.
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+    onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort)
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function settledWithin(signal: AbortSignal, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    systemClock.setTimeout(resolve, ms)
+  })
+}
+
+/** The message in an error of `chrome.debugger`, which is JSON if the page's side refused. */
+function textOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  try {
+    const { message } = Object(JSON.parse(text)) as { message?: unknown }
+    return typeof message === 'string' ? message : text
+  } catch {
+    return text
+  }
+}
+
+/** Its address without the permission `tabs`. */
+export async function targetOf(tabId: number): Promise<chrome.debugger.TargetInfo | undefined> {
+  return (await chrome.debugger.getTargets()).find((target) => target.tabId === tabId)
+}
+
+async function whyGone(tabId: number): Promise<BrowserError> {
+  const tab = await chrome.tabs.get(tabId).catch(() => undefined)
+  if (tab === undefined) return tabClosed()
+  return refusalOf((await targetOf(tabId))?.url ?? '') ?? new BrowserError('TAB_CLOSED', 'The page of the tab is gone.')
+}
+
+async function whyNot(tabId: number, error: unknown): Promise<BrowserError> {
+  const message = textOf(error)
+  if (/already attached/.test(message)) return busy()
+  if ((await chrome.tabs.get(tabId).catch(() => undefined)) === undefined) return tabClosed()
+  return new BrowserError('PAGE_NOT_ALLOWED', `The browser lets nobody act in this page: ${message}`)
+}
+
+const busy = (): BrowserError =>
+  new BrowserError(
+    'DEBUGGER_BUSY',
+    'Another debugger is attached to this tab, such as the developer tools. Ask the person to close it, or use another tab.',
+  )

@@ -1,0 +1,103 @@
+/** The service worker of the extension. The browser ends it and starts it again at any time: listeners are added at once, facts are stored. */
+import './no-code-from-text.js'
+import { createBrowserTools } from './tools/index.js'
+import { connectInstance } from '../client/connect-instance.js'
+import { systemClock } from '../clock.js'
+import { createAttachments, targetOf } from './attachments.js'
+import { badgeOf } from './badge.js'
+import { readState, STOPPED, type ConnectionState } from './connection-state.js'
+import { createConnector } from './connector.js'
+import { createControl } from './control.js'
+import { createControlledTabs } from './controlled-tabs.js'
+import { refusalOf } from './page-access.js'
+import { recall } from './remembered.js'
+import { readSettings } from './settings.js'
+import { SETTINGS_KEY, STATE_KEY, WAKE_KEY } from './storage-keys.js'
+import { countRunning } from './working-tools.js'
+
+const ALARM = 'connect'
+const REFUSED_MS = 3000
+
+const memory = recall(chrome.storage.session)
+const remembered = () => memory
+const control = createControl(remembered, (tabId, reason) => tabs.lost(tabId, reason))
+const attachments = createAttachments(remembered, (tabId) => void control.remove(tabId).catch(() => undefined))
+const tabs = createControlledTabs(control, attachments, remembered)
+
+let state: ConnectionState = STOPPED
+let running = 0
+
+async function show(): Promise<void> {
+  const { text, colour, title } = badgeOf(state, running)
+  await Promise.all([
+    chrome.action.setBadgeText({ text }),
+    chrome.action.setBadgeBackgroundColor({ color: colour }),
+    chrome.action.setTitle({ title }),
+    chrome.storage.session.set({ [STATE_KEY]: state }),
+  ])
+}
+
+const connector = createConnector({
+  connect: connectInstance,
+  clock: systemClock,
+  tools: countRunning(createBrowserTools(tabs, { isMac: navigator.userAgent.includes('Macintosh') }), async (count) => {
+    running = count
+    await Promise.all([show(), (await memory).change({ isWorking: count > 0 })])
+  }),
+  onState: (next) => {
+    state = next
+    void show()
+  },
+  onEnded: (settings) => void chrome.storage.local.set({ [SETTINGS_KEY]: { ...settings, isOn: false } }),
+})
+
+/** What an earlier life still does has ended before anything is called. */
+const started = memory
+  .then(() => attachments.cleanUp())
+  .then(async () => {
+    const settings = readSettings((await chrome.storage.local.get(SETTINGS_KEY))[SETTINGS_KEY])
+    // Why it was stopped is still to be seen.
+    const { [STATE_KEY]: left } = await chrome.storage.session.get(STATE_KEY)
+    const earlier = readState(left)
+    state = earlier.phase === 'stopped' ? earlier : STOPPED
+    await show()
+    connector.apply(settings)
+  })
+
+chrome.runtime.onInstalled.addListener(({ reason }) => {
+  if (reason === 'install') void chrome.runtime.openOptionsPage()
+})
+// The browser starts it to hear this.
+chrome.runtime.onStartup.addListener(() => undefined)
+chrome.alarms.onAlarm.addListener(() => void started.then(connector.wake))
+void chrome.alarms.get(ALARM).then(async (alarm) => {
+  if (alarm === undefined) await chrome.alarms.create(ALARM, { periodInMinutes: 1 })
+})
+
+chrome.storage.onChanged.addListener((changes, area) => {
+  const { [SETTINGS_KEY]: settings } = changes
+  void started.then(() => {
+    if (area === 'local' && settings !== undefined) connector.apply(readSettings(settings.newValue))
+    if (area === 'session' && WAKE_KEY in changes) connector.wake()
+  })
+})
+
+chrome.action.onClicked.addListener((tab) => void started.then(() => giveOrTake(tab)))
+
+/** The person gives a tab, or takes it back. */
+async function giveOrTake(tab: chrome.tabs.Tab): Promise<void> {
+  const { id = chrome.tabs.TAB_ID_NONE } = tab
+  if (await control.has(id)) {
+    await control.remove(id)
+    return
+  }
+  const refusal = refusalOf((await targetOf(id))?.url ?? '')
+  if (refusal === undefined) {
+    await control.add(tab)
+    await tabs.taken(id)
+    return
+  }
+  await chrome.action.setBadgeText({ text: 'no', tabId: id })
+  await chrome.action.setTitle({ title: `agent-tasks: ${refusal.message}`, tabId: id })
+  systemClock.setTimeout(() => void chrome.action.setBadgeText({ tabId: id }).catch(() => undefined), REFUSED_MS)
+}

@@ -1,0 +1,23 @@
+/** What the icon of the extension shows. */
+import type { ConnectionState } from './connection-state.js'
+
+export interface Badge {
+  /** At most four characters. */
+  readonly text: string
+  readonly colour: string
+  /** The text under the pointer. */
+  readonly title: string
+}
+
+/** @param running how many commands run */
+export function badgeOf({ phase, problem }: ConnectionState, running: number): Badge {
+  if (phase === 'connected') {
+    return running > 0
+      ? { text: 'busy', colour: '#b35900', title: 'agent-tasks: a command is at work' }
+      : { text: 'on', colour: '#1a7f37', title: 'agent-tasks: connected. Click to put this tab under control' }
+  }
+  const why = problem === undefined ? '' : `. ${problem.what}`
+  return phase === 'connecting'
+    ? { text: '...', colour: '#57606a', title: `agent-tasks: not connected${why}` }
+    : { text: 'off', colour: '#57606a', title: `agent-tasks: stopped${why}` }
+}

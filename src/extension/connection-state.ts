@@ -1,0 +1,100 @@
+/** The state of the connection, and what the person can do about an error. */
+import { z } from 'zod'
+import { AgentTasksError } from '../errors.js'
+import type { Settings } from './settings.js'
+
+const problemSchema = z.object({
+  code: z.string(),
+  /** What happened. */
+  what: z.string(),
+  /** What the person can do. */
+  advice: z.string(),
+  /** Whether only the person can end it: it is not tried again before the next alarm. */
+  isLasting: z.boolean(),
+})
+
+/** Why there is no connection. */
+export type Problem = z.output<typeof problemSchema>
+
+const connectionStateSchema = z.object({
+  /** `stopped`: the person, or the server on purpose, ended it. */
+  phase: z.enum(['stopped', 'connecting', 'connected']),
+  problem: problemSchema.optional(),
+})
+
+export type ConnectionState = z.output<typeof connectionStateSchema>
+
+export const STOPPED: ConnectionState = { phase: 'stopped' }
+
+/** What was stored. */
+export const readState = (stored: unknown): ConnectionState => connectionStateSchema.catch(STOPPED).parse(stored)
+
+/** The codes after which nothing is tried again before the person wants it. */
+export const ENDING_CODES: readonly string[] = ['TAKEN_OVER', 'INSTANCE_DISCONNECTED']
+
+export function problemOf(error: unknown, { url, token, name }: Settings): Problem {
+  const code = error instanceof AgentTasksError ? error.code : 'UNKNOWN'
+  const message = error instanceof Error ? error.message : String(error)
+  const [what, advice] = explain(code, message, { url, token, name })
+  return { code, what, advice, isLasting: LASTING_CODES.includes(code) || /^HTTP_4/.test(code) }
+}
+
+const LASTING_CODES: readonly string[] = [
+  'UNAUTHORIZED',
+  'FOREIGN_ORIGIN',
+  'FOREIGN_HOST',
+  'BAD_ANSWER',
+  ...ENDING_CODES,
+]
+
+function explain(
+  code: string,
+  message: string,
+  { url, token, name }: Omit<Settings, 'isOn'>,
+): [what: string, advice: string] {
+  switch (code) {
+    case 'CONNECTION_FAILED':
+    case 'REQUEST_TIMEOUT':
+      return [
+        `No server answers at ${url}.`,
+        'Start it with: npx agent-tasks serve. If it runs, compare the address with the one that it prints.',
+      ]
+    case 'CONNECTION_LOST':
+      return [`The connection to ${url} was lost.`, 'It is tried again by itself. If the server was stopped, start it.']
+    case 'UNAUTHORIZED':
+      return token === ''
+        ? ['The server asks for a token.', 'Enter one of the tokens that the server was started with (AUTH_TOKENS).']
+        : [
+            'The server does not accept this token.',
+            'Compare it with the tokens that the server was started with (AUTH_TOKENS).',
+          ]
+    case 'FOREIGN_ORIGIN':
+      return [
+        'The server does not allow this extension.',
+        'It is an older version of agent-tasks: update it, and load this extension from the same version.',
+      ]
+    case 'FOREIGN_HOST':
+      return [
+        `The server does not allow the name ${new URL(url).hostname}.`,
+        'Use 127.0.0.1 if it runs on this machine, or add the name to ALLOWED_HOSTS of the server.',
+      ]
+    case 'INSTANCE_ID_IN_USE':
+      return [
+        `The server has another instance with the name ${name}.`,
+        'Enter another name if another browser has this one. Otherwise wait: a lost connection keeps its name for 45 seconds.',
+      ]
+    case 'TAKEN_OVER':
+      return [`Another program has connected as ${name}.`, 'Enter another name, then save.']
+    case 'INSTANCE_DISCONNECTED':
+      return ['The server has disconnected this browser.', 'Save again to connect again.']
+    case 'BAD_ANSWER':
+      return notOurs(url)
+    default:
+      return /^HTTP_[45]/.test(code) ? notOurs(url) : [message, 'It is tried again by itself.']
+  }
+}
+
+const notOurs = (url: string): [string, string] => [
+  `What answers at ${url} is no agent-tasks server, or one of another version.`,
+  'Compare the address with the one that the server prints, and the versions: agent-tasks --version.',
+]

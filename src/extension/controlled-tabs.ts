@@ -1,0 +1,110 @@
+/** The tabs under control, for the tools. */
+import { systemClock } from '../clock.js'
+import type { Attachments } from './attachments.js'
+import { tabClosed, type Control } from './control.js'
+import { BrowserError, type Tab, type Tabs } from './debuggee.js'
+import { refusalOf } from './page-access.js'
+import type { Remembered } from './remembered.js'
+
+/** How long a tab may take to close before the tool goes on, in ms: its page may ask the person first. */
+const CLOSE_MS = 1000
+
+export interface ControlledTabs extends Tabs {
+  /** A tab is under control no longer. */
+  lost(tabId: number, reason: BrowserError): void
+  /** The person puts a tab under control: commands act in it if they act in no other one. */
+  taken(tabId: number): Promise<void>
+}
+
+export function createControlledTabs(
+  control: Control,
+  attachments: Attachments,
+  remembered: () => Promise<Remembered>,
+): ControlledTabs {
+  /** What the tools have asked to close, and the tab that follows each. */
+  const closing = new Map<number, number | undefined>()
+
+  async function choose(current: number | undefined): Promise<void> {
+    await (await remembered()).change({ current, lost: undefined })
+  }
+
+  async function describe(tabs: readonly chrome.tabs.Tab[]): Promise<Tab[]> {
+    const { facts } = await remembered()
+    const targets = new Map((await chrome.debugger.getTargets()).map((target) => [target.tabId, target]))
+    return tabs.map(({ id = chrome.tabs.TAB_ID_NONE }) => {
+      const { url = '', title = '' } = targets.get(id) ?? {}
+      return { id, url, title, isCurrent: id === facts.current }
+    })
+  }
+
+  async function find(id: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (!(await control.has(id))) throw tabClosed()
+  }
+
+  return {
+    refusal: refusalOf,
+    list: async () => describe(await control.list()),
+    open: async (signal) => {
+      signal.throwIfAborted()
+      const tab = await openTab(await control.window())
+      await control.add(tab)
+      await choose(tab.id)
+      return { id: tab.id ?? chrome.tabs.TAB_ID_NONE, url: 'about:blank', title: '', isCurrent: true }
+    },
+    select: async (id, signal) => {
+      await find(id, signal)
+      await chrome.tabs.update(id, { active: true })
+      await choose(id)
+    },
+    close: async (id, signal) => {
+      await find(id, signal)
+      const ids = (await control.list()).map((tab) => tab.id)
+      const at = ids.indexOf(id)
+      closing.set(id, ids[at + 1] ?? ids[at - 1])
+      // A page may ask the person first.
+      const later = new Promise<void>((resolve) => void systemClock.setTimeout(resolve, CLOSE_MS))
+      await Promise.race([chrome.tabs.remove(id), later])
+    },
+    current: async (signal) => {
+      signal.throwIfAborted()
+      const { facts } = await remembered()
+      const { current, lost } = facts
+      if (lost !== undefined) throw new BrowserError(lost.code, lost.message)
+      if (current === undefined || !(await control.has(current))) {
+        throw new BrowserError(
+          'NO_TAB',
+          'No tab is under control. Open one with browser_tabs, or ask the person to click the icon of agent-tasks in a tab.',
+        )
+      }
+      return attachments.attach(current)
+    },
+    lost: (tabId, reason) => {
+      attachments.end(tabId, reason)
+      void remembered().then(async ({ facts, change }) => {
+        if (facts.current !== tabId) return
+        const follower = closing.get(tabId)
+        if (closing.delete(tabId)) await choose(follower)
+        else if (reason.code === 'CONTROL_TAKEN' || reason.code === 'TAB_CLOSED') {
+          await change({ current: undefined, lost: { code: reason.code, message: reason.message } })
+        }
+      })
+    },
+    taken: async (tabId) => {
+      const { facts } = await remembered()
+      if (facts.current === undefined) await choose(tabId)
+    },
+  }
+}
+
+async function openTab(windowId: number | undefined): Promise<chrome.tabs.Tab> {
+  const url = 'about:blank'
+  try {
+    return await chrome.tabs.create({ url, ...(windowId !== undefined && { windowId }) })
+  } catch {
+    // All windows are closed, and the browser still runs.
+    const tab = (await chrome.windows.create({ url }))?.tabs?.[0]
+    if (tab === undefined) throw new BrowserError('BROWSER_REFUSED', 'The browser opens no window.')
+    return tab
+  }
+}

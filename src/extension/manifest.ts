@@ -1,0 +1,50 @@
+/** The manifest of the extension (https://developer.chrome.com/docs/extensions/reference/manifest). */
+import { EXTENSION_KEY } from '../protocol/browser-extension.js'
+
+export const ICON_SIZES = [16, 32, 48, 128] as const
+
+/** Why each permission is asked for; the README of the extension says it. */
+export const PERMISSIONS = {
+  debugger: 'clicks, types, reads and takes pictures as a person would, in the tabs that you put under control',
+  tabGroups: 'gives the group of those tabs its name and colour',
+  storage: 'keeps what you enter on the options page, and which tabs are under control',
+  alarms: 'wakes the extension once a minute, to connect again',
+} as const
+
+/** Whose answers it may read without being named by them: the errors of whatever else listens on this machine. */
+export const HOSTS = ['http://127.0.0.1/*', 'http://localhost/*'] as const
+
+/** @param version that of the package */
+export function createManifest(version: string) {
+  const icons = Object.fromEntries(ICON_SIZES.map((size) => [size, `icons/${size}.png`]))
+  return {
+    manifest_version: 3,
+    name: 'agent-tasks',
+    description: 'Lets an agent-tasks server act in the tabs that you put under its control.',
+    // Chrome takes numbers only.
+    version: /^\d+(?:\.\d+)*/.exec(version)?.[0] ?? '0',
+    version_name: version,
+    key: EXTENSION_KEY,
+    minimum_chrome_version: '125',
+    icons,
+    action: { default_icon: icons, default_title: 'agent-tasks' },
+    background: { service_worker: 'background.js', type: 'module' },
+    options_page: 'options/options.html',
+    permissions: Object.keys(PERMISSIONS),
+    host_permissions: HOSTS,
+    incognito: 'not_allowed',
+    content_security_policy: { extension_pages: CONTENT_SECURITY_POLICY },
+  }
+}
+
+/** No script, style or picture but its own; the address of the server is the person's choice. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  'connect-src http: https: ws: wss:',
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')

@@ -1,0 +1,47 @@
+/** What outlives the service worker, as long as the browser runs: `chrome.storage.session`. */
+import { z } from 'zod'
+
+const rememberedSchema = z.object({
+  /** The groups whose tabs are under control. */
+  groups: z.array(z.number()),
+  /** The tabs that the debugger is, or was about to be, attached to. */
+  attached: z.array(z.number()),
+  /** The tab that commands act in. */
+  current: z.number().optional(),
+  /** Why there is no current tab any more, until another one is chosen. */
+  lost: z.object({ code: z.enum(['CONTROL_TAKEN', 'TAB_CLOSED']), message: z.string() }).optional(),
+  /** Whether a command is at work. */
+  isWorking: z.boolean(),
+})
+
+export type Facts = Readonly<z.output<typeof rememberedSchema>>
+
+export interface Remembered {
+  readonly facts: Facts
+  /** Fulfilled when it is stored. */
+  readonly change: (changed: Partial<Facts>) => Promise<void>
+}
+
+const KEY = 'remembered'
+const NOTHING: Facts = { groups: [], attached: [], isWorking: false }
+
+/** The part of `chrome.storage.session` that is used here. */
+export interface SessionArea {
+  get(key: string): Promise<Record<string, unknown>>
+  set(items: Record<string, unknown>): Promise<void>
+}
+
+/** What the earlier life of the service worker has left. */
+export async function recall(area: SessionArea): Promise<Remembered> {
+  const { [KEY]: stored } = await area.get(KEY)
+  let facts: Facts = rememberedSchema.catch(NOTHING).parse(stored)
+  return {
+    get facts() {
+      return facts
+    },
+    change: (changed) => {
+      facts = { ...facts, ...changed }
+      return area.set({ [KEY]: facts })
+    },
+  }
+}

@@ -1,0 +1,62 @@
+/** What the person enters on the options page, and how it is checked. */
+import { z } from 'zod'
+
+export interface Settings {
+  /** The HTTP URL of the server. */
+  readonly url: string
+  /** Empty for a server that asks for none. */
+  readonly token: string
+  /** The id of the instance. */
+  readonly name: string
+  /** Whether the person wants the connection. */
+  readonly isOn: boolean
+}
+
+export const DEFAULT_SETTINGS: Settings = { url: 'http://127.0.0.1:3300', token: '', name: 'browser', isOn: true }
+
+export type Field = 'url' | 'token' | 'name'
+
+/** What is wrong with each field. */
+export type FieldProblems = Readonly<Partial<Record<Field, string>>>
+
+const settingsSchema = z.object({
+  url: z.string(),
+  token: z.string(),
+  name: z.string(),
+  isOn: z.boolean(),
+})
+
+/** What was stored; the defaults if nothing was, or what an earlier version has stored cannot be read. */
+export function readSettings(stored: unknown): Settings {
+  return settingsSchema.catch(DEFAULT_SETTINGS).parse(stored)
+}
+
+/** @returns the settings to keep, or what is wrong with them */
+export function checkSettings(entered: Omit<Settings, 'isOn'>): Settings | { readonly problems: FieldProblems } {
+  const [url, token, name] = [entered.url.trim(), entered.token.trim(), entered.name.trim()]
+  const problems: Partial<Record<Field, string>> = {}
+  const urlProblem = problemOfUrl(url)
+  if (urlProblem !== undefined) problems.url = urlProblem
+  // Of other characters a header cannot be made.
+  if (!/^[\x21-\x7e]*$/.test(token)) problems.token = 'A token has only visible characters of ASCII, and no spaces.'
+  if (!/^[\w.:-]{1,256}$/.test(name)) {
+    problems.name = 'Enter 1 to 256 letters, digits, dots, colons, dashes or underscores.'
+  }
+  return Object.keys(problems).length > 0 ? { problems } : { url, token, name, isOn: true }
+}
+
+function problemOfUrl(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    return 'Enter an address that begins with http:// or https://, such as http://127.0.0.1:3300.'
+  }
+  if (url.username !== '' || url.password !== '') return 'Enter the token in its own field, not in the address.'
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    return 'Use https:// for a server on another machine: over http:// anyone on the way can read the token.'
+  }
+  return undefined
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
+}

@@ -1,0 +1,116 @@
+/** The accessibility tree of a page as the browser tells it, without what a reader does not need. Pure. */
+import type { Protocol } from 'devtools-protocol'
+import { cutText } from '../../preview.js'
+
+export interface TreeNode {
+  /** `text` for a text. */
+  readonly role: string
+  readonly name: string
+  /** As in `[checked]`, `[level=2]`. */
+  readonly states: readonly string[]
+  readonly value?: string | undefined
+  readonly url?: string | undefined
+  /** The element; undefined for a text. */
+  readonly backendNodeId?: number | undefined
+  readonly children: readonly TreeNode[]
+}
+
+type AXNode = Protocol.Accessibility.AXNode
+
+const TEXT_CHARS = 1000
+const URL_CHARS = 300
+
+const ROLES: Readonly<Record<string, string>> = {
+  image: 'img',
+  LabelText: 'generic',
+  StaticText: 'text',
+  Iframe: 'iframe',
+}
+/** Roles without a meaning of their own: their children take their place. */
+const TRANSPARENT = ['none', 'presentation', 'MenuListPopup', 'RootWebArea', 'InlineTextBox']
+const DROPPED = ['ListMarker', 'LineBreak', 'InlineTextBox']
+
+/** The nodes below the root of a frame's tree. */
+export function treeOf(nodes: readonly AXNode[]): readonly TreeNode[] {
+  const byId = new Map(nodes.map((node) => [node.nodeId, node]))
+  const [root] = nodes
+  return root === undefined ? [] : nodesOf(root, byId)
+}
+
+/** The elements of `nodes` that show frames. */
+export const frameOwners = (nodes: readonly AXNode[]): readonly number[] =>
+  nodes.flatMap(({ role, ignored, backendDOMNodeId }) =>
+    role?.value === 'Iframe' && !ignored && backendDOMNodeId !== undefined ? [backendDOMNodeId] : [],
+  )
+
+function nodesOf(node: AXNode, byId: ReadonlyMap<string, AXNode>): readonly TreeNode[] {
+  const axRole = textOf(node.role)
+  if (DROPPED.includes(axRole)) return []
+  const properties = new Map(node.properties?.map(({ name, value }) => [name, value.value as unknown]))
+  const isField = properties.get('editable') === 'plaintext'
+  const children = isField
+    ? []
+    : joinTexts(
+        (node.childIds ?? []).flatMap((id) => {
+          const child = byId.get(id)
+          return child === undefined ? [] : nodesOf(child, byId)
+        }),
+      )
+  if (node.ignored || TRANSPARENT.includes(axRole)) return children
+  const role = ROLES[axRole] ?? axRole.toLowerCase()
+  const name = cutText(plain(textOf(node.name)), TEXT_CHARS)
+  if (role === 'text') return name === '' ? [] : [{ role, name, states: [], children: [] }]
+  const isEditable = properties.has('editable')
+  if (role === 'generic' && name === '' && properties.get('focusable') !== true && !isEditable && !isTexts(children)) {
+    return children
+  }
+  const value = cutText(plain(textOf(node.value)), TEXT_CHARS)
+  const states = statesOf(role, properties)
+  const url = role === 'link' ? properties.get('url') : undefined
+  return [
+    {
+      ...{ role, name, states },
+      // Otherwise what is in it says so.
+      ...(value !== '' && children.length === 0 && { value }),
+      ...(typeof url === 'string' && { url: cutText(url, url.startsWith('data:') ? 60 : URL_CHARS) }),
+      backendNodeId: node.backendDOMNodeId,
+      // The name of an element is often its text.
+      children: isTexts(children) && children[0]?.name === name ? [] : children,
+    },
+  ]
+}
+
+const isTexts = (children: readonly TreeNode[]): boolean => children.length === 1 && children[0]?.role === 'text'
+
+/** Neighbouring texts as one. */
+function joinTexts(nodes: readonly TreeNode[]): readonly TreeNode[] {
+  const joined: TreeNode[] = []
+  for (const node of nodes) {
+    const last = joined.at(-1)
+    if (node.role !== 'text' || last?.role !== 'text') joined.push(node)
+    else joined[joined.length - 1] = { ...last, name: cutText(`${last.name} ${node.name}`, TEXT_CHARS) }
+  }
+  return joined
+}
+
+function statesOf(role: string, properties: ReadonlyMap<string, unknown>): readonly string[] {
+  const states: string[] = []
+  for (const name of ['checked', 'pressed']) {
+    const value = properties.get(name)
+    if (value === 'true' || value === true) states.push(name)
+    if (value === 'mixed') states.push(`${name}=mixed`)
+  }
+  for (const name of ['disabled', 'readonly', 'selected']) if (properties.get(name) === true) states.push(name)
+  const expanded = properties.get('expanded')
+  if (typeof expanded === 'boolean') states.push(expanded ? 'expanded' : 'collapsed')
+  if (properties.get('focused') === true) states.push('active')
+  const invalid = properties.get('invalid')
+  if (typeof invalid === 'string' && invalid !== 'false') states.push('invalid')
+  if (role === 'heading') states.push(`level=${String(properties.get('level'))}`)
+  return states
+}
+
+const textOf = (value: Protocol.Accessibility.AXValue | undefined): string =>
+  value?.value === undefined ? '' : String(value.value)
+
+const plain = (text: string): string => text.replace(/\s+/g, ' ').trim()

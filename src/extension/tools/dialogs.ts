@@ -1,0 +1,53 @@
+/** The dialog that a page shows: while it is open, the page answers nothing. */
+import type { Protocol } from 'devtools-protocol'
+import { cutText } from '../../preview.js'
+import { BrowserError, type DebuggeeEvent } from '../debuggee.js'
+
+export type Dialog = Protocol.Page.JavascriptDialogOpeningEvent
+
+export function createDialogs() {
+  let open: Dialog | undefined
+  const waiting = new Set<(dialog: Dialog) => void>()
+  return {
+    take: (event: DebuggeeEvent): void => {
+      if (event.method === 'Page.javascriptDialogClosed') open = undefined
+      if (event.method !== 'Page.javascriptDialogOpening') return
+      open = event.params
+      for (const resolve of waiting) resolve(event.params)
+      waiting.clear()
+    },
+    get open() {
+      return open
+    },
+    /** The result of the work, or the dialog that opened meanwhile; then the work goes on when the dialog is closed. */
+    async race<T>(work: () => Promise<T>): Promise<{ value: T } | { dialog: Dialog }> {
+      let opened: (dialog: Dialog) => void = () => undefined
+      const dialog = new Promise<Dialog>((resolve) => {
+        opened = resolve
+        waiting.add(resolve)
+      })
+      const working = work()
+      // Its page may be gone when the dialog is closed.
+      working.catch(() => undefined)
+      try {
+        return await Promise.race([working.then((value) => ({ value })), dialog.then((one) => ({ dialog: one }))])
+      } finally {
+        waiting.delete(opened)
+      }
+    },
+    /** @throws BrowserError `DIALOG_OPEN` */
+    assertNone: (): void => {
+      if (open !== undefined) throw openError(open)
+    },
+  }
+}
+
+export const openError = (dialog: Dialog): BrowserError =>
+  new BrowserError('DIALOG_OPEN', `${dialogText(dialog)} Answer it with browser_handle_dialog first.`)
+
+export function dialogText({ type, message, defaultPrompt }: Dialog): string {
+  const said = type === 'beforeunload' ? 'asks whether to leave it' : `shows a dialog (${type}): ${quote(message)}`
+  return `The page ${said}.${type === 'prompt' && defaultPrompt ? ` Its text is ${quote(defaultPrompt)}.` : ''}`
+}
+
+const quote = (text: string): string => JSON.stringify(cutText(text, 2000))

@@ -1,0 +1,47 @@
+/** Elements of a page by their handles. */
+import { ProtocolRefusal } from '../debuggee.js'
+import { worldOf, type Frame } from './frames.js'
+import { OBJECT_GROUP, type Page } from './page.js'
+
+export interface Element {
+  readonly frame: Frame
+  readonly backendNodeId: number
+  /** Its handle for scripts of the tools. */
+  readonly objectId: string
+}
+
+/** A handle for scripts of the tools. */
+export async function handleOf(page: Page, frame: Frame, backendNodeId: number, signal: AbortSignal): Promise<string> {
+  const options = { sessionId: frame.sessionId, signal }
+  const executionContextId = await worldOf(page, frame, signal)
+  const params = { backendNodeId, executionContextId, objectGroup: OBJECT_GROUP }
+  const { object } = await page.debuggee.send('DOM.resolveNode', params, options)
+  return object.objectId ?? ''
+}
+
+/** Calls a function of the tools with the element as `this`. Returns what it returns, by value. */
+export async function callOn<T>(
+  { debuggee }: Page,
+  { frame, objectId }: Pick<Element, 'frame' | 'objectId'>,
+  functionDeclaration: string,
+  args: readonly unknown[],
+  signal: AbortSignal,
+): Promise<T> {
+  const { result, exceptionDetails } = await debuggee.send(
+    'Runtime.callFunctionOn',
+    { objectId, functionDeclaration, arguments: args.map((value) => ({ value })), returnByValue: true },
+    { sessionId: frame.sessionId, signal },
+  )
+  if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+  return result.value as T
+}
+
+export async function scrollIntoView({ debuggee }: Page, element: Element, signal: AbortSignal): Promise<void> {
+  const { backendNodeId, frame } = element
+  try {
+    await debuggee.send('DOM.scrollIntoViewIfNeeded', { backendNodeId }, { sessionId: frame.sessionId, signal })
+  } catch (error) {
+    // It has no box: what it is then, the probe says.
+    if (!(error instanceof ProtocolRefusal)) throw error
+  }
+}

@@ -1,0 +1,21 @@
+/** The tools of a browser, for `connectInstance`: with the names and the arguments of Playwright's MCP server. */
+import type { InstanceTool } from '../../protocol/instance-tools.js'
+import type { Tabs } from '../debuggee.js'
+import { elementTools } from './element-tools.js'
+import { logTools } from './log-tools.js'
+import { pageTools } from './page-tools.js'
+import { TIMES, type Times } from './perform.js'
+import { tabTools } from './tab-tools.js'
+import { createPages } from './toolkit.js'
+
+export interface BrowserToolsOptions {
+  readonly times?: Partial<Times>
+  /** Whether the keyboard is that of a Mac: `ControlOrMeta` is Meta there. Default: false. */
+  readonly isMac?: boolean
+}
+
+export function createBrowserTools(tabs: Tabs, options: BrowserToolsOptions = {}): readonly InstanceTool[] {
+  const { times, isMac = false } = options
+  const toolkit = { tabs, times: { ...TIMES, ...times }, isMac, openCurrent: createPages(tabs) }
+  return [tabTools, pageTools, elementTools, logTools].flatMap((tools) => tools(toolkit))
+}

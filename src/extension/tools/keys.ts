@@ -1,0 +1,118 @@
+/** The keys of a keyboard of the United States, as the DevTools protocol wants them. */
+export const MODIFIER_BITS = { Alt: 1, Control: 2, Meta: 4, Shift: 8 } as const
+
+export type Modifier = keyof typeof MODIFIER_BITS
+
+export interface Key {
+  readonly key: string
+  readonly code: string
+  /** `windowsVirtualKeyCode`; 0 for a character that is on no key. */
+  readonly keyCode: number
+  /** What it types. */
+  readonly text?: string
+  readonly location?: number
+}
+
+export interface KeyPress {
+  readonly modifiers: readonly Modifier[]
+  readonly key: Key
+}
+
+const named = new Map<string, Key>()
+const add = (key: string, keyCode: number, rest: Partial<Key> = {}): void =>
+  void named.set(key, { key, code: key, keyCode, ...rest })
+
+add('Backspace', 8)
+add('Tab', 9)
+add('Enter', 13, { text: '\r' })
+add('Shift', 16, { code: 'ShiftLeft', location: 1 })
+add('Control', 17, { code: 'ControlLeft', location: 1 })
+add('Alt', 18, { code: 'AltLeft', location: 1 })
+add('Meta', 91, { code: 'MetaLeft', location: 1 })
+add('Pause', 19)
+add('CapsLock', 20)
+add('Escape', 27)
+add('PageUp', 33)
+add('PageDown', 34)
+add('End', 35)
+add('Home', 36)
+add('ArrowLeft', 37)
+add('ArrowUp', 38)
+add('ArrowRight', 39)
+add('ArrowDown', 40)
+add('PrintScreen', 44)
+add('Insert', 45)
+add('Delete', 46)
+add('ContextMenu', 93)
+for (let number = 1; number <= 12; number += 1) add(`F${number}`, 111 + number)
+
+const SHIFTED_DIGITS = ')!@#$%^&*('
+const PUNCTUATION: readonly (readonly [plain: string, shifted: string, code: string, keyCode: number])[] = [
+  [';', ':', 'Semicolon', 186],
+  ['=', '+', 'Equal', 187],
+  [',', '<', 'Comma', 188],
+  ['-', '_', 'Minus', 189],
+  ['.', '>', 'Period', 190],
+  ['/', '?', 'Slash', 191],
+  ['`', '~', 'Backquote', 192],
+  ['[', '{', 'BracketLeft', 219],
+  ['\\', '|', 'Backslash', 220],
+  [']', '}', 'BracketRight', 221],
+  ["'", '"', 'Quote', 222],
+  [' ', ' ', 'Space', 32],
+]
+
+/** Each character, and the one that the same key types with Shift. */
+const characters = new Map<string, Key>()
+const shifted = new Map<string, Key>()
+function addCharacters(plain: string, withShift: string, code: string, keyCode: number): void {
+  const upper = { key: withShift, code, keyCode, text: withShift }
+  if (withShift !== plain) characters.set(withShift, upper)
+  characters.set(plain, { key: plain, code, keyCode, text: plain })
+  shifted.set(plain, upper)
+}
+for (const letter of 'abcdefghijklmnopqrstuvwxyz') {
+  const upper = letter.toUpperCase()
+  addCharacters(letter, upper, `Key${upper}`, upper.charCodeAt(0))
+}
+for (let digit = 0; digit <= 9; digit += 1) {
+  addCharacters(String(digit), SHIFTED_DIGITS.charAt(digit), `Digit${digit}`, 48 + digit)
+}
+for (const punctuation of PUNCTUATION) addCharacters(...punctuation)
+
+const ALIASES = new Map([
+  ['Space', ' '],
+  ['Return', 'Enter'],
+  ['Esc', 'Escape'],
+  ['Del', 'Delete'],
+])
+
+/** The key of a character; one that is on no key has only its text. */
+export function keyOf(character: string): Key {
+  if (character === '\n' || character === '\r') return named.get('Enter') as Key
+  if (character === '\t') return named.get('Tab') as Key
+  return characters.get(character) ?? { key: character, code: '', keyCode: 0, text: character }
+}
+
+/**
+ * Parses `a`, `Enter`, `Control+Shift+ArrowLeft`, `Control++`.
+ * @param isMac whether `ControlOrMeta` is Meta
+ * @returns undefined for a key that does not exist
+ */
+export function parseKeys(keys: string, isMac: boolean): KeyPress | undefined {
+  const parts = keys === '+' ? ['+'] : keys.endsWith('++') ? [...keys.slice(0, -2).split('+'), '+'] : keys.split('+')
+  const modifiers = parts.slice(0, -1).map((name) => modifierOf(name, isMac))
+  const last = parts.at(-1) ?? ''
+  const name = ALIASES.get(last) ?? last
+  const key = modifiers.includes('Shift') ? (shifted.get(name) ?? keyNamed(name)) : keyNamed(name)
+  if (key === undefined || modifiers.includes(undefined)) return undefined
+  return { modifiers: modifiers as Modifier[], key }
+}
+
+const keyNamed = (name: string): Key | undefined =>
+  named.get(name) ?? (Array.from(name).length === 1 ? keyOf(name) : undefined)
+
+export function modifierOf(name: string, isMac: boolean): Modifier | undefined {
+  if (name === 'ControlOrMeta') return isMac ? 'Meta' : 'Control'
+  return Object.hasOwn(MODIFIER_BITS, name) ? (name as Modifier) : undefined
+}

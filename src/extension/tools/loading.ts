@@ -1,0 +1,73 @@
+/** Whether the page of a tab is being replaced by another, and what it downloads instead. */
+import { cutText } from '../../preview.js'
+import type { DebuggeeEvent } from '../debuggee.js'
+
+/** A document of the tab, named by the loader of the browser. */
+export interface LoadedPage {
+  readonly loaderId: string
+  isReady: boolean
+}
+
+export function createLoading(mainFrameId: string, loaderId: string) {
+  let isLoading = false
+  let isRequested = false
+  let page: LoadedPage = { loaderId, isReady: true }
+  let downloads: string[] = []
+  /** The other frames that load a page. */
+  const frames = new Set<string>()
+
+  function takeFrames({ method, params }: DebuggeeEvent): void {
+    if (method === 'Page.frameStartedLoading' && params.frameId !== mainFrameId) frames.add(params.frameId)
+    if (method === 'Page.frameStoppedLoading' || method === 'Page.frameDetached') frames.delete(params.frameId)
+    // What happens in its new process may have happened before this is known.
+    if (method === 'Target.attachedToTarget') frames.delete(params.targetInfo.targetId)
+  }
+
+  return {
+    take: (event: DebuggeeEvent): void => {
+      takeFrames(event)
+      if (event.sessionId !== undefined) return
+      switch (event.method) {
+        case 'Page.frameRequestedNavigation':
+          if (event.params.frameId === mainFrameId && event.params.disposition === 'currentTab') isRequested = true
+          break
+        case 'Page.frameStartedLoading':
+          if (event.params.frameId === mainFrameId) [isLoading, isRequested] = [true, false]
+          break
+        case 'Page.frameStoppedLoading':
+          if (event.params.frameId === mainFrameId) [isLoading, isRequested] = [false, false]
+          break
+        case 'Page.frameNavigated':
+          if (event.params.frame.id === mainFrameId) page = { loaderId: event.params.frame.loaderId, isReady: false }
+          break
+        case 'Page.domContentEventFired':
+          page.isReady = true
+          break
+        case 'Page.downloadWillBegin':
+          downloads = [...downloads.slice(-9), cutText(event.params.suggestedFilename, 200)]
+          isRequested = false
+          break
+        default:
+      }
+    },
+    /** Whether another page is loading, or will be as soon as the browser gets to it. */
+    get isBusy() {
+      return isLoading || isRequested
+    },
+    /** The other frames that load a page, except those of an earlier answer of this function. */
+    frames: (before: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
+      new Set([...frames].filter((id) => !before.has(id))),
+    get page() {
+      return page
+    },
+    get hasDownloads() {
+      return downloads.length > 0
+    },
+    /** The names of the files whose download began since the last call. */
+    takeDownloads: (): readonly string[] => {
+      const names = downloads
+      downloads = []
+      return names
+    },
+  }
+}

@@ -1,0 +1,83 @@
+/** The requests of a page since it began to load. */
+import type { Protocol } from 'devtools-protocol'
+import { cutText } from '../../preview.js'
+import type { DebuggeeEvent } from '../debuggee.js'
+import { createRecent } from './recent.js'
+
+export interface NetworkRequest {
+  readonly id: string
+  readonly method: string
+  readonly url: string
+  readonly type: Protocol.Network.ResourceType
+  /** As in `[200] OK`, or the reason that there is no answer. */
+  outcome: string | undefined
+  isSuccess: boolean
+}
+
+const KEPT = { count: 1000, bytes: 512 * 1024 }
+const URL_CHARS = 500
+/** What a click may be waiting for. Documents are not among them: those of frames in other processes never seem to end. */
+const AWAITED: readonly Protocol.Network.ResourceType[] = ['Fetch', 'XHR', 'Script']
+
+export function createNetworkLog() {
+  const pending = new Map<string, NetworkRequest>()
+  let recent = createRequests()
+
+  function begin({ requestId, loaderId, request, type = 'Other', redirectResponse, frameId }: RequestEvent): void {
+    if (redirectResponse !== undefined) finish(requestId, `[${redirectResponse.status}] redirected`, true)
+    // The request of the page itself.
+    if (type === 'Document' && requestId === loaderId && frameId === mainFrameId && redirectResponse === undefined) {
+      recent = createRequests()
+      pending.clear()
+    }
+    const url = cutText(request.url, URL_CHARS)
+    const entry = { id: requestId, method: request.method, url, type, outcome: undefined, isSuccess: false }
+    recent.add(entry)
+    pending.set(requestId, entry)
+    if (pending.size > KEPT.count) pending.delete([...pending.keys()][0] ?? '')
+  }
+
+  function finish(id: string, outcome: string | undefined, isSuccess: boolean): void {
+    const entry = pending.get(id)
+    pending.delete(id)
+    if (entry === undefined) return
+    entry.outcome = outcome ?? entry.outcome
+    if (outcome !== undefined) entry.isSuccess = isSuccess
+  }
+
+  let mainFrameId: string | undefined
+  return {
+    setMainFrame: (frameId: string): void => void (mainFrameId = frameId),
+    take: (event: DebuggeeEvent): void => {
+      if (event.method === 'Network.requestWillBeSent') begin(event.params)
+      else if (event.method === 'Network.responseReceived') {
+        const { requestId, response } = event.params
+        const entry = pending.get(requestId)
+        if (entry === undefined) return
+        entry.outcome = `[${response.status}] ${cutText(response.statusText, 100)}`.trimEnd()
+        entry.isSuccess = response.status < 400
+      } else if (event.method === 'Network.loadingFinished') finish(event.params.requestId, undefined, true)
+      else if (event.method === 'Network.loadingFailed') {
+        const { requestId, errorText, canceled, blockedReason } = event.params
+        const failure = canceled === true ? undefined : `[failed] ${blockedReason ?? errorText}`
+        // A page that does not read an answer cancels it.
+        finish(requestId, failure ?? pending.get(requestId)?.outcome ?? '[cancelled]', false)
+      }
+    },
+    /** The requests in flight that scripts or pages wait for, except those of an earlier answer of this function. */
+    awaited: (before: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
+      new Set(
+        [...pending.values()].filter(({ id, type }) => AWAITED.includes(type) && !before.has(id)).map(({ id }) => id),
+      ),
+    get requests() {
+      return recent.entries
+    },
+    get dropped() {
+      return recent.dropped
+    },
+  }
+}
+
+type RequestEvent = Protocol.Network.RequestWillBeSentEvent
+
+const createRequests = () => createRecent<NetworkRequest>(KEPT, ({ url }) => 2 * url.length + 200)

@@ -1,0 +1,148 @@
+/** Functions that run in a page, as source text. They only read, but for those that select. */
+
+/** Names an element as a person would look for it in the source. */
+const DESCRIBE = `
+  const describe = (element) => {
+    const names = ['id', 'class', 'name', 'type', 'aria-label'].filter((name) => element.getAttribute(name))
+    const attributes = names.map((name) => ' ' + name + '="' + element.getAttribute(name).slice(0, 80) + '"').join('')
+    const text = (element.textContent ?? '').replace(/\\s+/g, ' ').trim().slice(0, 80)
+    return '<' + element.localName + attributes + '>' + (text === '' ? '' : ' "' + text + '"')
+  }`
+
+/** What is hit at a point of the window, and whether that is the element: as the tree of the element sees it, which may be a closed one. */
+const HIT = `
+  const hitAt = (element, x, y) => element.getRootNode().elementFromPoint(x, y)
+  const isWithin = (hit, element) => {
+    for (let node = hit; node; node = node.assignedSlot ?? node.parentElement ?? node.getRootNode().host) {
+      if (node === element) return true
+    }
+    if (hit.closest('label')?.control === element) return true
+    const filled = [...element.querySelectorAll('slot')].flatMap((slot) => slot.assignedElements({ flatten: true }))
+    if (filled.some((one) => one.contains(hit))) return true
+    return getComputedStyle(element).pointerEvents === 'none' && hit.contains(element)
+  }`
+
+/** `this`: the element. Returns its state, and for `ready` a point of the frame where it is hit. */
+export const PROBE = `function () {
+  ${DESCRIBE}
+  ${HIT}
+  if (!this.isConnected) return { state: 'gone' }
+  const what = describe(this)
+  const isDisabled = this.matches(':disabled') || this.closest('[aria-disabled="true"]') !== null
+  const rects = [...this.getClientRects()].filter(({ width, height }) => width > 0 && height > 0)
+  if (rects.length === 0 || getComputedStyle(this).visibility !== 'visible') return { state: 'invisible', what }
+  let cover
+  for (const { left, top, right, bottom } of rects) {
+    const [x1, y1] = [Math.max(left, 0), Math.max(top, 0)]
+    const [x2, y2] = [Math.min(right, innerWidth), Math.min(bottom, innerHeight)]
+    if (x2 <= x1 || y2 <= y1) continue
+    for (const [h, v] of [[0.5, 0.5], [0.5, 0.25], [0.5, 0.75], [0.25, 0.5], [0.75, 0.5]]) {
+      const [x, y] = [x1 + (x2 - x1) * h, y1 + (y2 - y1) * v]
+      const hit = hitAt(this, x, y)
+      if (hit !== null && isWithin(hit, this)) return { state: 'ready', what, isDisabled, x, y }
+      cover ??= hit
+    }
+  }
+  return cover ? { state: 'covered', what, cover: describe(cover) } : { state: 'outside', what }
+}`
+
+/** `this`: the element of a frame; arguments: a point in that frame. Returns the point in the frame around it, which may not be shown. */
+export const FRAME_OFFSET = `function (x, y) {
+  const { left, top, width, height } = this.getBoundingClientRect()
+  const { paddingLeft, paddingTop } = getComputedStyle(this)
+  return {
+    x: left + (this.clientLeft + parseFloat(paddingLeft) + x) * (width / this.offsetWidth),
+    y: top + (this.clientTop + parseFloat(paddingTop) + y) * (height / this.offsetHeight),
+  }
+}`
+
+/** The same for a point where the mouse reaches the frame. */
+export const FRAME_POINT = `function (x, y) {
+  ${DESCRIBE}
+  ${HIT}
+  const outer = (${FRAME_OFFSET}).call(this, x, y)
+  const hit = hitAt(this, outer.x, outer.y)
+  if (hit !== null && isWithin(hit, this)) return { state: 'ready', ...outer }
+  return hit ? { state: 'covered', cover: describe(hit) } : { state: 'outside' }
+}`
+
+/** `this`: the element. The rectangle of what it shows, in its frame. */
+export const BOX = `function () {
+  const { left, top, width, height } = this.getBoundingClientRect()
+  return { x: left, y: top, width, height }
+}`
+
+/** `this`: the element. How text gets into it: \`text\`, \`keys\` (a field with parts, such as a date) or why it does not. */
+export const TEXT_FIELD = `function () {
+  ${DESCRIBE}
+  const what = describe(this)
+  if (this.matches(':disabled') || this.closest('[aria-disabled="true"]') !== null) return { kind: 'disabled', what }
+  if (this.isContentEditable) return { kind: 'text', what }
+  if (this.localName === 'textarea' || this.localName === 'input') {
+    if (this.readOnly) return { kind: 'readonly', what }
+    if (this.localName === 'textarea') return { kind: 'text', what }
+    if (['text', 'search', 'url', 'email', 'tel', 'password', 'number'].includes(this.type)) return { kind: 'text', what }
+    if (['date', 'time', 'datetime-local', 'month', 'week'].includes(this.type)) return { kind: 'keys', what }
+  }
+  return { kind: 'other', what }
+}`
+
+/** `this`: the field that has the focus. Selects all of its text, so that what is typed replaces it. */
+export const SELECT_TEXT = `function () {
+  if (this.select) this.select()
+  else getSelection().selectAllChildren(this)
+  return this.select ? this.value !== '' : this.textContent !== ''
+}`
+
+/** `this`: the field that has the focus. What is typed goes after its text. */
+export const PUT_CARET_LAST = `function () {
+  try {
+    if (this.setSelectionRange) this.setSelectionRange(this.value.length, this.value.length)
+    else if (this.isContentEditable) {
+      getSelection().selectAllChildren(this)
+      getSelection().collapseToEnd()
+    }
+  } catch {
+    // A field without a caret, such as one for numbers.
+  }
+}`
+
+/** `this`: a select element; argument: values or labels. Selects these options and no others. */
+export const SELECT_OPTIONS = `function (wanted) {
+  ${DESCRIBE}
+  const what = describe(this)
+  if (this.localName !== 'select') return { state: 'other', what }
+  if (this.matches(':disabled')) return { state: 'disabled', what }
+  if (wanted.length > 1 && !this.multiple) return { state: 'single', what }
+  const label = (option) => option.label.replace(/\\s+/g, ' ').trim()
+  const all = [...this.options]
+  const found = wanted.map((one) => all.find(({ value }) => value === one) ?? all.find((option) => label(option) === one))
+  const missing = wanted.filter((_one, index) => found[index] === undefined)
+  if (missing.length > 0) return { state: 'missing', what, missing, labels: all.slice(0, 50).map(label) }
+  const disabled = found.find((option) => option.matches(':disabled'))
+  if (disabled) return { state: 'disabled', what: describe(disabled) }
+  if (this.multiple) for (const option of all) option.selected = found.includes(option)
+  else found[0].selected = true
+  this.dispatchEvent(new Event('input', { bubbles: true, composed: true }))
+  this.dispatchEvent(new Event('change', { bubbles: true }))
+  return { state: 'selected', what, labels: found.map(label) }
+}`
+
+/** Argument: a CSS selector. The elements that match it, as an array. */
+export const QUERY = `function (selector) {
+  return [...document.querySelectorAll(selector)]
+}`
+
+/** Argument: texts. Which of them the frame shows, without regard to case and kinds of space. */
+export const SHOWN_TEXTS = `function (texts) {
+  const plain = (text) => text.replace(/\\s+/g, ' ').trim().toLowerCase()
+  const shown = (root) => [root.innerText ?? [...root.children].map((child) => child.innerText ?? '').join(' ')]
+    .concat([...root.querySelectorAll('*')].filter((one) => one.shadowRoot).flatMap((one) => shown(one.shadowRoot)))
+  const all = document.body ? plain(shown(document.body).join(' ')) : ''
+  return texts.map((text) => all.includes(plain(text)))
+}`
+
+/** How many pixels of the screen a CSS pixel has: of the screen, and as the page is zoomed. */
+export const PIXEL_RATIO = `function () {
+  return devicePixelRatio
+}`

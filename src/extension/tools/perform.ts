@@ -1,0 +1,120 @@
+/** Does something in a page, waits for the navigation and the requests that it starts, and reports what became of the page. */
+import { BrowserError, type Tab, type Tabs } from '../debuggee.js'
+import { dialogText } from './dialogs.js'
+import type { Page } from './page.js'
+import { pause, until } from './waiting.js'
+
+/** Times of an action, in ms. */
+export interface Times {
+  /** How long an element may take to be ready for an action. */
+  readonly actionMs: number
+  /** How long an action has to start a navigation. */
+  readonly settleMs: number
+  /** How long the requests of an action are waited for. */
+  readonly requestsMs: number
+  /** How long the page that an action opens may take to load; then it goes on loading. */
+  readonly loadMs: number
+  /** How long `browser_navigate` waits for a page to begin. */
+  readonly navigationMs: number
+  /** How long `browser_wait_for` waits for a text. */
+  readonly waitMs: number
+}
+
+export const TIMES: Times = {
+  ...{ actionMs: 3000, settleMs: 100, requestsMs: 2000 },
+  ...{ loadMs: 10_000, navigationMs: 60_000, waitMs: 30_000 },
+}
+
+export interface Performance {
+  readonly tabs: Tabs
+  readonly page: Page
+  readonly times: Times
+  /** Aborts when the command is cancelled, and when the tab is no longer attached. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Runs an action of a page. A dialog ends it early.
+ * @returns the report for the model, which begins with what the action returned
+ */
+export async function perform(performance: Performance, action: () => Promise<string>): Promise<string> {
+  const { tabs, page, signal } = performance
+  const before = new Set((await tabs.list(signal)).map(({ id }) => id))
+  const begun = { requests: page.network.awaited(), frames: page.loading.frames() }
+  page.loading.takeDownloads()
+  try {
+    const done = await page.dialogs.race(async () => {
+      const result = await action()
+      await settle(performance, begun)
+      return result
+    })
+    const opened = (await tabs.list(signal)).flatMap((tab, index) => (before.has(tab.id) ? [] : [{ tab, index }]))
+    return await report(page, 'value' in done ? done.value : undefined, opened, signal)
+  } catch (error) {
+    if (signal.aborted && page.loading.isBusy) stopLoading(page)
+    throw error
+  }
+}
+
+/** Ends a navigation that the page has begun or is about to begin. */
+export function stopLoading({ debuggee }: Page): void {
+  debuggee.send('Page.stopLoading').catch(() => undefined)
+}
+
+/** What had begun before an action. */
+interface Begun {
+  readonly requests: ReadonlySet<string>
+  readonly frames: ReadonlySet<string>
+}
+
+async function settle({ page, times, signal }: Performance, begun: Begun): Promise<void> {
+  const { network, loading } = page
+  const hasLoaded = (): Promise<boolean> => until(() => !loading.isBusy, { ms: times.loadMs, signal })
+  const isQuiet = (): boolean => network.awaited(begun.requests).size + loading.frames(begun.frames).size === 0
+  await pause(times.settleMs, signal)
+  if (!(await hasLoaded())) return
+  await until(() => loading.isBusy || isQuiet(), { ms: times.requestsMs, signal })
+  await hasLoaded()
+}
+
+interface OpenedTab {
+  readonly tab: Tab
+  readonly index: number
+}
+
+async function report(
+  page: Page,
+  result: string | undefined,
+  opened: readonly OpenedTab[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { dialogs, loading } = page
+  const dialog = dialogs.open
+  const downloads = loading.takeDownloads()
+  return [
+    ...(result === undefined || result === '' ? [] : ['### Result', result]),
+    ...(await pageLines(page, signal)),
+    ...(dialog === undefined && loading.isBusy ? ['- It is still loading.'] : []),
+    ...(dialog === undefined
+      ? []
+      : ['### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]),
+    ...(opened.length === 0 ? [] : ['### New tabs', ...opened.map(({ tab, index }) => `- ${index}: ${tab.url}`)]),
+    ...(downloads.length === 0 ? [] : ['### Downloads', ...downloads.map((name) => `- ${name}`)]),
+  ].join('\n')
+}
+
+/** The address and the title of a page: the browser knows them also while the page does not answer. */
+export async function pageLines({ debuggee }: Page, signal: AbortSignal): Promise<string[]> {
+  const { entries, currentIndex } = await debuggee.send('Page.getNavigationHistory', undefined, { signal })
+  const { url = '', title = '' } = entries[currentIndex] ?? {}
+  return ['### Page', `- Page URL: ${url.slice(0, 2000)}`, `- Page Title: ${title.slice(0, 500)}`]
+}
+
+/** Says that a script's page is gone, for the refusals that mean it. */
+export function navigatedError(error: unknown): unknown {
+  const isGone =
+    error instanceof Error &&
+    /context|navigated or closed|Promise was collected|node with given id/i.test(error.message)
+  if (!isGone || !(error instanceof BrowserError) || error.code !== 'BROWSER_REFUSED') return error
+  return new BrowserError('PAGE_NAVIGATED', 'The page was replaced by another while it was asked; the result is lost.')
+}

@@ -1,0 +1,34 @@
+/** The last entries of a log, bounded in number and in bytes. */
+export interface Recent<T> {
+  add(entry: T): void
+  readonly entries: readonly T[]
+  /** How many were added and are no longer kept. */
+  readonly dropped: number
+}
+
+/** @param bytesOf the size of an entry; asked once */
+export function createRecent<T>(limits: { count: number; bytes: number }, bytesOf: (entry: T) => number): Recent<T> {
+  let kept: { entry: T; bytes: number }[] = []
+  let bytes = 0
+  let dropped = 0
+  return {
+    add: (entry) => {
+      const size = bytesOf(entry)
+      kept.push({ entry, bytes: size })
+      bytes += size
+      let excess = 0
+      while (kept.length - excess > limits.count || bytes > limits.bytes) {
+        bytes -= kept[excess]?.bytes ?? 0
+        excess += 1
+      }
+      if (excess > 0) kept = kept.slice(excess)
+      dropped += excess
+    },
+    get entries() {
+      return kept.map(({ entry }) => entry)
+    },
+    get dropped() {
+      return dropped
+    },
+  }
+}

@@ -1,0 +1,70 @@
+/** Writes a tree for a model: a line for each node, indented below its parent. Pure. */
+import type { TreeNode } from './accessibility-tree.js'
+
+export interface RenderOptions {
+  /** The most bytes of UTF-8. */
+  readonly maxBytes: number
+  /** The most levels; the children of deeper nodes are left out. */
+  readonly depth?: number | undefined
+  /** The name of an element. It is asked for lines that are rendered. */
+  readonly refOf: (node: TreeNode) => string | undefined
+  /** What a frame shows. */
+  readonly contentOf: (node: TreeNode) => readonly TreeNode[]
+}
+
+export interface RenderedTree {
+  readonly text: string
+  /** The number of lines that had no room. */
+  readonly left: number
+}
+
+export function renderTree(
+  nodes: readonly TreeNode[],
+  { maxBytes, depth = Infinity, ...of }: RenderOptions,
+): RenderedTree {
+  const lines: string[] = []
+  const encoder = new TextEncoder()
+  let bytes = 0
+  let left = 0
+
+  function add(line: () => string): void {
+    if (left === 0) {
+      const text = line()
+      bytes += encoder.encode(text).length + 1
+      if (bytes <= maxBytes) {
+        lines.push(text)
+        return
+      }
+    }
+    left += 1
+  }
+
+  function visit(node: TreeNode, level: number): void {
+    const indent = '  '.repeat(level)
+    if (node.role === 'text') {
+      add(() => `${indent}- text: ${quoted(node.name)}`)
+      return
+    }
+    const all = node.role === 'iframe' ? [...node.children, ...of.contentOf(node)] : node.children
+    const [only] = all
+    const text = node.value ?? (all.length === 1 && only?.role === 'text' ? only.name : undefined)
+    const children = text !== undefined && node.value === undefined ? [] : level + 1 < depth ? all : []
+    const url = node.url
+    add(() => {
+      const ref = of.refOf(node)
+      const name = node.name === '' ? '' : ` ${JSON.stringify(node.name)}`
+      const states = [...node.states, ...(ref === undefined ? [] : [`ref=${ref}`])].map((one) => ` [${one}]`).join('')
+      const colon = children.length > 0 || text !== undefined || url !== undefined ? ':' : ''
+      return `${indent}- ${node.role}${name}${states}${colon}${text === undefined ? '' : ` ${quoted(text)}`}`
+    })
+    if (url !== undefined) add(() => `${indent}  - /url: ${url}`)
+    for (const child of children) visit(child, level + 1)
+  }
+
+  for (const node of nodes) visit(node, 0)
+  return { text: lines.join('\n'), left }
+}
+
+/** A text that YAML would read as something else is quoted. */
+const quoted = (text: string): string =>
+  /^[\s"'[\]{}&*#?|>!%@`-]|: |:$| #|^$/.test(text) ? JSON.stringify(text) : text

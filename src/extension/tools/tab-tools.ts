@@ -1,0 +1,163 @@
+/** The tools that open, close and move between pages. */
+import { z } from 'zod'
+import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.js'
+import { BrowserError, type Tabs } from '../debuggee.js'
+import { addressOf } from './addresses.js'
+import { dialogText } from './dialogs.js'
+import type { Page } from './page.js'
+import { perform, stopLoading, type Performance } from './perform.js'
+import { pageTool, whileAttached, type Toolkit } from './toolkit.js'
+import { pause, until, within } from './waiting.js'
+
+const URL_FIELD = z.string().min(1).max(10_000)
+
+export function tabTools(toolkit: Toolkit): readonly InstanceTool[] {
+  return [
+    instanceTool({
+      name: 'browser_tabs',
+      description: 'Lists, opens, selects or closes tabs. The other tools act in the selected one',
+      inputSchema: z.strictObject({
+        action: z.enum(['list', 'new', 'select', 'close']).describe('What to do'),
+        index: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('The number of a tab, to select or close it. Default for close: the current one'),
+        url: URL_FIELD.optional().describe('The address for the new tab'),
+      }),
+      execute: (input, { signal }) => runTabs(toolkit, input, signal),
+    }),
+    instanceTool({
+      name: 'browser_navigate',
+      description: 'Goes to an address',
+      inputSchema: z.strictObject({ url: URL_FIELD.describe('The address') }),
+      async execute({ url }, { signal }) {
+        const address = addressOf(url, toolkit.tabs)
+        const hasTab = (await toolkit.tabs.list(signal)).some(({ isCurrent }) => isCurrent)
+        if (!hasTab) await toolkit.tabs.open(signal)
+        return navigate(toolkit, address, signal)
+      },
+    }),
+    pageTool(toolkit, {
+      name: 'browser_navigate_back',
+      description: 'Goes back to the page before, in the history of the tab',
+      inputSchema: z.strictObject({}),
+      run: (_input, call) => call.perform(() => goBack(call)),
+    }),
+  ]
+}
+
+interface TabsInput {
+  readonly action: 'list' | 'new' | 'select' | 'close'
+  readonly index?: number | undefined
+  readonly url?: string | undefined
+}
+
+async function runTabs(toolkit: Toolkit, { action, index, url }: TabsInput, signal: AbortSignal): Promise<string> {
+  const { tabs } = toolkit
+  if (action === 'select' && index === undefined) {
+    throw new BrowserError('INVALID_ARGUMENTS', 'arguments.index: got undefined, expected the number of a tab.')
+  }
+  if (url !== undefined && action !== 'new') {
+    throw new BrowserError('INVALID_ARGUMENTS', `arguments.url: got an address, expected none for ${action}.`)
+  }
+  const before: string[] = []
+  if (action === 'new') {
+    const address = url === undefined ? undefined : addressOf(url, tabs)
+    await tabs.open(signal)
+    if (address !== undefined) before.push(await navigate(toolkit, address, signal))
+  } else if (action !== 'list') {
+    const id = await idOf(tabs, index, signal)
+    if (action === 'select') await tabs.select(id, signal)
+    else before.push(...(await closeTab(toolkit, id, signal)))
+  }
+  return [...before, await listTabs(tabs, signal)].join('\n')
+}
+
+async function idOf(tabs: Tabs, index: number | undefined, signal: AbortSignal): Promise<number> {
+  const all = await tabs.list(signal)
+  const tab = index === undefined ? all.find(({ isCurrent }) => isCurrent) : all[index]
+  if (tab !== undefined) return tab.id
+  if (index === undefined) throw new BrowserError('NO_TAB', 'There is no current tab. Open one with browser_tabs.')
+  throw new BrowserError('TAB_CLOSED', `There is no tab ${index}. There are ${all.length}.`)
+}
+
+async function listTabs(tabs: Tabs, signal: AbortSignal): Promise<string> {
+  const all = await tabs.list(signal)
+  const lines = all.slice(0, 200).map(({ title, url, isCurrent }, index) => {
+    return `- ${index}: ${isCurrent ? '(current) ' : ''}[${title.slice(0, 200)}](${url.slice(0, 500)})`
+  })
+  return ['### Open tabs', ...(all.length === 0 ? ['None. Open one with action "new".'] : lines)].join('\n')
+}
+
+/** A page may ask whether to leave it. */
+async function closeTab(toolkit: Toolkit, id: number, signal: AbortSignal): Promise<readonly string[]> {
+  const { tabs, times } = toolkit
+  const isOpen = async (): Promise<boolean> => (await tabs.list(signal)).some((tab) => tab.id === id)
+  const current = (await tabs.list(signal)).find(({ isCurrent }) => isCurrent)
+  const page = current?.id === id ? await toolkit.openCurrent(signal) : undefined
+  page?.dialogs.assertNone()
+  await tabs.close(id, signal)
+  await until(async () => page?.dialogs.open !== undefined || !(await isOpen()), { ms: times.actionMs, signal })
+  const dialog = page?.dialogs.open
+  if (dialog !== undefined) return ['### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]
+  if (!(await isOpen())) return []
+  throw new BrowserError('PAGE_HANGS', 'The tab has not closed: its page does not answer, or asks whether to leave it.')
+}
+
+async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Promise<string> {
+  const page = await toolkit.openCurrent(signal)
+  page.dialogs.assertNone()
+  const call: Performance = { ...toolkit, page, signal: whileAttached(page, signal) }
+  try {
+    return await perform(call, () => goTo(call, url))
+  } catch (error) {
+    if (signal.aborted) stopLoading(page)
+    throw error
+  }
+}
+
+async function goTo({ page, times, signal }: Performance, url: string): Promise<string> {
+  const late = (): Error =>
+    new BrowserError('NAVIGATION_FAILED', `${url} did not answer within ${times.navigationMs / 1000} s.`)
+  try {
+    const { errorText, loaderId } = await within(times.navigationMs, late, signal, (limited) =>
+      page.debuggee.send('Page.navigate', { url }, { signal: limited }),
+    )
+    if (errorText !== undefined) return await failedNavigation(page, url, errorText, times.settleMs, signal)
+    // Another document, whose page may load for long.
+    if (loaderId !== undefined) {
+      await until(() => page.loading.page.loaderId !== loaderId || page.loading.page.isReady, {
+        ms: times.loadMs,
+        signal,
+      })
+    }
+    return ''
+  } catch (error) {
+    stopLoading(page)
+    throw error
+  }
+}
+
+/** The browser aborts the navigation to a file that it downloads. */
+async function failedNavigation(
+  page: Page,
+  url: string,
+  errorText: string,
+  settleMs: number,
+  signal: AbortSignal,
+): Promise<string> {
+  await pause(settleMs, signal)
+  if (page.loading.hasDownloads) return 'The address is a file, which is downloaded. The page is the same.'
+  throw new BrowserError('NAVIGATION_FAILED', `${url}: ${errorText}`)
+}
+
+async function goBack({ page, tabs, signal }: Performance): Promise<string> {
+  const { entries, currentIndex } = await page.debuggee.send('Page.getNavigationHistory', undefined, { signal })
+  const entry = entries[currentIndex - 1]
+  if (entry === undefined) throw new BrowserError('NAVIGATION_FAILED', 'The tab shows the first page of its history.')
+  const refusal = tabs.refusal(entry.url)
+  if (refusal !== undefined) throw refusal
+  await page.debuggee.send('Page.navigateToHistoryEntry', { entryId: entry.id }, { signal })
+  return ''
+}

@@ -1,0 +1,91 @@
+/** What the tools of a browser are made of. */
+import { z } from 'zod'
+import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.js'
+import type { ToolContent } from '../../protocol/tool-calls.js'
+import type { Tabs } from '../debuggee.js'
+import { openError } from './dialogs.js'
+import { releaseHandles } from './frames.js'
+import { openPage, type Page } from './page.js'
+import { perform, type Performance, type Times } from './perform.js'
+
+/** Arguments that name an element. */
+export const ELEMENT = {
+  element: z.string().max(1000).optional().describe('What the element is, in words, for people who follow'),
+  target: z
+    .string()
+    .min(1)
+    .max(2000)
+    .describe('The ref of an element in the last snapshot, or a CSS selector that only it matches'),
+}
+
+export interface PageCall extends Performance {
+  readonly isMac: boolean
+  /** Runs an action, waits for what it starts, and returns a report that begins with the text of the action. */
+  perform(action: () => Promise<string>): Promise<string>
+}
+
+export interface Toolkit {
+  readonly tabs: Tabs
+  readonly times: Times
+  readonly isMac: boolean
+  /** The page of the current tab. */
+  openCurrent(signal: AbortSignal): Promise<Page>
+}
+
+interface PageTool<Input extends z.ZodType> {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: Input
+  /** Whether it can be used while a dialog is open. */
+  readonly isForDialogs?: boolean
+  run(input: z.output<Input>, call: PageCall): Promise<string | readonly ToolContent[]>
+}
+
+/** A tool that acts in the page of the current tab. */
+export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTool<Input>): InstanceTool {
+  const { name, description, inputSchema, isForDialogs = false } = tool
+  const { tabs, times, isMac } = toolkit
+  return instanceTool({
+    ...{ name, description, inputSchema },
+    async execute(input, context) {
+      const page = await toolkit.openCurrent(context.signal)
+      const signal = AbortSignal.any([whileAttached(page, context.signal), page.crashed])
+      if (!isForDialogs) signal.throwIfAborted()
+      if (!isForDialogs) page.dialogs.assertNone()
+      const call = { tabs, page, times, isMac, signal }
+      try {
+        const result = await tool.run(input, { ...call, perform: (action) => perform(call, action) })
+        return typeof result === 'string' ? result : { content: result }
+      } finally {
+        releaseHandles(page)
+      }
+    },
+  })
+}
+
+/** Does work that a dialog would hold up. @throws BrowserError `DIALOG_OPEN` when one opens meanwhile */
+export async function unlessDialog<T>({ dialogs }: Page, work: () => Promise<T>): Promise<T> {
+  const done = await dialogs.race(work)
+  if ('dialog' in done) throw openError(done.dialog)
+  return done.value
+}
+
+/** A signal that aborts also when the tab is no longer attached. */
+export const whileAttached = ({ debuggee }: Page, signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, debuggee.detached])
+
+/** Prepares each tab once, when it is used first. */
+export function createPages(tabs: Tabs): Toolkit['openCurrent'] {
+  const pages = new WeakMap<object, Promise<Page>>()
+  const counter = { last: 0 }
+  return async (signal) => {
+    const { id, debuggee } = await tabs.current(signal)
+    let page = pages.get(debuggee)
+    if (page === undefined) {
+      page = openPage(id, debuggee, counter, signal)
+      pages.set(debuggee, page)
+      page.catch(() => pages.delete(debuggee))
+    }
+    return page
+  }
+}

@@ -1,0 +1,1 @@
+// Does what a test tells it.

@@ -1,0 +1,55 @@
+/** A screen without a monitor (Xvfb), and what it shows: a browser draws its tabs and groups nowhere else. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { PNG } from 'pngjs'
+
+export interface VirtualScreen {
+  /** For `DISPLAY`. */
+  readonly display: string
+  /** What it shows now, as PNG. */
+  capture(): Buffer
+  close(): Promise<void>
+}
+
+/** @throws Error when Xvfb is missing, with the command that installs it */
+export async function openVirtualScreen(width: number, height: number): Promise<VirtualScreen> {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-screen-'))
+  const options = ['-screen', '0', `${width}x${height}x24`, '-fbdir', folder, '-nolisten', 'tcp']
+  // It chooses a free display, and writes its number to the descriptor.
+  const server = spawn('Xvfb', ['-displayfd', '3', ...options], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  const exited = once(server, 'exit')
+  const failed = once(server, 'error').then(() => {
+    throw new Error('There is no Xvfb. Install it with: apt-get install -y xvfb')
+  })
+  const numbers = createInterface({ input: server.stdio[3] as NodeJS.ReadableStream })
+  const [number] = (await Promise.race([once(numbers, 'line'), failed])) as [string]
+  return {
+    display: `:${number}`,
+    capture: () => fromXwd(readFileSync(join(folder, 'Xvfb_screen0'))),
+    close: async () => {
+      server.kill()
+      await exited
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A picture of the X Window Dump format, with 32 bits a pixel. */
+function fromXwd(dump: Buffer): Buffer {
+  const field = (index: number): number => dump.readUInt32BE(index * 4)
+  const [headerSize, width, height, bytesPerLine, colours] = [field(0), field(4), field(5), field(12), field(19)]
+  const pixels = headerSize + colours * 12
+  const png = new PNG({ width, height })
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      const at = pixels + y * bytesPerLine + x * 4
+      const [blue = 0, green = 0, red = 0] = dump.subarray(at, at + 3)
+      png.data.set([red, green, blue, 255], (y * width + x) * 4)
+    }
+  }
+  return PNG.sync.write(png)
+}
