@@ -193,11 +193,11 @@ export function subscriberSuite(kind: string, open: OpenServers): void {
       }
       for (const id of ids) await ended(id)
       const listed: string[] = []
-      let cursor: unknown
+      let cursor: string | undefined
       do {
-        const { body } = await get(`/tasks?limit=2${cursor === undefined ? '' : `&cursor=${String(cursor)}`}`)
+        const { body } = await get(`/tasks?limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`)
         listed.push(...toIds(body['tasks']))
-        cursor = body['nextCursor']
+        cursor = body['nextCursor'] as string | undefined
         // What comes in between changes nothing.
         await ended(await submit('w', command('do', { mark: 'new' })))
       } while (cursor !== undefined)

@@ -116,7 +116,7 @@ it.each<[string, Options, string]>([
   [
     'createAgentTasks',
     { taskManager: {} },
-    'taskManager: got {}, expected a TaskManager with submitTask, cancelTask, getTask.',
+    'taskManager: got {}, expected a TaskManager, or the tasks of a cluster with submitTask, cancelTask, getTask.',
   ],
   [
     'createAgentTasks',
@@ -136,7 +136,11 @@ it.each<[string, Options, string]>([
   ['AsyncTaskManager', { notifyCancelled: 'yes' }, 'notifyCancelled: got "yes", expected true or false.'],
   ['createTaskTool', { resolveSubagent: undefined }, 'resolveSubagent: got undefined, expected a function.'],
   ['createTaskTool', { getAsyncTaskManager: new AsyncTaskManager() }, 'getAsyncTaskManager: got {'],
-  ['createSubmitCommandsTool', { taskManager: undefined }, 'taskManager: got undefined, expected a TaskManager with'],
+  [
+    'createSubmitCommandsTool',
+    { taskManager: undefined },
+    'taskManager: got undefined, expected a TaskManager, or the tasks of a cluster with',
+  ],
   ['TaskManager', { instances: [] }, 'instances: got an empty array, expected an InstanceManager with'],
   ['localInstance', { id: 5 }, 'id: got 5, expected a string of at least 1 character.'],
   [
