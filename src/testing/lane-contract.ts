@@ -38,6 +38,7 @@ export interface LaneSubject {
 
 /** The end of a task. */
 export interface LaneEnd {
+  /** `completed`, `failed` or `cancelled`. */
   readonly status: string
   /** Why it has failed, or was cancelled. */
   readonly code?: string | undefined

@@ -51,6 +51,7 @@ it(
     ]
     const lines = [...faultLines(faults.all, startedAt), `seed ${seed}, ${seconds} s, ${faults.all.length} faults`]
     console.log([...lines, ...told.flatMap(reportLines)].join('\n'))
+    expect(faults.crashes, 'processes that have ended by themselves').toEqual([])
     for (const { works: all, verdict } of told) {
       const { lost, twice, outOfOrder, twoAtOnce } = verdict
       expect({ lost, twice, outOfOrder, twoAtOnce }).toEqual({ lost: [], twice: [], outOfOrder: [], twoAtOnce: [] })

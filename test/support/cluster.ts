@@ -15,7 +15,7 @@ export interface NodeProcess {
   readonly wsUrl: string
   /** What it has written to its log. */
   readonly log: string[]
-  readonly exited: Promise<number | null>
+  readonly ended: Promise<number | null>
   readonly isEnded: boolean
   /** Whether the address in front of the nodes leaves it out. */
   readonly isPaused: boolean
@@ -111,7 +111,7 @@ export async function startServer(args: readonly string[], env: Record<string, s
   }
   let isPaused = false
   return {
-    ...{ pid: child.pid ?? 0, httpUrl, wsUrl, log, exited },
+    ...{ pid: child.pid ?? 0, httpUrl, wsUrl, log, ended: exited },
     get isEnded() {
       return hasEnded(child)
     },

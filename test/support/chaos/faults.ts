@@ -7,6 +7,8 @@ export interface Victim {
   readonly pid: number
   /** SIGKILL; resolves when it has ended. */
   kill(): Promise<unknown>
+  /** Resolves when it has ended: with its exit code, or null when it was killed. */
+  readonly ended: Promise<number | null>
   /** SIGSTOP. */
   pause(): void
   /** SIGCONT. */
@@ -58,6 +60,8 @@ const OUTAGES = [0, 200, 1000, 5000]
 export class Faults {
   /** In their order. */
   readonly all: Fault[] = []
+  /** The processes that have ended by themselves. */
+  readonly crashes: string[] = []
   readonly #world: World
   readonly #places: readonly Place[]
 
@@ -65,7 +69,7 @@ export class Faults {
     this.#world = world
     this.#places = world.slots.map((slot, at) => {
       const index = world.slots.slice(0, at).filter(({ target }) => target === slot.target).length
-      return { slot, index, victim: slot.start(), resumed: Promise.resolve() }
+      return { slot, index, victim: this.#watched(slot, slot.start()), resumed: Promise.resolve() }
     })
   }
 
@@ -100,7 +104,16 @@ export class Faults {
     const at = Date.now()
     await victim.kill()
     this.all.push({ kind: 'kill', target: slot.target, index, pid: victim.pid, at, ms: awayMs })
-    place.victim = pause(awayMs).then(() => slot.start())
+    place.victim = this.#watched(
+      slot,
+      pause(awayMs).then(() => startSurely(slot)),
+    )
+  }
+
+  async #watched({ target }: Slot, starting: Promise<Victim>): Promise<Victim> {
+    const victim = await starting
+    void victim.ended.then((code) => code !== null && code !== 0 && this.crashes.push(`${target} with ${code}`))
+    return victim
   }
 
   async #pause(place: Place, ms: number): Promise<void> {
@@ -127,4 +140,17 @@ export class Faults {
     await redis.start()
     this.all.push({ kind: 'redis', target: 'redis', index: 0, pid: 0, at, ms: Date.now() - at })
   }
+}
+
+/** How often a supervisor starts a process again, and how long it waits before that, in ms. */
+const STARTS = { most: 30, afterMs: 1000 }
+
+/** A process that does not start, as a node while Redis is away, is started again. */
+async function startSurely({ start }: Slot): Promise<Victim> {
+  for (let count = 1; count < STARTS.most; count += 1) {
+    const victim = await start().catch(() => undefined)
+    if (victim !== undefined) return victim
+    await pause(STARTS.afterMs)
+  }
+  return start()
 }

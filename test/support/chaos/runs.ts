@@ -62,6 +62,7 @@ export function createRuns({ redisUrl, lockMs, seed, hosts, workers }: RunOption
 
 const toVictim = (process: SpokenProcess): Victim => ({
   pid: process.pid,
+  ended: process.ended,
   kill: () => {
     process.signal('SIGKILL')
     return process.ended
