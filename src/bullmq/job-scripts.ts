@@ -5,7 +5,7 @@
  * 2. What a run says counts while its lock is its own (`WRITE`): a worker that was stopped for longer writes nothing.
  * 3. A cancellation is stored before anybody is told (`CANCEL`), and a job that nobody has started ends with it.
  * 4. A job that does not exist when it is cancelled is made, as one that has failed: its add, when it comes, is a duplicate.
- * 5. A channel only hurries: who misses what is published finds it when it looks.
+ * 5. A channel only hurries: who misses what is published finds it when it looks. The output that `ANNOUNCE` tells is that of a job that has ended.
  */
 import { script } from './script.js'
 import { ENTRY_BYTES } from './outgoing.js'
