@@ -6,7 +6,7 @@
  * 3. A cancellation is stored before anybody is told (`CANCEL`), and a job that nobody has started ends with it.
  * 4. A job that does not exist when it is cancelled is made, as one that has failed: its add, when it comes, is a duplicate.
  * 5. What is sent again, since its answer was lost, is known by its number and changes nothing (`WRITE`, `TELL`).
- * 6. A channel only hurries: who misses what is published finds it when it looks.
+ * 6. A channel only hurries: who misses what is published finds it when it looks. The output that `ANNOUNCE` tells is that of a job that has ended.
  */
 import { script } from './script.js'
 import { ENTRY_BYTES } from './outgoing.js'

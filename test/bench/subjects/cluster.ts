@@ -111,11 +111,14 @@ export async function idleCluster(
   let counts: Record<string, number> = {}
   return {
     run: async () => {
+      const window = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, windowMs))
+      const before = await used(cluster)
+      await window()
+      const after = await used(cluster)
+      // What is watched costs more.
       let sent = 0
       const stop = await watchCommands(cluster.port, () => (sent += 1))
-      const before = await used(cluster)
-      await new Promise((resolve) => setTimeout(resolve, windowMs))
-      const after = await used(cluster)
+      await window()
       stop()
       const seconds = windowMs / 1000
       counts = {

@@ -53,11 +53,14 @@ export async function throughRunner({ atOnce }: RunsLoad, checkout: string): Pro
     ends.delete(id)
   })
   const { id: _, ...input } = PAYLOAD
+  const runOne = (): Promise<void> => {
+    const { id } = manager.launch(input, runner)
+    return new Promise((resolve) => ends.set(id, resolve))
+  }
   return {
-    ...repeated(atOnce, () => {
-      const { id } = manager.launch(input, runner)
-      return new Promise<void>((resolve) => ends.set(id, resolve))
-    }),
+    ...repeated(atOnce, runOne),
+    // Its connections are closed when it has had no run for a second; those of the reference are not.
+    prepare: runOne,
     close: async () => {
       await manager.dispose()
       await worker.close()
