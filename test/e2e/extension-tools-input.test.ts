@@ -100,7 +100,7 @@ describe('the mouse', () => {
   })
 
   it('waits for an element that moves', async () => {
-    await browser.show(`<button style="position:absolute;animation:m .25s linear" onclick="document.title='hit'">Go</button>
+    await browser.show(`<button style="position:absolute;width:6px;padding:0;border:0;animation:m .25s linear" onclick="document.title='hit'">Go</button>
       <style>@keyframes m{from{left:0}to{left:600px}}</style>`)
     expect(await browser.use('browser_click', { target: 'button' })).toContain('Page Title: hit')
   })
@@ -115,6 +115,15 @@ describe('the mouse', () => {
     await browser.show('<button>Once</button>')
     expect(await browser.call('browser_click', { target: next })).toMatchObject({ code: 'REF_GONE' })
     expect(await browser.call('browser_click', { target: 'e999999' })).toMatchObject({ code: 'ELEMENT_NOT_FOUND' })
+  })
+
+  it('takes no element of another site for one of an earlier page', async () => {
+    browser.serve('/numbered', '<button>Same</button>')
+    const at = (site: string): string => browser.address('/numbered').replace('127.0.0.1', site)
+    await browser.use('browser_navigate', { url: at('one.test') })
+    const ref = refIn(await browser.use('browser_snapshot'), 'Same')
+    await browser.use('browser_navigate', { url: at('two.test') })
+    expect(await browser.call('browser_click', { target: ref })).toMatchObject({ code: 'REF_GONE' })
   })
 
   it('keeps a ref while its element stays', async () => {
@@ -206,7 +215,7 @@ describe('frames and shadow trees', () => {
     browser.serve('/inner', inner)
     browser.serve(
       '/middle',
-      `<p>middle</p><iframe src="/inner" style="margin:11px;border:7px solid;padding:5px"></iframe>`,
+      `<p>middle</p><iframe src="/inner" style="margin:11px;border:40px solid;padding:5px"></iframe>`,
     )
     await browser.show(
       `<div style="height:1200px"></div><iframe src="${place(browser.address('/middle'))}" style="width:400px;height:300px"></iframe>`,
@@ -244,13 +253,13 @@ describe('frames and shadow trees', () => {
     await browser.show(`<div id=a></div><div id=b></div><script>
       for (const [host, mode] of [[a, 'open'], [b, 'closed']]) {
         const root = host.attachShadow({ mode })
-        root.innerHTML = '<button><slot></slot> ' + mode + '</button>'
+        root.innerHTML = mode === 'open' ? '<button><slot></slot> open</button>' : '<slot></slot> <button>closed</button>'
         host.innerHTML = '<b>slotted</b>'
         root.querySelector('button').onclick = () => document.title += ' ' + mode
       }</script>`)
     const snapshot = await browser.use('browser_snapshot')
     await browser.use('browser_click', { target: refIn(snapshot, 'slotted open"') })
-    const text = await browser.use('browser_click', { target: refIn(snapshot, 'slotted closed"') })
+    const text = await browser.use('browser_click', { target: refIn(snapshot, '"closed"') })
     expect(text).toMatch(/Page Title: .* open closed/)
   })
 })

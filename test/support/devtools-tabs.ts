@@ -1,6 +1,6 @@
 /** A Chromium without the extension, and its tabs as the tools see them, over the raw DevTools protocol. All tabs are under control. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -134,6 +134,8 @@ async function attach(devtools: DevTools, targetId: string): Promise<AttachedDeb
   const sessions = new Set([own])
   const listeners = new Set<(event: DebuggeeEvent) => void>()
   const leaving = new AbortController()
+  // One for each command in flight.
+  setMaxListeners(0, leaving.signal)
   let left: Promise<unknown> = Promise.resolve()
   const stop = devtools.onEvent(({ method, params, sessionId }) => {
     if (sessionId === undefined || !sessions.has(sessionId)) return

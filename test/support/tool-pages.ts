@@ -45,7 +45,7 @@ export async function openToolBrowser(times: Partial<Times> = {}): Promise<ToolB
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const { devtools, close } = await startChromium([`--host-resolver-rules=MAP other.test 127.0.0.1`])
+  const { devtools, close } = await startChromium(['--host-resolver-rules=MAP *.test 127.0.0.1'])
   const tabs = await devtoolsTabs(devtools)
   const tools = new Map(
     createBrowserTools(tabs, { times: { actionMs: 400, ...times } }).map((tool) => [tool.name, tool]),
