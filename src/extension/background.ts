@@ -18,6 +18,9 @@ import { countRunning } from './working-tools.js'
 const ALARM = 'connect'
 const REFUSED_MS = 3000
 
+// Not even a script in a page could read the token.
+void chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' })
+
 const memory = recall(chrome.storage.session)
 const remembered = () => memory
 const control = createControl(remembered, (tabId, reason) => tabs.lost(tabId, reason))

@@ -81,10 +81,11 @@ export function createControlledTabs(
     },
     lost: (tabId, reason) => {
       attachments.end(tabId, reason)
+      const follower = closing.get(tabId)
+      const wasAsked = closing.delete(tabId) && reason.code === 'TAB_CLOSED'
       void remembered().then(async ({ facts, change }) => {
         if (facts.current !== tabId) return
-        const follower = closing.get(tabId)
-        if (closing.delete(tabId)) await choose(follower)
+        if (wasAsked) await choose(follower)
         else if (reason.code === 'CONTROL_TAKEN' || reason.code === 'TAB_CLOSED') {
           await change({ current: undefined, lost: { code: reason.code, message: reason.message } })
         }

@@ -130,7 +130,13 @@ const isAttached = (): Promise<boolean> =>
   browser.inOptions(`
     const { current } = (await chrome.storage.session.get('remembered')).remembered
     return (await chrome.debugger.getTargets()).some(({ tabId, attached }) => tabId === current && attached)`)
-const statusText = (): Promise<string> => browser.inOptions(`return document.getElementById('state').innerText`)
+const statusOf = (one: ExtensionBrowser): Promise<string> =>
+  one.inOptions(`return document.getElementById('state').innerText`)
+
+/** Waits until the options page says so. */
+async function says(text: RegExp, one = browser): Promise<void> {
+  await waitFor(async () => (text.test(await statusOf(one)) ? true : undefined), `the words ${text.source}`)
+}
 
 describe('the options page', () => {
   it('says what is wrong with an address, a token, a server, and that it is connected', async () => {
@@ -143,23 +149,22 @@ describe('the options page', () => {
     ])
 
     await browser.connect('http://127.0.0.1:1')
-    await browser.phase('connecting', true)
-    expect(await statusText()).toMatch(/No server answers at http:\/\/127\.0\.0\.1:1\..*npx agent-tasks serve/s)
+    await says(/No server answers at http:\/\/127\.0\.0\.1:1\..*npx agent-tasks serve/s)
     expect(await browser.inOptions(problems)).toEqual(['', '', ''])
 
     await browser.connect(`${pages.url}/other-server`)
-    await waitFor(async () => (/no agent-tasks server/.test(await statusText()) ? true : undefined), 'the other server')
+    await says(/no agent-tasks server/)
 
     const server = await startTaskServer({ ...settings, auth: { tokens: ['the-right-token'] } })
     onTestFinished(() => server.close({ drainMs: 0 }))
     await browser.connect(server.httpUrl)
-    await waitFor(async () => (/asks for a token/.test(await statusText()) ? true : undefined), 'a token')
+    await says(/asks for a token/)
     await browser.connect(server.httpUrl, { token: 'the-wrong-token' })
-    await waitFor(async () => (/does not accept this token/.test(await statusText()) ? true : undefined), 'a refusal')
+    await says(/does not accept this token/)
     expect(await badge()).toBe('...')
     await browser.connect(server.httpUrl, { token: 'the-right-token' })
     await browser.phase('connected')
-    expect([await statusText(), await badge()]).toEqual([
+    expect([await statusOf(browser), await badge()]).toEqual([
       expect.stringContaining(`Connected to ${server.httpUrl} as browser`),
       'on',
     ])
@@ -177,10 +182,7 @@ describe('the options page', () => {
     const other = await startExtensionBrowser()
     onTestFinished(() => other.close())
     await other.connect(server.httpUrl)
-    await other.phase('connecting', true)
-    expect(await other.inOptions(`return document.getElementById('state').innerText`)).toContain(
-      'The server has another instance with the name browser.',
-    )
+    await says(/The server has another instance with the name browser\./, other)
     await other.connect(server.httpUrl, { name: 'second' })
     await other.phase('connected')
 
@@ -199,9 +201,7 @@ describe('the options page', () => {
 
     await server.instances.disconnect('second')
     await other.phase('stopped', true)
-    expect(await other.inOptions(`return document.getElementById('state').innerText`)).toContain(
-      'The server has disconnected this browser.',
-    )
+    await says(/The server has disconnected this browser\./, other)
   })
 
   it.each(['light', 'dark'])('has no violation that axe finds (%s)', async (scheme) => {
@@ -267,6 +267,19 @@ describe('whose tabs it acts in', () => {
     const refused = `return chrome.action.getBadgeText({ tabId: ${own} })`
     expect(await waitFor(async () => (await browser.inOptions<string>(refused)) || undefined, 'a refusal')).toBe('no')
     await browser.inOptions(`await chrome.tabs.remove([${own}, ${tab}])`)
+  })
+
+  it('closes the tabs that it is asked to close, and goes on in the next one', async () => {
+    const server = await connected()
+    await browser.takeAllBack()
+    const visit = (path: string): Command => ({
+      tool_name: 'browser_tabs',
+      args: { action: 'new', url: pages.url + path },
+    })
+    const close = { tool_name: 'browser_tabs', args: { action: 'close' } }
+    const outcomes = await perform(server, visit('/first'), visit('/second'), close, evaluate('() => document.title'))
+    expect(outcomes.at(-1)).toContain('/first')
+    expect(await perform(server, close, evaluate('() => 1'))).toEqual([expect.any(String) as string, 'error NO_TAB'])
   })
 
   it('E5: leaves a tab with another debugger alone, and says so', async () => {
@@ -391,6 +404,10 @@ describe('who has no business with it', () => {
     const server = await connected()
     const { host } = new URL(EXTENSION_ORIGIN)
     await browser.devtools.send('Target.createTarget', { url: `chrome-extension://${hostileId}/hostile.html` })
+    await waitFor(async () => {
+      const isLoaded = await browser.inTarget<boolean>('/hostile.html', 'return document.title !== ""')
+      return isLoaded ? true : undefined
+    }, 'its page')
     const outcome = await browser.inTarget(
       '/hostile.html',
       `const seen = []
