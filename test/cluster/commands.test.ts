@@ -185,6 +185,11 @@ describe('a host that dies', () => {
     await redis.start()
     expect(adopted).toEqual(['ended', 'running', 'queued', 'unwanted'].map(idOf))
     host.manager.cancelTask(idOf('unwanted'))
+    const states = async (): Promise<string[]> =>
+      ((await call(url, '/tasks')).body['tasks'] as { name: string; status: string }[]).map(
+        ({ name, status }) => `${name} ${status}`,
+      )
+    await until(async () => (await states()).includes('unwanted cancelled'))
     worker.finish('running')
     await worker.untilStarted('queued')
     worker.finish('queued')
@@ -194,9 +199,7 @@ describe('a host that dies', () => {
     // All of its output, from the beginning.
     expect(host.manager.readOutput(idOf('ended'))?.text).toBe('[1/1] hold: running\n[1/1] hold: success: ended\n')
     host.manager.confirm(deliveryId ?? '')
-    const { body } = await call(url, '/tasks')
-    const tasks = body['tasks'] as { name: string; status: string }[]
-    expect(tasks.map(({ name, status }) => `${name} ${status}`)).toEqual([
+    expect(await states()).toEqual([
       ...['unwanted cancelled', 'queued completed', 'running completed', 'ended completed'],
     ])
     expect(worker.started()).toEqual(['ended', 'running', 'queued'])

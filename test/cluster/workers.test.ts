@@ -1,9 +1,10 @@
 /** Workers that are killed, stopped and drained, as processes of their own. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import { until } from '../support/cluster-client.js'
 import { LOCK_MS, startFleet, type Fleet } from '../support/fleet.js'
 import { startSpoken, type SpokenProcess } from '../support/spoken-process.js'
 
@@ -116,6 +117,10 @@ describe('a worker that dies', () => {
     await worker.says('started')
     worker.signal('SIGTERM')
     await worker.says('draining')
+    const redis = new Redis(fleet.redis.url)
+    onTestFinished(() => redis.disconnect())
+    // It does not wait for another job any more.
+    await until(async () => !String(await redis.client('LIST')).includes('cmd=bzpopmin'))
     const later = manager.launch(goal('hold 0'), run)
     expect(await settled(manager, id)).toMatchObject({ status: 'completed', output: { final_message: 'attempt 1' } })
     expect(await worker.ended).toBe(0)

@@ -34,7 +34,8 @@ const worker = await startWorker({
   log: (log) => say({ log }),
 })
 process.on('SIGTERM', () => {
+  const drained = worker.drain()
   say({ draining: worker.running })
-  void worker.drain().then(() => say({ drained: true }))
+  void drained.then(() => say({ drained: true }))
 })
 say({ ready: true })
