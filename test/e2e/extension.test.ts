@@ -422,5 +422,6 @@ describe('who has no business with it', () => {
     )
     const nobody = 'Could not establish connection. Receiving end does not exist.'
     expect(outcome).toEqual([nobody, nobody, 'refused'])
+    expect(server.instances.list().map(({ id }) => id)).toEqual(['browser'])
   })
 })
