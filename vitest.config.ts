@@ -20,7 +20,7 @@ export default defineConfig({
       exclude: [
         'test/**',
         'src/page/app/**',
-        'src/bullmq/{bullmq-runner,connection,host-link,remote-run,script,start-worker,worker-run}.ts',
+        'src/bullmq/{bullmq-runner,connection,give-up-dead,host-link,remote-run,script,start-worker,worker-run}.ts',
         'src/bullmq/cluster/{bullmq-cluster,cluster-node,cluster-redis,cluster-service,feed,instance-lane,instance-queue}.ts',
       ],
       reporter: ['text', 'html', 'json-summary'],
