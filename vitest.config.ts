@@ -38,7 +38,7 @@ export default defineConfig({
         'src/extension/{attachments,background,control,controlled-tabs,no-code-from-text}.ts',
         'src/extension/tools/{element-handles,element-tools,elements,evaluate,frame-points,frames,index,keyboard,log-tools,mouse}.ts',
         'src/extension/tools/{page,page-scripts,page-tools,perform,screenshot,snapshot,tab-tools,toolkit}.ts',
-        'src/bullmq/{bullmq-runner,connection,host-link,remote-run,script,start-worker,worker-run}.ts',
+        'src/bullmq/{bullmq-runner,connection,give-up-dead,host-link,remote-run,script,start-worker,worker-run}.ts',
         'src/bullmq/cluster/{bullmq-cluster,cluster-node,cluster-redis,cluster-service,feed,hosted-tasks,instance-lane,instance-queue,listed-instances,log-reader,time-limit}.ts',
       ],
       reporter: ['text', 'html', 'json-summary'],

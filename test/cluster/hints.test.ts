@@ -49,8 +49,8 @@ describe('the end of a run', () => {
   it('W2: is told with its output when it has said nothing, and is read with what it said otherwise', async () => {
     const fleet = await startFleet()
     await fleet.worker(
-      ({ goalPrompt }, { append }) => {
-        if (goalPrompt === 'speak') append('said')
+      ({ goalPrompt }, context) => {
+        if (goalPrompt === 'speak') context.append('said')
         return { text: goalPrompt === 'large' ? 'x'.repeat(20_000) : 'two\nlines' }
       },
       { lockMs },

@@ -47,11 +47,11 @@ function openRedis(url: string, name: string) {
 describe('a node', () => {
   it('N1: finds a task that it was not told of when it says that it lives', async () => {
     const cluster = await startMortalCluster(1)
-    const { deeds, untilStarted } = await connectWatched(cluster.url, 'w')
+    const worker = await connectWatched(cluster.url, 'w')
     const { addUntold } = openRedis(cluster.redis.url, 'agent-tasks')
     await addUntold('w')
-    await untilStarted('untold')
-    expect(deeds[0]).toMatchObject({ mark: 'untold', step: 'start' })
+    await worker.untilStarted('untold')
+    expect(worker.deeds[0]).toMatchObject({ mark: 'untold', step: 'start' })
   })
 
   it('N1: learns which of its instances have work with one command', async () => {
