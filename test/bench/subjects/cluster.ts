@@ -95,9 +95,9 @@ export async function tasksOfCluster(load: ClusterLoad, checkout: string): Promi
   }
 }
 
-async function used({ nodes, redisCpuUs }: BenchCluster) {
-  const all = await Promise.all(nodes.map((node) => node.cpuUs()))
-  return { nodesUs: sumOf(all), redisUs: await redisCpuUs() }
+async function used(cluster: BenchCluster) {
+  const all = await Promise.all(cluster.nodes.map((node) => node.cpuUs()))
+  return { nodesUs: sumOf(all), redisUs: await cluster.redisCpuUs() }
 }
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
