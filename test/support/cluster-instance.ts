@@ -1,6 +1,7 @@
 /** A worker of a cluster that writes down what it does: which call, when it starts and when it ends. */
 import { onTestFinished } from 'vitest'
 import { connectInstance, type ConnectedInstance } from '../../src/client/index.js'
+import { call, until } from './cluster-client.js'
 
 export interface Deed {
   readonly mark: string
@@ -73,6 +74,12 @@ export async function connectWatched(url: string, id: string, heartbeatMs = 30_0
     ],
   })
   onTestFinished(() => instance.close())
+  // The node that has it says so in Redis a moment after its welcome.
+  await until(async () => {
+    const { body } = await call(url, '/instances')
+    const all = body['instances'] as readonly { readonly id: string; readonly isConnected: boolean }[]
+    return all.some((one) => one.id === id && one.isConnected)
+  })
   return {
     instance,
     deeds,
