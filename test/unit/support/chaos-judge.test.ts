@@ -26,12 +26,13 @@ const NOTHING = { lost: [], twice: [], outOfOrder: [], twoAtOnce: [], besidePaus
 
 describe('the judge of chaos', () => {
   it('finds nothing where all is well', () => {
+    const { answeredAt: _, ...notAnswered } = work('not answered', { deeds: [], ends: [] })
     const failed = { status: 'failed', code: 'INTERRUPTED', at: 60, attempt: 2 }
     const works = [
       work('a'),
       work('b', { sentAt: 11, answeredAt: 12, deeds: [deed(30, 40)] }),
       work('refused', { isRefused: true, deeds: [], ends: [] }),
-      work('not answered', { answeredAt: Infinity, deeds: [], ends: [] }),
+      notAnswered,
       work('interrupted', { lane: 'x', ends: [failed], deeds: [deed(1, undefined), deed(50, 60, { attempt: 2 })] }),
     ]
     expect(findings(works, [fault('kill', 45)])).toEqual(NOTHING)
