@@ -53,10 +53,10 @@ const write = (seq: number, fields: Record<string, string> = {}, isEnd = false):
 describe('a task', () => {
   it('N1: what another connection of its instance reports changes nothing', async () => {
     const { redis, cluster, run } = await openCluster()
-    const first = claimed(await cluster.claim('w', 'n1', true, 1, { kind: 'websocket' }))
+    const first = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, { kind: 'websocket' }))
     const { id, lock } = await run(`n1:${first}`, first)
     expect(await cluster.record(id, lock, `n1:${first}`, write(1, { index: '0' }))).toBe('ok')
-    const second = claimed(await cluster.claim('w', 'n2', true, 1, { kind: 'websocket' }))
+    const second = claimed(await cluster.claim('w', 'n2', await cluster.nextEpoch(), true, 1, { kind: 'websocket' }))
     expect(second).toBeGreaterThan(first)
     expect(await cluster.seizeFromEarlier(lock, `n2:${second}`, LIFE_MS, 'w', second)).toBe(true)
     const before = await cluster.readWithLog(id, 0)
@@ -74,10 +74,10 @@ describe('a task', () => {
 
   it('N1: is not begun under an earlier epoch, nor seized for one', async () => {
     const { redis, keys, cluster, accept } = await openCluster()
-    const first = claimed(await cluster.claim('w', 'n1', true, 1, {}))
+    const first = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
     const { id } = await accept()
     await cluster.confirm(id)
-    const second = claimed(await cluster.claim('w', 'n2', true, 1, {}))
+    const second = claimed(await cluster.claim('w', 'n2', await cluster.nextEpoch(), true, 1, {}))
     const lock = keys.lock('w', id)
     await redis.set(lock, `n1:${first}`)
     expect(await cluster.begin(id, lock, `n1:${first}`, first, 5)).toBe('stale')
@@ -93,7 +93,7 @@ describe('a task', () => {
 
   it('N3: has one end, and each event once, also when a write is sent twice', async () => {
     const { cluster, run } = await openCluster()
-    const epoch = claimed(await cluster.claim('w', 'n1', true, 1, {}))
+    const epoch = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
     const { id, lock } = await run(`n1:${epoch}`, epoch)
     for (const _ of [1, 2]) expect(await cluster.record(id, lock, `n1:${epoch}`, write(1))).toBe('ok')
     const end = write(2, { status: 'completed', completedAt: '9', duration: '4' }, true)
@@ -108,7 +108,7 @@ describe('a task', () => {
 
   it('N2: runs only when its submission is confirmed, and one that is given up leaves nothing', async () => {
     const { redis, keys, cluster, accept } = await openCluster()
-    const epoch = claimed(await cluster.claim('w', 'n1', true, 1, {}))
+    const epoch = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
     const { id } = await accept('key')
     const lock = keys.lock('w', id)
     await redis.set(lock, `n1:${epoch}`)
@@ -131,7 +131,7 @@ describe('a task', () => {
 
   it('N2: whose node died before it was confirmed is confirmed by the request that repeats it', async () => {
     const { redis, keys, cluster } = await openCluster()
-    await cluster.claim('w', 'n1', true, 1, {})
+    await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {})
     const queue = createInstanceQueue(keys.queue('w'), {
       ...{ redis, prefix: keys.prefix, lockMs: LIFE_MS, onError: () => undefined },
     })
@@ -166,8 +166,8 @@ describe('a task', () => {
 
   it('N5: has a place within the limits of the whole cluster, and old ends are forgotten for it', async () => {
     const { redis, cluster, accept } = await openCluster(2)
-    await cluster.claim('w', 'n1', true, 1, {})
-    await cluster.claim('v', 'n2', true, 1, {})
+    await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {})
+    await cluster.claim('v', 'n2', await cluster.nextEpoch(), true, 1, {})
     const ids: string[] = []
     for (let n = 0; n < 5; n += 1) ids.push((await accept()).id)
     expect((await accept()).code).toBe('QUEUE_FULL')
@@ -182,11 +182,21 @@ describe('a task', () => {
 })
 
 describe('an instance', () => {
+  it('N1: stays with its later connection, however late an earlier one claims it', async () => {
+    const { cluster } = await openCluster()
+    const [earlier, later] = [await cluster.nextEpoch(), await cluster.nextEpoch()]
+    expect(await cluster.claim('w', 'n1', later, true, 1, {})).toEqual({ epoch: later })
+    expect(await cluster.claim('w', 'n2', earlier, true, 1, {})).toEqual({ holder: 'n1' })
+    // As one whose answer was lost: it is sent again.
+    expect(await cluster.claim('w', 'n1', later, true, 1, {})).toEqual({ epoch: later })
+    expect(await cluster.instance('w')).toMatchObject({ node: 'n1', epoch: String(later) })
+  })
+
   it('N4: of a node that is silent is lost, and one that nobody waits for leaves nothing behind', async () => {
     const { redis, cluster, accept } = await openCluster()
     await cluster.renew('n3', 30, [], [])
-    await cluster.claim('w', 'n3', false, 1, {})
-    expect(await cluster.claim('w', 'n1', false, 1, {})).toEqual({ holder: 'n3' })
+    await cluster.claim('w', 'n3', await cluster.nextEpoch(), false, 1, {})
+    expect(await cluster.claim('w', 'n1', await cluster.nextEpoch(), false, 1, {})).toEqual({ holder: 'n3' })
     const { id } = await accept()
     await cluster.confirm(id)
     await until(async () => {
@@ -210,7 +220,7 @@ describe('an instance', () => {
     expect(await register()).toBe('IN_USE')
     expect(await register(0, 0)).toBe(1)
     expect(await register(0)).toBe('OK')
-    const epoch = claimed(await cluster.claim('w', 'n1', true, 1, {}))
+    const epoch = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
     expect(await register(0)).toBe('IN_USE')
     await accept()
     await cluster.lose('w', 'n1', epoch)

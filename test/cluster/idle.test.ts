@@ -61,7 +61,7 @@ describe('a node', () => {
     await cluster.renew('n1', LIFE_MS, [], [])
     const held: { id: string; epoch: number }[] = []
     for (const id of ['v', 'w w']) {
-      const claimed = await cluster.claim(id, 'n1', true, 1, {})
+      const claimed = await cluster.claim(id, 'n1', await cluster.nextEpoch(), true, 1, {})
       held.push({ id, epoch: 'epoch' in claimed ? claimed.epoch : -1 })
     }
     expect(await cluster.renew('n1', LIFE_MS, held, [])).toEqual(['ok', 'ok'])
@@ -80,7 +80,7 @@ describe('the nodes of a cluster', () => {
     onTestFinished(() => server.close())
     const { cluster, addUntold, redis } = openRedis(server.url, 'test')
     await cluster.renew('n1', LIFE_MS, [], [])
-    await cluster.claim('w', 'n1', true, 1, {})
+    await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {})
     const id = await addUntold('w')
     await cluster.lose('w', 'n1', 1)
     const look = () => cluster.survey(0, LIFE_MS, LIFE_MS, LIFE_MS)

@@ -23,9 +23,17 @@ async function openNode(change: (cluster: ClusterRedis, unlock: (lock: string) =
   const cluster = createClusterRedis(redis, keys, { maxRetained: 100 })
   const instances = new InstanceManager()
   const tasks = new TaskManager({ instances })
+  const claims: string[] = []
+  const recorded = (real: ClusterRedis): ClusterRedis => ({
+    ...real,
+    claim: (instanceId, ...rest) => {
+      claims.push(instanceId)
+      return real.claim(instanceId, ...rest)
+    },
+  })
   const node = new ClusterNode({
     ...{ connection: redis, keys, tasks, instances, lockMs: LOCK_MS, clock: systemClock, log: () => undefined },
-    redis: change(cluster, (lock) => redis.del(lock)),
+    redis: recorded(change(cluster, (lock) => redis.del(lock))),
     limits: resolveServerConfig().tasks,
   })
   onTestFinished(async () => {
@@ -41,7 +49,8 @@ async function openNode(change: (cluster: ClusterRedis, unlock: (lock: string) =
     return {}
   }
   return {
-    ...{ redis, keys, cluster, node, calls },
+    ...{ redis, keys, cluster, node, calls, claims },
+    disconnect: () => instances.disconnect('w'),
     connect: () => instances.connect(localInstance({ id: 'w', tools: [{ name: 'do', execute }] })),
     submit: async (mark: string): Promise<string> => {
       const commands = [{ id: 'cmd_1', tool_name: 'do', intention: '', args: { mark }, status: 'pending' }]
@@ -67,19 +76,37 @@ async function openNode(change: (cluster: ClusterRedis, unlock: (lock: string) =
 describe('the lane of an instance', () => {
   it('N1: goes on when the lock of what it has fetched has ended before it began', async () => {
     let isFirst = true
-    const { connect, submit, ended, calls } = await openNode((cluster, unlock) => ({
-      ...cluster,
+    const { connect, submit, ended, calls, cluster, node } = await openNode((real, unlock) => ({
+      ...real,
       begin: async (id, lock, ...rest) => {
         if (isFirst) await unlock(lock)
         isFirst = false
-        return cluster.begin(id, lock, ...rest)
+        return real.begin(id, lock, ...rest)
       },
     }))
     connect()
-    await until(async () => (await submit('one').catch(() => '')) !== '')
+    await until(async () => (await cluster.instance('w'))['node'] === node.id)
+    await submit('one')
     const two = await submit('two')
     expect(await ended(two)).toMatchObject({ status: 'completed' })
     expect(calls).toEqual(['one', 'two'])
+  })
+
+  it('N1: leaves an instance that has gone while Redis was away to the node where it is', async () => {
+    const { connect, disconnect, redis, keys, cluster, claims } = await openNode((real) => ({
+      ...real,
+      // Its instance connects elsewhere before Redis answers.
+      nextEpoch: async () => {
+        await disconnect()
+        await real.claim('w', 'elsewhere', await real.nextEpoch(), true, 1, { kind: 'local' })
+        return real.nextEpoch()
+      },
+    }))
+    await cluster.renew('elsewhere', 60_000, [], [])
+    connect()
+    await until(async () => (await redis.get(`${keys.own}epoch`)) === '2')
+    expect(claims).toEqual([])
+    expect(await cluster.instance('w')).toMatchObject({ node: 'elsewhere', epoch: '1' })
   })
 
   it('N4: is opened again when what an earlier connection has left could not be settled', async () => {
@@ -93,7 +120,7 @@ describe('the lane of an instance', () => {
       },
     }))
     await cluster.renew('earlier', 60_000, [], [])
-    await cluster.claim('w', 'earlier', true, 1, { kind: 'local' })
+    await cluster.claim('w', 'earlier', await cluster.nextEpoch(), true, 1, { kind: 'local' })
     const id = await submit('left')
     expect((await node.queueOf('w').next('earlier:1'))?.id).toBe(id)
     await cluster.leave('earlier')

@@ -82,7 +82,9 @@ for (const subpath of Object.keys(manifest.exports)) {
 }
 checkAdapters()
 const cli = join('node_modules', manifest.name, 'dist/src/cli/main.js')
-expectOutput('agent-tasks extension', [cli, 'extension'], join(manifest.name, 'dist', 'extension'))
+const printed = run('agent-tasks extension', process.execPath, [cli, 'extension'])
+if (!printed.includes(join(manifest.name, 'dist', 'extension'))) fail(`agent-tasks extension printed '${printed}'`)
+pass('agent-tasks extension names its folder')
 const serve = [cli, 'serve', '--connection', 'redis://127.0.0.1']
 expectFailure('serve --connection without its packages', serve, ['npm install bullmq@6 ioredis@5'])
 for (const [subpath, peers] of Object.entries(withPeers)) checkPeers(manifest.name + subpath.slice(1), peers)

@@ -203,7 +203,10 @@ export class ClusterNode {
     const entry = instances.get(instanceId)
     if (entry === undefined || !this.#mayHave(entry)) return
     const { kind, instance } = entry
-    const claimed = await redis.claim(instanceId, this.id, isTaken, clock.now(), { kind })
+    // Redis may have been away for a while: the instance may have connected elsewhere by now.
+    const epoch = await redis.nextEpoch()
+    if (!this.#mayHave(entry)) return
+    const claimed = await redis.claim(instanceId, this.id, epoch, isTaken, clock.now(), { kind })
     if (!this.#mayHave(entry)) {
       if ('epoch' in claimed) await redis.lose(instanceId, this.id, claimed.epoch)
       return

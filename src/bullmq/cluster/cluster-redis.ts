@@ -102,13 +102,16 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     askCancel: async (taskId: string, why: string): Promise<boolean> =>
       (await run(scripts.ASK_CANCEL, taskId, why)) === 1,
 
-    /** Resolves with the epoch of the connection, or with the node that has the instance. */
-    claim: async (instanceId: string, node: string, isForced: boolean, at: number, fields: Fields) => {
-      const [epoch, holder] = (await run(
+    /** The epoch of a connection, later than all before it. */
+    nextEpoch: () => redis.incr(`${keys.own}epoch`),
+
+    /** Resolves with the epoch, or with the node that has the instance, or had it later. */
+    claim: async (instanceId: string, node: string, epoch: number, isForced: boolean, at: number, fields: Fields) => {
+      const [isClaimed, holder] = (await run(
         scripts.CLAIM,
-        ...[instanceId, node, isForced ? 1 : 0, at, ...flat(fields)],
+        ...[instanceId, node, epoch, isForced ? 1 : 0, at, ...flat(fields)],
       )) as [number, string]
-      return epoch === 0 ? { holder } : { epoch }
+      return isClaimed === 1 ? { epoch } : { holder }
     },
 
     describe: (instanceId: string, epoch: number, tools: string) => run(scripts.DESCRIBE, instanceId, epoch, tools),

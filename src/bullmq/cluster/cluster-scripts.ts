@@ -173,19 +173,19 @@ announce('t', 'cancel', 'id', ARGV[1], 'm', ARGV[2])
 return 1
 `)
 
-/** Makes an instance one of a node. instance, node, 1 to take it from another node, time, then its fields. Returns its new epoch, or the node that has it. */
+/** Makes an instance one of a node, unless a later connection of it was. instance, node, epoch of the connection, 1 to take it from another node, time, then its fields. Returns 1, or 0 and the node that has it. */
 export const CLAIM = script(`${PRELUDE}
-local inst, node, force, at = unpack(ARGV, 1, 4)
+local inst, node, epoch, force, at = unpack(ARGV, 1, 5)
 local key = P..'inst:'..inst
-local holder = redis.call('HGET', key, 'node')
+local holder, latest = unpack(redis.call('HMGET', key, 'node', 'epoch'))
+if latest and tonumber(latest) > tonumber(epoch) then return {0, holder or ''} end
 if holder and holder ~= '' and holder ~= node and force ~= '1' and redis.call('EXISTS', P..'node:'..holder) == 1 then return {0, holder} end
-local epoch = redis.call('INCR', P..'epoch')
 redis.call('HSET', key, 'node', node, 'connectedAt', at, 'epoch', epoch)
 redis.call('HDEL', key, 'lostAt')
-for i = 5, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+for i = 6, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', P..'instances', 'NX', redis.call('INCR', P..'serial'), inst)
 announce('t', 'instance', 'inst', inst, 'node', node)
-return {epoch, ''}
+return {1, ''}
 `)
 
 /** The tools of an instance. instance, epoch, tools */
