@@ -75,17 +75,26 @@ function optionsOfUrl(text: string): RedisOptions {
   const refuse = (expected: string): never => {
     throw new InvalidInputError(FIELD, HIDDEN, expected)
   }
-  const expected = 'redis://[[user]:password@]host[:port][/database], or the same with rediss:// for TLS'
+  const expected =
+    'redis://[[user]:password@]host[:port][/database], or the same with rediss:// for TLS ' +
+    '(in the password, write / as %2F, # as %23, ? as %3F, @ as %40, % as %25)'
   const url = URL.canParse(text) ? new URL(text) : refuse(expected)
   const { protocol, hostname, port, username, password, pathname, search, hash } = url
   if (!['redis:', 'rediss:'].includes(protocol) || hostname === '' || search !== '' || hash !== '') refuse(expected)
   const database = pathname.replace(/^\//, '')
   if (!/^\d*$/.test(database)) refuse(`${expected}; the database is a number`)
+  const decoded = (part: string): string => {
+    try {
+      return decodeURIComponent(part)
+    } catch {
+      return refuse(expected)
+    }
+  }
   return {
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? 6379 : Number(port),
-    ...(username !== '' && { username: decodeURIComponent(username) }),
-    ...(password !== '' && { password: decodeURIComponent(password) }),
+    ...(username !== '' && { username: decoded(username) }),
+    ...(password !== '' && { password: decoded(password) }),
     ...(database !== '' && { db: Number(database) }),
     ...(protocol === 'rediss:' && { tls: {} }),
   }
@@ -131,7 +140,7 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
   redis.on('error', (error: unknown) => {
     if (isAway) return
     isAway = true
-    log(`Redis at ${name} (${use}): ${describeFailure(error)}. It is tried again until it is back.`)
+    log(`Redis at ${name} (${use}): ${describeFailure(error).replace(/\.$/, '')}. It is tried again until it is back.`)
   })
   redis.on('ready', () => {
     if (isAway) log(`Redis at ${name} (${use}) is back.`)

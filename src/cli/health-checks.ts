@@ -13,7 +13,7 @@ import type { AgentConfig } from '../protocol/agent-config.js'
 import { healthSchema } from '../protocol/rest.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
-import { loadRedisChecks, workersAccess } from './worker-subagents.js'
+import { CONNECTION_VARIABLE, loadRedisChecks, workersAccess } from './worker-subagents.js'
 import { openDatabase } from '../store/sqlite/driver.js'
 import { readSessions } from './stored-sessions.js'
 import { findProgram, type LookupOptions } from './program-lookup.js'
@@ -90,9 +90,10 @@ async function* checkConfigured(
   }
 }
 
-/** Looks at the Redis over which subagents are sent to workers, if some are. */
+/** Looks at the Redis of the subagents on workers, or of the environment. */
 async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): AsyncGenerator<Finding> {
-  if (!config.subagents.some(({ runsOn }) => runsOn === 'workers')) return
+  const isNamed = [config.workers.connection, env[CONNECTION_VARIABLE]].some((url) => url !== undefined && url !== '')
+  if (!isNamed && !config.subagents.some(({ runsOn }) => runsOn === 'workers')) return
   try {
     const { connectBriefly, checkRedis } = await loadRedisChecks()
     const { connection, allowNoPassword } = workersAccess(config, env)
@@ -110,7 +111,7 @@ async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): A
 }
 
 /** Losing tasks is no lack of the installation: it may be meant. */
-const toState = { ok: 'ok', note: 'ok', lossy: 'note', unusable: 'missing' } as const
+const toState = { ok: 'ok', note: 'note', lossy: 'note', unusable: 'missing' } as const
 
 /** Reads the store of the MCP server's session. Nothing is opened for writing. */
 function checkStore({ folder, key }: SessionPlace): Finding {

@@ -32,6 +32,18 @@ async function setUp(options?: RedisServerOptions) {
   return { redis, file }
 }
 
+async function doctor(file: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  let stdout = ''
+  const write = (text: string): boolean => {
+    stdout += text
+    return true
+  }
+  const stream = { isTTY: false, columns: 100, write }
+  const io = { stdout: stream, stderr: stream, env, readStdin: () => Promise.resolve('') }
+  await runProgram(['doctor', '--config', file], io, '1.2.3')
+  return stdout
+}
+
 describe('agent-tasks worker', () => {
   it('W4: runs what servers send with the same file, and ends after what it runs on SIGTERM', async () => {
     const { file } = await setUp()
@@ -66,22 +78,23 @@ describe('agent-tasks worker', () => {
 
   it('is checked by doctor, which says what is lost', async () => {
     const { file, redis } = await setUp({ appendfsync: 'no file', maxmemoryPolicy: 'allkeys-lru' })
-    const doctor = async (): Promise<string> => {
-      let stdout = ''
-      const write = (text: string): boolean => {
-        stdout += text
-        return true
-      }
-      const stream = { isTTY: false, columns: 100, write }
-      const io = { stdout: stream, stderr: stream, env: {}, readStdin: () => Promise.resolve('') }
-      await runProgram(['doctor', '--config', file], io, '1.2.3')
-      return stdout
-    }
-    const found = await doctor()
+    const found = await doctor(file)
     expect(found).toMatch(/ok {7}Redis, version: Redis \d/)
     expect(found).toMatch(/note {5}Redis, maxmemory-policy: It is allkeys-lru: .* drops tasks that it has accepted/)
     expect(found).toMatch(/note {5}Redis, appendonly: There is no append-only file/)
     await redis.kill()
-    expect(await doctor()).toMatch(/missing {2}Redis: Redis at 127\.0\.0\.1:\d+: .*ECONNREFUSED/)
+    expect(await doctor(file)).toMatch(/missing {2}Redis: Redis at 127\.0\.0\.1:\d+: .*ECONNREFUSED/)
+  })
+
+  it('is checked by doctor where only the environment names it, as for a cluster of servers', async () => {
+    const { file, redis } = await setUp({ appendfsync: 'everysec', password: 'secret' })
+    writeFileSync(file, '{}')
+    expect(await doctor(file)).not.toContain('Redis, version')
+    const found = await doctor(file, { AGENT_TASKS_CONNECTION: redis.url })
+    expect(found).toMatch(/ok {7}Redis, version: Redis \d/)
+    expect(found).toMatch(/note {5}Redis, appendfsync: everysec: up to two seconds are lost/)
+    const refused = await doctor(file, { AGENT_TASKS_CONNECTION: redis.url.replace('secret', 'other-secret') })
+    expect(refused).toMatch(/missing {2}Redis: Redis at 127\.0\.0\.1:\d+: WRONGPASS/)
+    expect(refused).not.toContain('other-secret')
   })
 })

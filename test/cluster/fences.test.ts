@@ -226,4 +226,41 @@ describe('an instance', () => {
     await cluster.lose('w', 'n1', epoch)
     expect(await register(0)).toBe('AWAITED')
   })
+
+  it('N5: registers no more while many are lost: as many as may wait, or as are connected', async () => {
+    const { cluster } = await openCluster()
+    const register = (id: string) => cluster.register(id, 'digest', '{}', 60_000, 2)
+    const epochs = new Map<string, number>()
+    for (const id of ['a', 'b', 'c', 'd', 'e']) {
+      expect(await register(id)).toBe('OK')
+      epochs.set(id, claimed(await cluster.claim(id, 'n1', await cluster.nextEpoch(), true, 1, {})))
+    }
+    const lose = (id: string) => cluster.lose(id, 'n1', epochs.get(id) ?? 0)
+    await lose('a')
+    await lose('b')
+    expect(await register('f')).toBe('OK')
+    expect(await register('g')).toBe(3)
+    await cluster.claim('a', 'n1', await cluster.nextEpoch(), true, 1, {})
+    expect(await register('g')).toBe('OK')
+    await lose('c')
+    await lose('d')
+    expect(await register('h')).toBe(5)
+    await cluster.survey(0, 60_000, 60_000)
+    expect(await register('h')).toBe('OK')
+  })
+
+  it('N5: registers no more while the instances of a node that died are lost', async () => {
+    const { cluster } = await openCluster()
+    const register = (id: string) => cluster.register(id, 'digest', '{}', 60_000, 1)
+    await cluster.renew('n3', 30, [], [])
+    for (const id of ['a', 'b']) {
+      await register(id)
+      await cluster.claim(id, 'n3', await cluster.nextEpoch(), true, 1, {})
+    }
+    await until(async () => {
+      await cluster.survey(60_000, 60_000, 60_000)
+      return (await cluster.instance('a'))['node'] === ''
+    })
+    expect(await register('c')).toBe(2)
+  })
 })

@@ -1,5 +1,5 @@
 /** Redis goes away and comes back. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { toRedisAddress } from '../../src/bullmq/connection.js'
@@ -57,6 +57,23 @@ describe('when Redis goes away', () => {
         ) as string,
       },
     ])
+  })
+
+  it('W6: what a full Redis refuses fails its launch, with what Redis has answered', async () => {
+    const fleet = await startFleet()
+    const manager = fleet.manager()
+    const redis = new Redis(fleet.redis.url)
+    onTestFinished(() => redis.disconnect())
+    await redis.config('SET', 'maxmemory', '1')
+    const { id } = manager.launch(goal, fleet.runnerOf({ sendTimeoutMs: 1000 }))
+    const { settled } = await manager.waitFor([id])
+    expect(settled).toMatchObject([
+      {
+        ...{ status: 'failed', errorCode: 'START_FAILED' },
+        error: expect.stringMatching(/ within 1000 ms\. It answered: OOM /) as string,
+      },
+    ])
+    await redis.config('SET', 'maxmemory', '0')
   })
 
   it('W6: what was on its way when its launch failed never runs, however late it arrives', async () => {

@@ -39,6 +39,13 @@ describe('serve --connection', () => {
     expect(await second.stop()).toBe(0)
   })
 
+  it('says what is lost with everysec', async () => {
+    const redis = await startRedis({ appendfsync: 'everysec' })
+    onTestFinished(() => redis.close())
+    const { log } = await serve('--connection', redis.url)
+    expect(log.join('\n')).toContain('appendfsync: everysec: up to two seconds are lost')
+  })
+
   it('is refused without a Redis that it may use, and options of a cluster without one', async () => {
     await expect(serve('--connection', 'redis://10.0.0.1:6379')).rejects.toThrow('a Redis with a password')
     await expect(serve('--public-url', 'http://127.0.0.1:1')).rejects.toThrow('--connection')

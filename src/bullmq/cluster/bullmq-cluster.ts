@@ -181,9 +181,9 @@ async function joinCluster(
   }
 
   try {
-    for (const { state, detail } of await inTime(checkRedis(connection))) {
+    for (const { check, state, detail } of await inTime(checkRedis(connection))) {
       if (state === 'unusable') throw new InvalidInputError('options.connection', address.name, detail)
-      if (state === 'lossy') log('warn', `Redis at ${address.name}: ${detail}`)
+      if (state !== 'ok') log('warn', `Redis at ${address.name}, ${check}: ${detail}`)
     }
     const sealKey = await redis.shared('cursors', randomBytes(32).toString('hex'))
     await feed.start()

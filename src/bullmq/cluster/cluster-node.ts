@@ -132,7 +132,7 @@ export class ClusterNode {
     const digest = digestOf(secret).toString('hex')
     const answer = await redis.register(instanceId, digest, registration, limits.instanceGraceMs, MAX_WAITING_WORKERS)
     if (answer === 'OK') return { instanceId, secret, websocketUrl }
-    if (typeof answer === 'number') throw tooMany(`${answer} registered workers have not connected`)
+    if (typeof answer === 'number') throw tooMany(`${answer} registered workers are not connected`)
     const why = answer === 'AWAITED' ? 'tasks wait for the instance that had it' : 'it is connected, or may come back'
     throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, `Instance id ${preview(instanceId)} is in use: ${why}.`)
   }

@@ -19,6 +19,12 @@ local function isConnected(inst)
   local node = redis.call('HGET', P..'inst:'..inst, 'node')
   return node and node ~= '' and redis.call('EXISTS', P..'node:'..node) == 1
 end
+local function setLost(inst)
+  local key = P..'inst:'..inst
+  redis.call('HSET', key, 'node', '', 'lostAt', now())
+  if redis.call('HEXISTS', key, 'secret') == 1 then redis.call('SADD', P..'waiting', inst) end
+  announce('t', 'instance', 'inst', inst, 'node', '')
+end
 local function isOver(status) return status == 'completed' or status == 'failed' or status == 'cancelled' end
 local function forget(id)
   local task = redis.call('HMGET', P..'task:'..id, 'instanceId', 'bytes', 'key')
@@ -182,6 +188,7 @@ if latest and tonumber(latest) > tonumber(epoch) then return {0, holder or ''} e
 if holder and holder ~= '' and holder ~= node and force ~= '1' and redis.call('EXISTS', P..'node:'..holder) == 1 then return {0, holder} end
 redis.call('HSET', key, 'node', node, 'connectedAt', at, 'epoch', epoch)
 redis.call('HDEL', key, 'lostAt')
+redis.call('SREM', P..'waiting', inst)
 for i = 6, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', P..'instances', 'NX', redis.call('INCR', P..'serial'), inst)
 announce('t', 'instance', 'inst', inst, 'node', node)
@@ -199,12 +206,11 @@ export const LOSE = script(`${PRELUDE}
 local key = P..'inst:'..ARGV[1]
 local one = redis.call('HMGET', key, 'node', 'epoch')
 if one[1] ~= ARGV[2] or one[2] ~= ARGV[3] then return 0 end
-redis.call('HSET', key, 'node', '', 'lostAt', now())
-announce('t', 'instance', 'inst', ARGV[1], 'node', '')
+setLost(ARGV[1])
 return 1
 `)
 
-/** Registers a worker, which connects later. instance, digest of its secret, registration, grace, most that have not connected */
+/** Registers a worker, which connects later. instance, digest of its secret, registration, grace, most that are not connected, if fewer are connected */
 export const REGISTER = script(`${PRELUDE}
 local inst, secret, registration, graceMs, most = unpack(ARGV)
 local key = P..'inst:'..inst
@@ -214,11 +220,8 @@ if one[1] then
   if redis.call('ZCARD', P..'live:'..inst) > 0 then return 'AWAITED' end
   if one[3] and one[2] and one[2] + graceMs > now() then return 'IN_USE' end
 end
-local waiting = 0
-for _, id in ipairs(redis.call('SMEMBERS', P..'waiting')) do
-  if redis.call('HGET', P..'inst:'..id, 'node') == '' then waiting = waiting + 1 else redis.call('SREM', P..'waiting', id) end
-end
-if waiting >= tonumber(most) then return waiting end
+local waiting = redis.call('SCARD', P..'waiting')
+if waiting >= math.max(tonumber(most), redis.call('ZCARD', P..'instances') - waiting) then return waiting end
 redis.call('HSET', key, 'node', '', 'lostAt', now(), 'secret', secret, 'registration', registration, 'kind', 'websocket')
 redis.call('SADD', P..'waiting', inst)
 redis.call('ZADD', P..'instances', 'NX', redis.call('INCR', P..'serial'), inst)
@@ -276,8 +279,7 @@ for _, inst in ipairs(redis.call('ZRANGE', P..'instances', 0, -1)) do
   local one = redis.call('HMGET', key, 'node', 'lostAt')
   local queue = queueOf(prefix, inst)
   if one[1] and one[1] ~= '' and not lives(one[1]) then
-    redis.call('HSET', key, 'node', '', 'lostAt', at)
-    announce('t', 'instance', 'inst', inst, 'node', '')
+    setLost(inst)
   elseif one[1] == '' and one[2] and one[2] + graceMs <= at then
     local waiting = redis.call('ZRANGE', P..'live:'..inst, 0, 99)
     if #waiting > 0 then

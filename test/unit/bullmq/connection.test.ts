@@ -31,6 +31,8 @@ describe('where Redis is', () => {
     'redis://localhost/first',
     'redis://localhost?x=1',
     'redis://localhost#x',
+    'redis://:s3%zz@localhost',
+    'redis://:a/b@localhost',
   ])('is refused when it is no URL of Redis, without showing it: %s', (url) => {
     expect(() => addressOf(url)).toThrow(
       /^options\.connection: got "?\(not shown\)"?, expected redis:\/\/\[\[user\]:password@\]host/,
