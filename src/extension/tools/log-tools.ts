@@ -21,7 +21,7 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
       run: ({ level, all = false }, { page: { console } }) => {
         const lines = console
           .list(level, all)
-          .map(({ level: of, text, source }) => `[${of.toUpperCase()}] ${text}${source}`)
+          .map(({ level: of, text, source }) => `[${of.toUpperCase()}] ${indented(text)}${source}`)
         const dropped = all && console.dropped > 0 ? [`${console.dropped} earlier messages are no longer kept.`] : []
         return Promise.resolve(
           ['### Console', ...dropped, ...(lines.length === 0 ? ['No messages.'] : lastLines(lines))].join('\n'),
@@ -72,6 +72,9 @@ function patternOf(filter: string | undefined): RegExp | undefined {
     throw new BrowserError('INVALID_ARGUMENTS', `arguments.filter: ${(error as Error).message}.`)
   }
 }
+
+/** What a page logs could look like lines of the result. */
+const indented = (text: string): string => text.replace(/[\n\r\u0085\u2028\u2029]+/g, '\n    ')
 
 /** The last lines that fit into a result. */
 function lastLines(lines: readonly string[]): readonly string[] {
