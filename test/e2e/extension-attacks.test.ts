@@ -14,7 +14,8 @@ const OPTIONS = `${EXTENSION_ORIGIN}/options/options.html`
 let browser: ExtensionBrowser
 let server: TaskServer
 const pages = createServer((request, response) => {
-  response.writeHead(200, { 'content-type': 'text/html' })
+  const to = new URL(request.url ?? '', 'http://x').searchParams.get('to')
+  response.writeHead(to === null ? 200 : 302, { 'content-type': 'text/html', ...(to !== null && { location: to }) })
   response.end(
     `<!doctype html><title>${request.url?.slice(0, 20)}</title><link rel="icon" href="data:,"><button>One</button>`,
   )
@@ -126,4 +127,31 @@ it('gives no ref of an earlier life of the service worker to another element', a
   const after = refIn(await use('browser_snapshot'), 'button')
   expect(Number(after.slice(1))).toBeGreaterThan(Number(before.slice(1)))
   expect(await use('browser_click', { target: before })).toMatch(/^REF_GONE/)
+})
+
+it('E1: a page under control leads to no page of this extension: not by its location, a window or a redirect', async () => {
+  await use('browser_tabs', { action: 'new', url: `${site}/start` })
+  for (const address of [OPTIONS, 'chrome://version/', 'file:///etc/passwd', 'https://chromewebstore.google.com/']) {
+    await evaluate(`() => { location = ${JSON.stringify(address)} }`)
+    await evaluate(`() => { open(${JSON.stringify(address)}) }`)
+    expect(await use('browser_navigate', { url: `${site}/redirect?to=${encodeURIComponent(address)}` })).not.toContain(
+      'settings',
+    )
+    const seen = await evaluate(STORED)
+    expect(seen).not.toContain(TOKEN)
+  }
+  await browser.takeAllBack()
+})
+
+it('E1: a window that a page under control opens is not under control', async () => {
+  await use('browser_tabs', { action: 'new', url: `${site}/start` })
+  await evaluate(`() => { open('/elsewhere', '_blank', 'popup,width=300,height=200') }`)
+  expect(await use('browser_tabs', { action: 'list' })).not.toContain('/elsewhere')
+  await browser.takeAllBack()
+})
+
+it('says that it can go to no data: address', async () => {
+  await use('browser_tabs', { action: 'new' })
+  expect(await use('browser_navigate', { url: 'data:text/html,x' })).toMatch(/ERR_ABORTED\. The browser lets no/)
+  await browser.takeAllBack()
 })

@@ -154,7 +154,8 @@ async function failedNavigation(
 ): Promise<string> {
   await pause(settleMs, signal)
   if (page.loading.hasDownloads) return 'The address is a file, which is downloaded. The page is the same.'
-  throw new BrowserError('NAVIGATION_FAILED', `${url}: ${errorText}`)
+  const why = /^data:/i.test(url) ? ' The browser lets no extension go to a data: address.' : ''
+  throw new BrowserError('NAVIGATION_FAILED', `${url.slice(0, 500)}: ${errorText}.${why}`)
 }
 
 async function goBack({ page, tabs, signal }: Performance): Promise<string> {
