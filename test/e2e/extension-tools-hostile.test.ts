@@ -54,3 +54,14 @@ it('bounds what it says of a result that a page makes up', async () => {
   )
   expect(await browser.call('browser_evaluate', { function: '1' })).toMatchObject({ code: 'RESULT_NOT_JSON' })
 })
+
+it('ends a regular expression that would take forever', async () => {
+  await browser.show(`<script>fetch('/' + 'a'.repeat(400))</script>`)
+  await browser.use('browser_wait_for', { time: 0.1 })
+  expect(await browser.call('browser_network_requests', { filter: '(a+)+$b' })).toMatchObject({
+    code: 'INVALID_ARGUMENTS',
+    text: expect.stringContaining('takes too long') as string,
+  })
+  expect(await browser.use('browser_network_requests', { filter: 'a{9}' })).toContain('aaa')
+  expect(await browser.use('browser_network_requests', { filter: 'shown' })).not.toContain('aaa')
+})
