@@ -190,8 +190,9 @@ function settledWithin(signal: AbortSignal, ms: number): Promise<void> {
 
 /** The browser detaches from the pages of others that may not be acted in, but not from those of this extension, such as its options. */
 function refusalAfter({ method, params, sessionId }: DebuggeeEvent): BrowserError | undefined {
-  if (method !== 'Page.frameNavigated' || sessionId !== undefined || params.frame.parentId !== undefined)
-    {return undefined}
+  if (method !== 'Page.frameNavigated' || sessionId !== undefined || params.frame.parentId !== undefined) {
+    return undefined
+  }
   // An error page has the address that it stands for beside its own.
   return params.frame.unreachableUrl === undefined ? refusalOf(params.frame.url) : undefined
 }
