@@ -48,11 +48,11 @@ export function printExtension({ folder, zip }: ExtensionFiles, isJson: boolean,
   }
   for (const line of [
     `The extension for Chrome, Chromium and Edge (125 or newer) is in ${folder}`,
-    '1. Open chrome://extensions and switch on Developer mode.',
-    '2. Choose "Load unpacked" and that folder. The options page of the extension opens.',
-    '3. Start a server: agent-tasks serve. The page says when it is connected.',
+    '1. Start a server, if none runs, and leave it running: npx agent-tasks serve',
+    '2. Open chrome://extensions and switch on Developer mode.',
+    '3. Choose "Load unpacked" and that folder. The options page of the extension opens, and says when it is connected.',
     '4. Try it in another terminal:',
-    `   echo '${EXAMPLE}' | agent-tasks submit - --instance browser`,
+    `   echo '${EXAMPLE}' | npx agent-tasks submit - --instance browser`,
   ]) {
     terminal.print(line)
   }

@@ -38,8 +38,12 @@ export function createAttachments(
   const present = new Map<number, Attachment>()
 
   chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params = {}) => {
+    const attachment = tabId === undefined ? undefined : present.get(tabId)
     // What the browser sends is what the protocol describes.
-    if (tabId !== undefined) present.get(tabId)?.emit({ method, params, sessionId } as DebuggeeEvent)
+    const event = { method, params, sessionId } as DebuggeeEvent
+    const refusal = refusalAfter(event)
+    if (refusal === undefined) attachment?.emit(event)
+    else attachment?.end(refusal)
   })
   chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
     if (tabId === undefined) return
@@ -75,10 +79,18 @@ export function createAttachments(
     return attachment
   }
 
+  /** What it shows may have changed before its events were heard. */
+  async function reuse(tabId: number, known: Promise<Attachment>): Promise<Attachment> {
+    const attachment = await known
+    const refusal = refusalOf((await targetOf(tabId))?.url ?? '')
+    if (refusal !== undefined) attachment.end(refusal)
+    return attachment
+  }
+
   return {
     attach: (tabId) => {
       const known = attached.get(tabId)
-      if (known !== undefined) return known
+      if (known !== undefined) return reuse(tabId, known)
       const opening = open(tabId)
       attached.set(tabId, opening)
       opening.catch(() => {
@@ -174,6 +186,15 @@ function settledWithin(signal: AbortSignal, ms: number): Promise<void> {
     signal.addEventListener('abort', () => resolve(), { once: true })
     systemClock.setTimeout(resolve, ms)
   })
+}
+
+/** The browser detaches from the pages of others that may not be acted in, but not from those of this extension, such as its options. */
+function refusalAfter({ method, params, sessionId }: DebuggeeEvent): BrowserError | undefined {
+  if (method !== 'Page.frameNavigated' || sessionId !== undefined || params.frame.parentId !== undefined) {
+    return undefined
+  }
+  // An error page has the address that it stands for beside its own.
+  return params.frame.unreachableUrl === undefined ? refusalOf(params.frame.url) : undefined
 }
 
 /** The message in an error of `chrome.debugger`, which is JSON if the page's side refused. */

@@ -27,6 +27,8 @@ const control = createControl(remembered, (tabId, reason) => tabs.lost(tabId, re
 const attachments = createAttachments(remembered, (tabId) => void control.remove(tabId).catch(() => undefined))
 const tabs = createControlledTabs(control, attachments, remembered)
 
+const refs = { last: 0, keep: async () => (await memory).change({ lastRef: refs.last }) }
+
 let state: ConnectionState = STOPPED
 let running = 0
 
@@ -43,10 +45,13 @@ async function show(): Promise<void> {
 const connector = createConnector({
   connect: connectInstance,
   clock: systemClock,
-  tools: countRunning(createBrowserTools(tabs, { isMac: navigator.userAgent.includes('Macintosh') }), async (count) => {
-    running = count
-    await Promise.all([show(), (await memory).change({ isWorking: count > 0 })])
-  }),
+  tools: countRunning(
+    createBrowserTools(tabs, { isMac: navigator.userAgent.includes('Macintosh'), refs }),
+    async (count) => {
+      running = count
+      await Promise.all([show(), (await memory).change({ isWorking: count > 0 })])
+    },
+  ),
   onState: (next) => {
     state = next
     void show()
@@ -56,7 +61,10 @@ const connector = createConnector({
 
 /** What an earlier life still does has ended before anything is called. */
 const started = memory
-  .then(() => attachments.cleanUp())
+  .then(({ facts }) => {
+    refs.last = facts.lastRef
+    return attachments.cleanUp()
+  })
   .then(async () => {
     const settings = readSettings((await chrome.storage.local.get(SETTINGS_KEY))[SETTINGS_KEY])
     // Why it was stopped is still to be seen.

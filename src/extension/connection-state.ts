@@ -96,5 +96,5 @@ function explain(
 
 const notOurs = (url: string): [string, string] => [
   `What answers at ${url} is no agent-tasks server, or one of another version.`,
-  'Compare the address with the one that the server prints, and the versions: agent-tasks --version.',
+  'Compare the address with the one that the server prints, and the versions: npx agent-tasks --version.',
 ]

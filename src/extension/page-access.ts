@@ -1,15 +1,21 @@
 /** Which pages may be acted in. */
 import { BrowserError } from './debuggee.js'
 
-const ALLOWED = /^(?:https?:|data:|blob:|about:blank|about:srcdoc|$)/
-const WEB_STORE = /^https?:\/\/(?:chromewebstore\.google\.com|chrome\.google\.com\/webstore)(?:[/?#]|$)/
+const ALLOWED = /^(?:https?:|data:|blob:(?:https?:|null\/)|about:blank|about:srcdoc|$)/
 
 /** Why nothing may act in a page of this address; undefined if it may. */
 export function refusalOf(url: string): BrowserError | undefined {
-  if (WEB_STORE.test(url)) return refused('The Chrome Web Store')
+  if (isOfWebStore(url)) return refused('The Chrome Web Store')
   if (ALLOWED.test(url)) return undefined
   const scheme = /^[a-z][\w+.-]*:/i.exec(url)?.[0] ?? url.slice(0, 40)
   return refused(`A page with an address of ${scheme}`)
+}
+
+function isOfWebStore(url: string): boolean {
+  if (!/^https?:/.test(url) || !URL.canParse(url)) return false
+  const { hostname, pathname } = new URL(url)
+  const host = hostname.replace(/\.$/, '')
+  return host === 'chromewebstore.google.com' || (host === 'chrome.google.com' && /^\/webstore(?:\/|$)/.test(pathname))
 }
 
 const refused = (page: string): BrowserError =>

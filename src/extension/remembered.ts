@@ -10,6 +10,8 @@ const rememberedSchema = z.object({
   current: z.number().optional(),
   /** Why there is no current tab any more, until another one is chosen. */
   lost: z.object({ code: z.enum(['CONTROL_TAKEN', 'TAB_CLOSED']), message: z.string() }).optional(),
+  /** The last number of a ref that was given. */
+  lastRef: z.number().default(0),
   /** Whether a command is at work. */
   isWorking: z.boolean(),
 })
@@ -23,7 +25,7 @@ export interface Remembered {
 }
 
 const KEY = 'remembered'
-const NOTHING: Facts = { groups: [], attached: [], isWorking: false }
+const NOTHING: Facts = { groups: [], attached: [], lastRef: 0, isWorking: false }
 
 /** The part of `chrome.storage.session` that is used here. */
 export interface SessionArea {

@@ -1,7 +1,7 @@
 /** The console of a page: what its scripts logged, and what they threw. */
 import type { Protocol } from 'devtools-protocol'
-import { cutText } from '../../preview.js'
 import type { DebuggeeEvent } from '../debuggee.js'
+import { keptText } from './kept-text.js'
 import { createRecent } from './recent.js'
 
 /** From the most to the least severe. */
@@ -19,13 +19,14 @@ export interface ConsoleMessage {
 
 const KEPT = { count: 1000, bytes: 256 * 1024 }
 const MESSAGE_CHARS = 2000
+const URL_CHARS = 300
 
 export function createConsoleLog() {
   const recent = createRecent<ConsoleMessage>(KEPT, ({ text, source }) => 2 * (text.length + source.length) + 50)
   let page = 0
   const add = (level: Level, text: string, url = '', line = 0): void => {
-    const source = url === '' ? '' : ` @ ${cutText(url, 300)}:${line}`
-    recent.add({ level, text: cutText(text, MESSAGE_CHARS), source, page })
+    const source = url === '' ? '' : ` @ ${keptText(url, URL_CHARS)}:${line}`
+    recent.add({ level, text: keptText(text, MESSAGE_CHARS), source, page })
   }
   return {
     take: (event: DebuggeeEvent): void => {

@@ -1,9 +1,11 @@
 /** The dialog that a page shows: while it is open, the page answers nothing. */
 import type { Protocol } from 'devtools-protocol'
-import { cutText } from '../../preview.js'
 import { BrowserError, type DebuggeeEvent } from '../debuggee.js'
+import { keptText } from './kept-text.js'
 
-export type Dialog = Protocol.Page.JavascriptDialogOpeningEvent
+export type Dialog = Pick<Protocol.Page.JavascriptDialogOpeningEvent, 'type' | 'message' | 'defaultPrompt'>
+
+const TEXT_CHARS = 2000
 
 export function createDialogs() {
   let open: Dialog | undefined
@@ -12,8 +14,14 @@ export function createDialogs() {
     take: (event: DebuggeeEvent): void => {
       if (event.method === 'Page.javascriptDialogClosed') open = undefined
       if (event.method !== 'Page.javascriptDialogOpening') return
-      open = event.params
-      for (const resolve of waiting) resolve(event.params)
+      const { type, message, defaultPrompt = '' } = event.params
+      const dialog = {
+        type,
+        message: keptText(message, TEXT_CHARS),
+        defaultPrompt: keptText(defaultPrompt, TEXT_CHARS),
+      }
+      open = dialog
+      for (const resolve of waiting) resolve(dialog)
       waiting.clear()
     },
     get open() {
@@ -50,4 +58,4 @@ export function dialogText({ type, message, defaultPrompt }: Dialog): string {
   return `The page ${said}.${type === 'prompt' && defaultPrompt ? ` Its text is ${quote(defaultPrompt)}.` : ''}`
 }
 
-const quote = (text: string): string => JSON.stringify(cutText(text, 2000))
+const quote = (text: string): string => JSON.stringify(text)

@@ -8,10 +8,11 @@ import { navigatedError } from './perform.js'
 const MAX_CHARS = 100_000
 const STACK_CHARS = 4000
 
+/** A page that redefines what scripts use can return anything. */
 interface Answer {
-  readonly json?: string
-  readonly chars?: number
-  readonly problem?: string
+  readonly json?: unknown
+  readonly chars?: unknown
+  readonly problem?: unknown
 }
 
 /** The page may return a promise; what it resolves to is converted to JSON in the page. */
@@ -56,7 +57,7 @@ export async function evaluate(
     if (exceptionDetails !== undefined) {
       throw new BrowserError('PAGE_ERROR', exceptionText(exceptionDetails).slice(0, STACK_CHARS))
     }
-    return jsonOf(result.value as Answer)
+    return jsonOf(Object(result.value) as Answer)
   } catch (error) {
     throw navigatedError(error)
   } finally {
@@ -79,8 +80,8 @@ async function receiverOf({ debuggee }: Page, element: Element | undefined, sign
 }
 
 function jsonOf({ json, chars, problem }: Answer): string {
-  if (typeof json === 'string') return json
-  if (chars !== undefined) {
+  if (typeof json === 'string' && json.length <= MAX_CHARS) return json
+  if (typeof chars === 'number') {
     throw new BrowserError(
       'RESULT_TOO_LARGE',
       `The result has ${chars} characters of JSON; at most ${MAX_CHARS} are returned. Return less, or a part at a time.`,

@@ -5,6 +5,7 @@ import { elementTools } from './element-tools.js'
 import { logTools } from './log-tools.js'
 import { pageTools } from './page-tools.js'
 import { TIMES, type Times } from './perform.js'
+import type { RefCounter } from './refs.js'
 import { tabTools } from './tab-tools.js'
 import { createPages } from './toolkit.js'
 
@@ -12,10 +13,12 @@ export interface BrowserToolsOptions {
   readonly times?: Partial<Times>
   /** Whether the keyboard is that of a Mac: `ControlOrMeta` is Meta there. Default: false. */
   readonly isMac?: boolean
+  /** Numbers the refs. Default: from 1. */
+  readonly refs?: RefCounter
 }
 
 export function createBrowserTools(tabs: Tabs, options: BrowserToolsOptions = {}): readonly InstanceTool[] {
-  const { times, isMac = false } = options
-  const toolkit = { tabs, times: { ...TIMES, ...times }, isMac, openCurrent: createPages(tabs) }
+  const { times, isMac = false, refs = { last: 0 } } = options
+  const toolkit = { tabs, times: { ...TIMES, ...times }, isMac, refs, openCurrent: createPages(tabs, refs) }
   return [tabTools, pageTools, elementTools, logTools].flatMap((tools) => tools(toolkit))
 }

@@ -1,6 +1,6 @@
 /** Whether the page of a tab is being replaced by another, and what it downloads instead. */
-import { cutText } from '../../preview.js'
 import type { DebuggeeEvent } from '../debuggee.js'
+import { keptText } from './kept-text.js'
 
 /** A document of the tab, named by the loader of the browser. */
 export interface LoadedPage {
@@ -44,7 +44,7 @@ export function createLoading(mainFrameId: string, loaderId: string) {
           page.isReady = true
           break
         case 'Page.downloadWillBegin':
-          downloads = [...downloads.slice(-9), cutText(event.params.suggestedFilename, 200)]
+          downloads = [...downloads.slice(-9), keptText(event.params.suggestedFilename, 200)]
           isRequested = false
           break
         default:

@@ -1,12 +1,18 @@
 /** The tools that tell what a page logged and asked for. They answer also while a dialog is open. */
 import { z } from 'zod'
 import type { InstanceTool } from '../../protocol/instance-tools.js'
-import { BrowserError } from '../debuggee.js'
+import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { LEVELS } from './console-log.js'
+import { mainFrameOf, worldOf } from './frames.js'
 import type { NetworkRequest } from './network-log.js'
+import type { Page } from './page.js'
 import { pageTool, type Toolkit } from './toolkit.js'
+import { within } from './waiting.js'
 
 const MAX_BYTES = 128 * 1024
+/** How long a regular expression may take, and how long the page to begin with it, in ms. */
+const FILTER_MS = 1000
+const ANSWER_MS = 5000
 
 export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
   return [
@@ -21,7 +27,7 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
       run: ({ level, all = false }, { page: { console } }) => {
         const lines = console
           .list(level, all)
-          .map(({ level: of, text, source }) => `[${of.toUpperCase()}] ${text}${source}`)
+          .map(({ level: of, text, source }) => `[${of.toUpperCase()}] ${indented(text)}${source}`)
         const dropped = all && console.dropped > 0 ? [`${console.dropped} earlier messages are no longer kept.`] : []
         return Promise.resolve(
           ['### Console', ...dropped, ...(lines.length === 0 ? ['No messages.'] : lastLines(lines))].join('\n'),
@@ -39,23 +45,23 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
           .describe('Whether to include pictures, fonts, scripts and styles that were loaded'),
         filter: z.string().max(1000).optional().describe('A regular expression for the addresses'),
       }),
-      run: ({ static: withStatic = false, filter }, { page: { network } }) => {
-        const pattern = patternOf(filter)
+      run: async ({ static: withStatic = false, filter }, { page, signal }) => {
+        const { network } = page
         const all = network.requests.map((request, index) => ({ request, number: network.dropped + index + 1 }))
-        const wanted = all.filter(({ request }) => pattern?.test(request.url) !== false)
+        const urls = all.map(({ request }) => request.url)
+        const isWanted = filter === undefined ? undefined : await matches(page, filter, urls, signal)
+        const wanted = all.filter((_one, index) => isWanted?.[index] !== false)
         const shown = wanted.filter(({ request }) => withStatic || !isStatic(request))
         const hidden = wanted.length - shown.length
         const lines = shown.map(({ request: { method, url, outcome }, number }) => {
           return `${number}. [${method}] ${url} => ${outcome ?? 'no answer yet'}`
         })
-        return Promise.resolve(
-          [
-            '### Network',
-            ...(network.dropped > 0 ? [`The first ${network.dropped} are no longer kept.`] : []),
-            ...(lines.length === 0 ? ['No requests.'] : lastLines(lines)),
-            ...(hidden > 0 ? [`${hidden} more with static.`] : []),
-          ].join('\n'),
-        )
+        return [
+          '### Network',
+          ...(network.dropped > 0 ? [`The first ${network.dropped} are no longer kept.`] : []),
+          ...(lines.length === 0 ? ['No requests.'] : lastLines(lines)),
+          ...(hidden > 0 ? [`${hidden} more with static.`] : []),
+        ].join('\n')
       },
     }),
   ]
@@ -65,13 +71,36 @@ const FETCHED = ['Document', 'Fetch', 'XHR', 'WebSocket', 'EventSource', 'Ping',
 
 const isStatic = ({ type, isSuccess }: NetworkRequest): boolean => isSuccess && !FETCHED.includes(type)
 
-function patternOf(filter: string | undefined): RegExp | undefined {
+const MATCHES = `(filter, urls) => {
+  const pattern = new RegExp(filter)
+  return urls.map((url) => pattern.test(url))
+}`
+
+/** Which addresses match. The page computes it: there the browser ends an expression that takes forever. */
+async function matches(page: Page, filter: string, urls: readonly string[], signal: AbortSignal): Promise<boolean[]> {
   try {
-    return filter === undefined ? undefined : new RegExp(filter)
+    new RegExp(filter)
   } catch (error) {
     throw new BrowserError('INVALID_ARGUMENTS', `arguments.filter: ${(error as Error).message}.`)
   }
+  page.dialogs.assertNone()
+  const expression = `(${MATCHES})(${JSON.stringify(filter)}, ${JSON.stringify(urls)})`
+  const hangs = (): Error => new BrowserError('PAGE_HANGS', 'The page does not answer. Ask without a filter.')
+  return within(ANSWER_MS, hangs, signal, async (limited) => {
+    const contextId = await worldOf(page, mainFrameOf(page), limited)
+    try {
+      const params = { expression, contextId, returnByValue: true, timeout: FILTER_MS }
+      const { result } = await page.debuggee.send('Runtime.evaluate', params, { signal: limited })
+      return result.value as boolean[]
+    } catch (error) {
+      if (!(error instanceof ProtocolRefusal) || !/terminated/.test(error.message)) throw error
+      throw new BrowserError('INVALID_ARGUMENTS', 'arguments.filter: the expression takes too long. Use a simpler one.')
+    }
+  })
 }
+
+/** What a page logs could look like lines of the result. */
+const indented = (text: string): string => text.replace(/[\n\r\u0085\u2028\u2029]+/g, '\n    ')
 
 /** The last lines that fit into a result. */
 function lastLines(lines: readonly string[]): readonly string[] {

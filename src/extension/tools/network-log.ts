@@ -1,7 +1,7 @@
 /** The requests of a page since it began to load. */
 import type { Protocol } from 'devtools-protocol'
-import { cutText } from '../../preview.js'
 import type { DebuggeeEvent } from '../debuggee.js'
+import { keptText } from './kept-text.js'
 import { createRecent } from './recent.js'
 
 export interface NetworkRequest {
@@ -16,6 +16,7 @@ export interface NetworkRequest {
 
 const KEPT = { count: 1000, bytes: 512 * 1024 }
 const URL_CHARS = 500
+const METHOD_CHARS = 30
 /** What a click may be waiting for. Documents are not among them: those of frames in other processes never seem to end. */
 const AWAITED: readonly Protocol.Network.ResourceType[] = ['Fetch', 'XHR', 'Script']
 
@@ -30,8 +31,8 @@ export function createNetworkLog() {
       recent = createRequests()
       pending.clear()
     }
-    const url = cutText(request.url, URL_CHARS)
-    const entry = { id: requestId, method: request.method, url, type, outcome: undefined, isSuccess: false }
+    const [method, url] = [keptText(request.method, METHOD_CHARS), keptText(request.url, URL_CHARS)]
+    const entry = { id: requestId, method, url, type, outcome: undefined, isSuccess: false }
     recent.add(entry)
     pending.set(requestId, entry)
     if (pending.size > KEPT.count) pending.delete([...pending.keys()][0] ?? '')
@@ -54,7 +55,7 @@ export function createNetworkLog() {
         const { requestId, response } = event.params
         const entry = pending.get(requestId)
         if (entry === undefined) return
-        entry.outcome = `[${response.status}] ${cutText(response.statusText, 100)}`.trimEnd()
+        entry.outcome = `[${response.status}] ${keptText(response.statusText, 100)}`.trimEnd()
         entry.isSuccess = response.status < 400
       } else if (event.method === 'Network.loadingFinished') finish(event.params.requestId, undefined, true)
       else if (event.method === 'Network.loadingFailed') {
@@ -80,4 +81,4 @@ export function createNetworkLog() {
 
 type RequestEvent = Protocol.Network.RequestWillBeSentEvent
 
-const createRequests = () => createRecent<NetworkRequest>(KEPT, ({ url }) => 2 * url.length + 200)
+const createRequests = () => createRecent<NetworkRequest>(KEPT, ({ url }) => 2 * url.length + 500)

@@ -2,11 +2,12 @@
 
 /** Names an element as a person would look for it in the source. */
 const DESCRIBE = `
+  const plain = (text) => text.replace(/\\s+/g, ' ').trim().slice(0, 80)
   const describe = (element) => {
     const names = ['id', 'class', 'name', 'type', 'aria-label'].filter((name) => element.getAttribute(name))
-    const attributes = names.map((name) => ' ' + name + '="' + element.getAttribute(name).slice(0, 80) + '"').join('')
-    const text = (element.textContent ?? '').replace(/\\s+/g, ' ').trim().slice(0, 80)
-    return '<' + element.localName + attributes + '>' + (text === '' ? '' : ' "' + text + '"')
+    const attributes = names.map((name) => ' ' + name + '="' + plain(element.getAttribute(name)) + '"').join('')
+    const text = plain(element.textContent ?? '')
+    return '<' + element.localName.slice(0, 80) + attributes + '>' + (text === '' ? '' : ' "' + text + '"')
   }`
 
 /** What is hit at a point of the window, and whether that is the element: as the tree of the element sees it, which may be a closed one. */
@@ -115,17 +116,18 @@ export const SELECT_OPTIONS = `function (wanted) {
   if (this.matches(':disabled')) return { state: 'disabled', what }
   if (wanted.length > 1 && !this.multiple) return { state: 'single', what }
   const label = (option) => option.label.replace(/\\s+/g, ' ').trim()
+  const shown = (options) => options.slice(0, 50).map((option) => label(option).slice(0, 200))
   const all = [...this.options]
   const found = wanted.map((one) => all.find(({ value }) => value === one) ?? all.find((option) => label(option) === one))
   const missing = wanted.filter((_one, index) => found[index] === undefined)
-  if (missing.length > 0) return { state: 'missing', what, missing, labels: all.slice(0, 50).map(label) }
+  if (missing.length > 0) return { state: 'missing', what, missing, labels: shown(all) }
   const disabled = found.find((option) => option.matches(':disabled'))
   if (disabled) return { state: 'disabled', what: describe(disabled) }
   if (this.multiple) for (const option of all) option.selected = found.includes(option)
   else found[0].selected = true
   this.dispatchEvent(new Event('input', { bubbles: true, composed: true }))
   this.dispatchEvent(new Event('change', { bubbles: true }))
-  return { state: 'selected', what, labels: found.map(label) }
+  return { state: 'selected', what, labels: shown(found) }
 }`
 
 /** Argument: a CSS selector. The elements that match it, as an array. */

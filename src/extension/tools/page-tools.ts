@@ -34,6 +34,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
         unlessDialog(page, async () => {
           const within = target === undefined ? undefined : await findElement(page, target, times, signal)
           const snapshot = await retryOnce(() => takeSnapshot(page, { within, depth }, signal), signal)
+          await toolkit.refs.keep?.()
           return [...(await pageLines(page, signal)), snapshot].join('\n')
         }),
     }),

@@ -77,6 +77,9 @@ async function settle({ page, times, signal }: Performance, begun: Begun): Promi
   await hasLoaded()
 }
 
+/** The most new tabs that are named. */
+const MAX_OPENED = 20
+
 interface OpenedTab {
   readonly tab: Tab
   readonly index: number
@@ -98,9 +101,14 @@ async function report(
     ...(dialog === undefined
       ? []
       : ['### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]),
-    ...(opened.length === 0 ? [] : ['### New tabs', ...opened.map(({ tab, index }) => `- ${index}: ${tab.url}`)]),
+    ...(opened.length === 0 ? [] : ['### New tabs', ...openedLines(opened)]),
     ...(downloads.length === 0 ? [] : ['### Downloads', ...downloads.map((name) => `- ${name}`)]),
   ].join('\n')
+}
+
+function openedLines(opened: readonly OpenedTab[]): string[] {
+  const lines = opened.slice(0, MAX_OPENED).map(({ tab, index }) => `- ${index}: ${tab.url.slice(0, 500)}`)
+  return opened.length > MAX_OPENED ? [...lines, `- and ${opened.length - MAX_OPENED} more`] : lines
 }
 
 /** The address and the title of a page: the browser knows them also while the page does not answer. */

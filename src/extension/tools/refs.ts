@@ -9,6 +9,8 @@ export interface ElementKey {
 /** The last number that was given, in all tabs. */
 export interface RefCounter {
   last: number
+  /** Fulfilled when those who count after an end of the program begin after this number. */
+  keep?(): Promise<void>
 }
 
 /** The most elements of a tab that have names. */

@@ -65,6 +65,6 @@ export function renderTree(
   return { text: lines.join('\n'), left }
 }
 
-/** A text that YAML would read as something else is quoted. */
+/** A text that YAML would read as something else is quoted, and one that a model could read as an element. */
 const quoted = (text: string): string =>
-  /^[\s"'[\]{}&*#?|>!%@`-]|: |:$| #|^$/.test(text) ? JSON.stringify(text) : text
+  /^[\s"'[\]{}&*#?|>!%@`-]|: |:$| #|\[ref=|^$/.test(text) ? JSON.stringify(text) : text

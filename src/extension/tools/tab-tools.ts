@@ -9,6 +9,8 @@ import { perform, stopLoading, type Performance } from './perform.js'
 import { pageTool, whileAttached, type Toolkit } from './toolkit.js'
 import { pause, until, within } from './waiting.js'
 
+/** The most tabs that are listed. */
+const MAX_LISTED = 200
 const URL_FIELD = z.string().min(1).max(10_000)
 
 export function tabTools(toolkit: Toolkit): readonly InstanceTool[] {
@@ -84,10 +86,13 @@ async function idOf(tabs: Tabs, index: number | undefined, signal: AbortSignal):
 
 async function listTabs(tabs: Tabs, signal: AbortSignal): Promise<string> {
   const all = await tabs.list(signal)
-  const lines = all.slice(0, 200).map(({ title, url, isCurrent }, index) => {
+  const more = all.length > MAX_LISTED ? [`${all.length - MAX_LISTED} more tabs have no room.`] : []
+  const lines = all.slice(0, MAX_LISTED).map(({ title, url, isCurrent }, index) => {
     return `- ${index}: ${isCurrent ? '(current) ' : ''}[${title.slice(0, 200)}](${url.slice(0, 500)})`
   })
-  return ['### Open tabs', ...(all.length === 0 ? ['None. Open one with action "new".'] : lines)].join('\n')
+  return ['### Open tabs', ...(all.length === 0 ? ['None. Open one with action "new".'] : [...lines, ...more])].join(
+    '\n',
+  )
 }
 
 /** A page may ask whether to leave it. */
@@ -149,7 +154,8 @@ async function failedNavigation(
 ): Promise<string> {
   await pause(settleMs, signal)
   if (page.loading.hasDownloads) return 'The address is a file, which is downloaded. The page is the same.'
-  throw new BrowserError('NAVIGATION_FAILED', `${url}: ${errorText}`)
+  const why = /^data:/i.test(url) ? ' The browser lets no extension go to a data: address.' : ''
+  throw new BrowserError('NAVIGATION_FAILED', `${url.slice(0, 500)}: ${errorText}.${why}`)
 }
 
 async function goBack({ page, tabs, signal }: Performance): Promise<string> {

@@ -6,6 +6,7 @@ import type { Tabs } from '../debuggee.js'
 import { openError } from './dialogs.js'
 import { releaseHandles } from './frames.js'
 import { openPage, type Page } from './page.js'
+import type { RefCounter } from './refs.js'
 import { perform, type Performance, type Times } from './perform.js'
 
 /** Arguments that name an element. */
@@ -28,6 +29,7 @@ export interface Toolkit {
   readonly tabs: Tabs
   readonly times: Times
   readonly isMac: boolean
+  readonly refs: RefCounter
   /** The page of the current tab. */
   openCurrent(signal: AbortSignal): Promise<Page>
 }
@@ -75,9 +77,8 @@ export const whileAttached = ({ debuggee }: Page, signal: AbortSignal): AbortSig
   AbortSignal.any([signal, debuggee.detached])
 
 /** Prepares each tab once, when it is used first. */
-export function createPages(tabs: Tabs): Toolkit['openCurrent'] {
+export function createPages(tabs: Tabs, counter: RefCounter): Toolkit['openCurrent'] {
   const pages = new WeakMap<object, Promise<Page>>()
-  const counter = { last: 0 }
   return async (signal) => {
     const { id, debuggee } = await tabs.current(signal)
     let page = pages.get(debuggee)

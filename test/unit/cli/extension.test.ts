@@ -27,7 +27,9 @@ it('prints the folder, and the steps to load it', async () => {
   const files = await extension()
   const text = print(files, false)
   expect(text.split('\n')[0]).toBe(`The extension for Chrome, Chromium and Edge (125 or newer) is in ${files.folder}`)
-  expect(text).toMatch(/1\. .*chrome:\/\/extensions.*\n2\. .*Load unpacked.*\n3\. .*agent-tasks serve.*\n4\. /)
+  expect(text).toMatch(
+    /1\. .*npx agent-tasks serve\n2\. .*chrome:\/\/extensions.*\n3\. .*Load unpacked.*\n4\. .*\n {3}echo .* \| npx agent-tasks submit - --instance browser/,
+  )
   const [, example = ''] = /echo '(.*)' \|/.exec(text) ?? []
   expect(taskSubmitSchema().parse(JSON.parse(example)).commands).toHaveLength(2)
 })

@@ -40,6 +40,8 @@ it.each([
   ['about:settings', 'about:'],
   ['https://chromewebstore.google.com/detail/x', 'Chrome Web Store'],
   ['https://chrome.google.com/webstore/category', 'Chrome Web Store'],
+  ['https://ann@chromewebstore.google.com./detail/x', 'Chrome Web Store'],
+  ['blob:chrome-extension://abc/1', 'blob:'],
 ])('E1: refuses %s in words', (url, named) => {
   expect(refusalOf(url)).toMatchObject({ code: 'PAGE_NOT_ALLOWED', message: expect.stringContaining(named) as string })
 })
@@ -57,15 +59,15 @@ it('remembers what the earlier life of the service worker has stored', async () 
   const { area, items } = sessionArea(undefined)
   const first = await recall(area)
   await first.change({ groups: [7], current: 3 })
-  await first.change({ isWorking: true, current: undefined })
+  await first.change({ isWorking: true, lastRef: 12, current: undefined })
   const next = await recall(area)
-  expect(next.facts).toEqual({ groups: [7], attached: [], isWorking: true })
+  expect(next.facts).toEqual({ groups: [7], attached: [], lastRef: 12, isWorking: true })
   expect(first.facts).toEqual(items['remembered'])
 })
 
 it('starts with nothing where it cannot read what was stored', async () => {
   const { area } = sessionArea({ groups: 'all' })
-  expect((await recall(area)).facts).toEqual({ groups: [], attached: [], isWorking: false })
+  expect((await recall(area)).facts).toEqual({ groups: [], attached: [], lastRef: 0, isWorking: false })
 })
 
 function contextOf(signal: AbortSignal = new AbortController().signal): InstanceToolContext {
