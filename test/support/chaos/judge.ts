@@ -101,7 +101,8 @@ function lossOf({ name, answeredAt, isRefused, ends, deeds, lineCount, lastSeen 
   if (status === 'cancelled') return []
   const done = deeds.some((deed) => deed.attempt === attempt && deed.to !== undefined)
   if (!done) return [`${name} has completed, and attempt ${attempt} has not ended`]
-  const lines = end.lines?.filter((line) => line.startsWith(`${attempt}.`)).length
+  if (end.lines === undefined) return []
+  const lines = end.lines.filter((line) => line.startsWith(`${attempt}.`)).length
   return lines === lineCount ? [] : [`${name} has ${lines} of ${lineCount} lines of attempt ${attempt}`]
 }
 

@@ -103,9 +103,9 @@ function toWorks(hosts: readonly SpokenProcess[], workers: readonly SpokenProces
     if (name === undefined) continue
     works.set(name, { name, lane: name, sentAt: at, answeredAt: at, lineCount, ends: [], deeds: [] })
   }
-  for (const { ended, status = '', code, at, attempt = 1, text = '' } of hosts.flatMap(linesOf)) {
+  for (const { ended, status = '', code, at, attempt = 1, text } of hosts.flatMap(linesOf)) {
     if (ended === undefined) continue
-    works.get(ended)?.ends.push({ status, code, at, attempt, lines: text.split('\n').slice(0, -1) })
+    works.get(ended)?.ends.push({ status, code, at, attempt, lines: text?.split('\n').slice(0, -1) })
   }
   for (const worker of workers) for (const line of linesOf(worker)) noteDeed(works, worker.pid, line)
   return [...works.values()]

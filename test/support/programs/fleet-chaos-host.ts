@@ -27,6 +27,9 @@ const manager = new AsyncTaskManager({
   onError: (error) => console.error(error),
 })
 await manager.recovered
+const endedBefore = new Set(
+  manager.getAllTasks().flatMap(({ id, status }) => (status === 'running' || status === 'queued' ? [] : [id])),
+)
 
 const followed = new Set<Promise<void>>()
 const follow = (id: string): void => {
@@ -39,7 +42,14 @@ async function sayEnd(id: string): Promise<void> {
   if (task === undefined) return
   const { status, attempt } = task
   const code = task.status === 'failed' ? task.errorCode : undefined
-  say({ ended: id, status, code, attempt: attempt ?? 1, text: manager.readOutput(id)?.text ?? '' })
+  // What a run has written is not stored: of one that ended before this host began, it is not known.
+  say({
+    ended: id,
+    status,
+    code,
+    attempt: attempt ?? 1,
+    ...(!endedBefore.has(id) && { text: manager.readOutput(id)?.text ?? '' }),
+  })
   if (deliveryId !== undefined) manager.confirm(deliveryId)
 }
 

@@ -33,6 +33,7 @@ describe('the judge of chaos', () => {
       work('b', { sentAt: 11, answeredAt: 12, deeds: [deed(30, 40)] }),
       work('refused', { isRefused: true, deeds: [], ends: [] }),
       notAnswered,
+      work('whose lines are not known', { lane: 'y', lineCount: 2 }),
       work('interrupted', { lane: 'x', ends: [failed], deeds: [deed(1, undefined), deed(50, 60, { attempt: 2 })] }),
     ]
     expect(findings(works, [fault('kill', 45)])).toEqual(NOTHING)
