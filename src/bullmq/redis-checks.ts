@@ -1,11 +1,12 @@
 /** Whether a Redis keeps what it has accepted: its version, and three of its settings. */
 import type { Redis } from 'ioredis'
 import { AgentTasksError } from '../errors.js'
+import { describeFailure } from '../protocol/outcomes.js'
 
 /** What one look at a Redis has shown. */
 export interface RedisFinding {
   /** What was looked at. */
-  readonly check: 'version' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
+  readonly check: 'access' | 'version' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
   /** `lossy`: accepted tasks can be lost, `detail` says which. `note`: what to know. `unusable`: it does not work at all. */
   readonly state: 'ok' | 'note' | 'lossy' | 'unusable'
   /** The same in a sentence. */
@@ -15,9 +16,19 @@ export interface RedisFinding {
 /** The oldest version that has all commands that are used here. Valkey says that it is Redis 7.2. */
 const LEAST_VERSION = [6, 2] as const
 
+/** What Redis answers to who may not use it: the password is missing or wrong, or the user may not run a command. */
+const REFUSAL = /^(?:NOAUTH|WRONGPASS|NOPERM)\b/
+
 /** Looks at a Redis that is connected. Rejects when it does not answer. */
 export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
-  const info = await redis.info()
+  let info: string
+  try {
+    info = await redis.info()
+  } catch (error) {
+    const detail = describeFailure(error)
+    if (!REFUSAL.test(detail)) throw error
+    return [{ check: 'access', state: 'unusable', detail: `It refuses this connection: ${detail}` }]
+  }
   // A hosted Redis may not allow it; nothing but the sync is missing then.
   const fsync = await redis.config('GET', 'appendfsync').catch(() => [])
   return judgeRedis(info, Array.isArray(fsync) ? String(fsync[1] ?? '') : '')

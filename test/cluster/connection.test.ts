@@ -1,4 +1,5 @@
 /** Connections to a real Redis that goes away and comes back. */
+import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openConnection, toRedisAddress } from '../../src/bullmq/connection.js'
 import { checkRedis } from '../../src/bullmq/redis-checks.js'
@@ -53,6 +54,16 @@ describe('the checks of a Redis', () => {
   it('find a good one good', async () => {
     const { redis } = await connected({ appendfsync: 'always', password: 'secret' })
     expect((await checkRedis(redis)).map(({ state }) => state)).toEqual(['ok', 'ok', 'ok', 'ok'])
+  })
+
+  it('find that the password is wrong', async () => {
+    const server = await startRedis({ password: 'secret' })
+    onTestFinished(() => server.close())
+    const redis = new Redis(server.url.replace(':secret@', ':wrong@'), { maxRetriesPerRequest: 0 })
+    onTestFinished(() => redis.disconnect())
+    redis.on('error', () => undefined)
+    const detail = expect.stringMatching(/^It refuses this connection: (NOAUTH|WRONGPASS)/) as string
+    expect(await checkRedis(redis)).toEqual([{ check: 'access', state: 'unusable', detail }])
   })
 
   it('find what would be lost', async () => {

@@ -9,7 +9,7 @@ import { createCursors } from '../../server/task-service.js'
 import type { BackendParts, TaskBackend, TaskCluster } from '../../server/task-backend.js'
 import { openConnection, redisAccessTypes, toRedisAddress, type RedisAccess } from '../connection.js'
 import { DEFAULT_LOCK_MS } from '../queue-settings.js'
-import { checkRedis } from '../redis-checks.js'
+import { reportFindings } from '../redis-checks.js'
 import { clusterKeys } from './cluster-keys.js'
 import { createClusterHub } from './cluster-hub.js'
 import { ClusterNode } from './cluster-node.js'
@@ -181,10 +181,7 @@ async function joinCluster(
   }
 
   try {
-    for (const { check, state, detail } of await inTime(checkRedis(connection))) {
-      if (state === 'unusable') throw new InvalidInputError('options.connection', address.name, detail)
-      if (state !== 'ok') log('warn', `Redis at ${address.name}, ${check}: ${detail}`)
-    }
+    await inTime(reportFindings(connection, { name: address.name, log: (line) => log('warn', line) }))
     const sealKey = await redis.shared('cursors', randomBytes(32).toString('hex'))
     await feed.start()
     await node.start()
