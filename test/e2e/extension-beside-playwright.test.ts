@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { createTaskClient, type TaskCompleteMessage } from '../../src/client/index.js'
-import { startTaskServer } from '../../src/server/index.js'
-import { command, evaluated, openBrowser, textOf } from '../support/browser.js'
+import type { TaskCompleteMessage } from '../../src/client/index.js'
+import { command, endOf, evaluated, serveBrowser, textOf } from '../support/browser.js'
 import { startExtensionBrowser } from '../support/extension-browser.js'
 
 const FORM = `<!doctype html><title>Order</title><link rel="icon" href="data:,"><h1>Order</h1>
@@ -56,23 +55,13 @@ async function serveForm() {
 async function openBoth() {
   const extension = await startExtensionBrowser()
   onTestFinished(() => extension.close())
-  const { instance, family } = await openBrowser('playwright')
-  const settings = { port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} } as const
-  const server = await startTaskServer({ ...settings, instances: [instance] })
-  const client = createTaskClient({ url: server.httpUrl })
-  onTestFinished(async () => {
-    // Processes without the mark are found by their parents, while the parents live.
-    family.alive()
-    await client.close()
-    await server.close({ drainMs: 0 })
-  })
+  const { server, client } = await serveBrowser('playwright')
   await extension.connect(server.httpUrl)
   await extension.phase('connected')
   return {
     run: async (instanceId: string, url: string): Promise<TaskCompleteMessage> => {
       const { taskId } = await client.submit({ task_name: 'Order', instanceId, commands: commandsFor(url) })
-      for await (const event of client.watch(taskId)) if (event.type === 'task_complete') return event
-      throw new Error('The watch ended without an end.')
+      return endOf(client.watch(taskId))
     },
   }
 }

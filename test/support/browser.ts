@@ -72,8 +72,8 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
 /** Runs commands in a browser, all of which must succeed. Returns the text of each result. */
 export type Perform = (...commands: Command[]) => Promise<string[]>
 
-/** A browser with its own server. Both close when the test has finished. */
-export async function openDriver(id: string): Promise<Perform> {
+/** A browser with its own server, and a client of that. All close when the test has finished. */
+export async function serveBrowser(id: string) {
   const { instance, family } = await openBrowser(id)
   const settings = { port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} } as const
   const server = await startTaskServer({ ...settings, instances: [instance] })
@@ -84,6 +84,12 @@ export async function openDriver(id: string): Promise<Perform> {
     await client.close()
     await server.close({ drainMs: 0 })
   })
+  return { server, client }
+}
+
+/** Runs commands in a browser of its own. */
+export async function openDriver(id: string): Promise<Perform> {
+  const { client } = await serveBrowser(id)
   return async (...commands) => {
     const { taskId } = await client.submit({ task_name: 'Drive', commands })
     const end = await endOf(client.watch(taskId))
@@ -92,7 +98,7 @@ export async function openDriver(id: string): Promise<Perform> {
   }
 }
 
-async function endOf(events: AsyncIterable<TaskEvent>): Promise<TaskCompleteMessage> {
+export async function endOf(events: AsyncIterable<TaskEvent>): Promise<TaskCompleteMessage> {
   for await (const event of events) if (event.type === 'task_complete') return event
   throw new Error('The watch ended without an end.')
 }
