@@ -111,11 +111,13 @@ function repeatOf({ name, isRefused, ends, deeds }: Work): string[] {
   const attempts = deeds.map(({ attempt }) => attempt)
   const ran = attempts.filter((attempt, at) => attempts.indexOf(attempt) !== at)
   const kinds = new Set(ends.map(({ status, attempt, code }) => `${status} ${attempt} ${code}`))
-  const hasNoRun = isRefused === true || ends.some(({ code, attempt }) => code === 'START_FAILED' && attempt === 1)
+  const failedAt = ends.find(({ code, attempt }) => code === 'START_FAILED' && attempt === 1)?.at
   return [
     ...ran.map((attempt) => `${name} has run twice as attempt ${attempt}`),
     ...(kinds.size > 1 ? [`${name} has ended as ${[...kinds].join(', then as ')}`] : []),
-    ...(hasNoRun && deeds.length > 0 ? [`${name} was refused, and has run`] : []),
+    ...(isRefused === true && deeds.length > 0 ? [`${name} was refused, and has run`] : []),
+    // Redis may have taken it, and its answer was lost: that run has begun before.
+    ...(deeds.some(({ from }) => from > (failedAt ?? Infinity)) ? [`${name} has run after its launch had failed`] : []),
   ]
 }
 

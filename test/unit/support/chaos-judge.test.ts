@@ -52,6 +52,10 @@ describe('the judge of chaos', () => {
     ['has run twice as attempt 1', { deeds: [deed(20, 30), deed(40, 50)] }],
     ['was refused, and has run', { isRefused: true, ends: [] }],
     [
+      'has run after its launch had failed',
+      { deeds: [deed(41, 50)], ends: [{ status: 'failed', code: 'START_FAILED', at: 40, attempt: 1 }] },
+    ],
+    [
       'has ended as completed 1 undefined, then as failed 1 X',
       {
         ends: [
