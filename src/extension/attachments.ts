@@ -1,9 +1,9 @@
 /** The debugger of each tab: attached once, used by all commands, and detached when the tab is under control no longer. */
-import { systemClock } from '../clock.js'
 import { BrowserError, ProtocolRefusal, type AttachedTab, type Debuggee, type DebuggeeEvent } from './debuggee.js'
 import { controlTaken, tabClosed } from './control.js'
 import { refusalOf } from './page-access.js'
 import type { Remembered } from './remembered.js'
+import { pause } from './tools/waiting.js'
 
 /** The version of the DevTools protocol. */
 const PROTOCOL = '1.3'
@@ -147,7 +147,7 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
         given.throwIfAborted()
         const message = textOf(error)
         if (sessionId === undefined && /not attached|Detached while/.test(message)) {
-          await settledWithin(detached.signal, REASON_MS)
+          await pause(REASON_MS, detached.signal).catch(() => undefined)
           end(await whyGone(tabId))
         }
         given.throwIfAborted()
@@ -178,14 +178,6 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
-}
-
-function settledWithin(signal: AbortSignal, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-    systemClock.setTimeout(resolve, ms)
-  })
 }
 
 /** The browser detaches from the pages of others that may not be acted in, but not from those of this extension, such as its options. */

@@ -62,6 +62,8 @@ export interface Verdict {
   readonly twoAtOnce: readonly string[]
   /** Two at once, of which the first was paused, which nobody can prevent. */
   readonly besidePaused: readonly string[]
+  /** Begun although their launch had failed: Redis had taken them, and its answer was lost. They are cancelled when Redis answers their host. */
+  readonly begunAnyway: readonly string[]
   /** Given up although nothing had struck. */
   readonly forNothing: readonly string[]
   readonly takeovers: readonly Takeover[]
@@ -86,6 +88,9 @@ export function judge(works: readonly Work[], faults: readonly Fault[], silences
     outOfOrder: [...works.flatMap(disorderOf), ...overtakingsOf(works)],
     twoAtOnce: overlaps.filter(({ first }) => !wasSilent(first)).map(({ text }) => text),
     besidePaused: overlaps.filter(({ first }) => wasSilent(first)).map(({ text }) => text),
+    begunAnyway: works.flatMap(({ name, ends: [end], deeds }) =>
+      end?.code === 'START_FAILED' && deeds.some(({ attempt }) => attempt === end.attempt) ? [name] : [],
+    ),
     forNothing: causes.flatMap(({ name, cause }) => (cause === undefined ? [name] : [])),
     takeovers: causes.flatMap(({ cause, until }) => (cause ? [{ kind: cause.kind, ms: until - cause.at }] : [])),
   }
@@ -111,13 +116,10 @@ function repeatOf({ name, isRefused, ends, deeds }: Work): string[] {
   const attempts = deeds.map(({ attempt }) => attempt)
   const ran = attempts.filter((attempt, at) => attempts.indexOf(attempt) !== at)
   const kinds = new Set(ends.map(({ status, attempt, code }) => `${status} ${attempt} ${code}`))
-  const failedAt = ends.find(({ code, attempt }) => code === 'START_FAILED' && attempt === 1)?.at
   return [
     ...ran.map((attempt) => `${name} has run twice as attempt ${attempt}`),
     ...(kinds.size > 1 ? [`${name} has ended as ${[...kinds].join(', then as ')}`] : []),
     ...(isRefused === true && deeds.length > 0 ? [`${name} was refused, and has run`] : []),
-    // Redis may have taken it, and its answer was lost: that run has begun before.
-    ...(deeds.some(({ from }) => from > (failedAt ?? Infinity)) ? [`${name} has run after its launch had failed`] : []),
   ]
 }
 

@@ -21,7 +21,7 @@ export function faultLines(faults: readonly Fault[], startedAt: number): string[
 
 /** The totals, the takeovers and what was found. */
 export function reportLines({ title, works, verdict }: Told): string[] {
-  const { takeovers, lost, twice, outOfOrder, twoAtOnce, besidePaused, forNothing } = verdict
+  const { takeovers, lost, twice, outOfOrder, twoAtOnce, besidePaused, begunAnyway, forNothing } = verdict
   const ends = works.map(({ ends: [end], isRefused }) => (isRefused ? 'refused' : (end?.status ?? 'none')))
   const count = (status: string): number => ends.filter((end) => end === status).length
   const deeds = works.reduce((sum, work) => sum + work.deeds.length, 0)
@@ -31,7 +31,9 @@ export function reportLines({ title, works, verdict }: Told): string[] {
     ...takeoverLines(takeovers),
     `  ${Object.entries(found)
       .map(([what, names]) => `${what} ${names.length}`)
-      .join(', ')}; beside one that was paused ${besidePaused.length}, given up for nothing ${forNothing.length}`,
+      .join(
+        ', ',
+      )}; beside one that was paused ${besidePaused.length}, begun though their launch had failed ${begunAnyway.length}, given up for nothing ${forNothing.length}`,
     ...Object.values({ ...found, forNothing }).flatMap((names) => names.slice(0, MOST).map((name) => `    ${name}`)),
   ]
 }

@@ -18,11 +18,19 @@ const fault = (kind: Fault['kind'], at: number, ms = 0, pid = 1): Fault => {
 }
 
 const findings = (works: readonly Work[], faults: readonly Fault[] = []) => {
-  const { lost, twice, outOfOrder, twoAtOnce, besidePaused, forNothing } = judge(works, faults, [])
-  return { lost, twice, outOfOrder, twoAtOnce, besidePaused, forNothing }
+  const { takeovers: _, ...found } = judge(works, faults, [])
+  return found
 }
 
-const NOTHING = { lost: [], twice: [], outOfOrder: [], twoAtOnce: [], besidePaused: [], forNothing: [] }
+const NOTHING = {
+  lost: [],
+  twice: [],
+  outOfOrder: [],
+  twoAtOnce: [],
+  besidePaused: [],
+  begunAnyway: [],
+  forNothing: [],
+}
 
 describe('the judge of chaos', () => {
   it('finds nothing where all is well', () => {
@@ -52,10 +60,6 @@ describe('the judge of chaos', () => {
     ['has run twice as attempt 1', { deeds: [deed(20, 30), deed(40, 50)] }],
     ['was refused, and has run', { isRefused: true, ends: [] }],
     [
-      'has run after its launch had failed',
-      { deeds: [deed(41, 50)], ends: [{ status: 'failed', code: 'START_FAILED', at: 40, attempt: 1 }] },
-    ],
-    [
       'has ended as completed 1 undefined, then as failed 1 X',
       {
         ends: [
@@ -79,6 +83,11 @@ describe('the judge of chaos', () => {
 
   it('does not compare what was sent before the other one was answered', () => {
     expect(findings([work('a'), work('b', { sentAt: 9, deeds: [deed(15, 16)] })])).toEqual(NOTHING)
+  })
+
+  it('tells what began although its launch had failed apart', () => {
+    const begun = work('a', { ends: [{ status: 'failed', code: 'START_FAILED', at: 15, attempt: 1 }] })
+    expect(findings([begun], [fault('redis', 12)])).toEqual({ ...NOTHING, begunAnyway: ['a'] })
   })
 
   it('finds two at once, and tells those beside one that was paused apart', () => {
