@@ -8,6 +8,9 @@ import { isLoopback } from '../protocol/server-config.js'
 /** The longest wait between two attempts to connect, in ms. */
 const MAX_RECONNECT_MS = 1000
 
+/** The longest wait, in ms, before a Redis that loads its data is asked again whether it has: its own estimate can be many seconds too long. */
+const LOADING_AGAIN_MS = 500
+
 /** How Redis is reached. */
 export interface RedisAccess {
   /** Its URL (`redis://` or `rediss://`), or options of ioredis. */
@@ -134,6 +137,7 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
     // With 0 what Redis has not answered fails when the connection is lost.
     maxRetriesPerRequest: waits ? null : 0,
     retryStrategy: reconnectDelay,
+    maxLoadingRetryTime: LOADING_AGAIN_MS,
     ...(!waits && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false }),
   })
   let isAway = false

@@ -151,8 +151,9 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
   })
   const seesDead = othersAreBack(redis)
   const stopSweeping = every(stalledInterval, () => {
-    if (!seesDead()) return
-    for (const queue of names) giveUpDead(redis, { prefix, queue }, stalledInterval).catch(() => undefined)
+    for (const queue of names) {
+      giveUpDead({ redis, name: { prefix, queue }, everyMs: stalledInterval, seesDead }).catch(() => undefined)
+    }
   })
   const stop = (): void => {
     stopped ??= interruptedError('The worker that ran this task was told to end.')

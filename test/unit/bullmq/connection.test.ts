@@ -1,6 +1,15 @@
-import { describe, expect, it } from 'vitest'
+import { on, once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { checkOptions } from '../../../src/protocol/option-checks.js'
-import { reconnectDelay, redisAccessTypes, toRedisAddress, type RedisAccess } from '../../../src/bullmq/connection.js'
+import {
+  openConnection,
+  othersAreBack,
+  reconnectDelay,
+  redisAccessTypes,
+  toRedisAddress,
+  type RedisAccess,
+} from '../../../src/bullmq/connection.js'
 
 const addressOf = (connection: RedisAccess['connection'], allowNoPassword = false) =>
   toRedisAddress({ connection, allowNoPassword })
@@ -70,4 +79,51 @@ describe('where Redis is', () => {
 
 it('W6: the wait between two attempts to connect grows to a second, and no further', () => {
   expect([1, 2, 3, 5, 6, 1000].map(reconnectDelay)).toEqual([50, 100, 200, 800, 1000, 1000])
+})
+
+/** A server that answers each command as a Redis that loads its data, and expects that to take half a minute, until it has. */
+async function startLoadingRedis() {
+  let isLoading = true
+  const server = createServer((socket) => {
+    socket.on('data', (data) => {
+      for (const command of data
+        .toString()
+        .split(/^\*\d+\r\n/m)
+        .slice(1)) {
+        const info = isLoading ? 'loading:1\r\nloading_eta_seconds:30' : 'loading:0'
+        socket.write(/^\$4\r\ninfo/i.test(command) ? `$${info.length}\r\n${info}\r\n` : '+OK\r\n')
+        server.emit('answered', command)
+      }
+    })
+    socket.on('error', () => undefined)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const isAsked = async (): Promise<void> => {
+    for await (const [command] of on(server, 'answered')) if (/info\r\n$/i.test(String(command))) return
+  }
+  return { port, isAsked, hasLoaded: () => void (isLoading = false) }
+}
+
+it('W6: who has found Redis loading is back before others give up what is its own', async () => {
+  const server = await startLoadingRedis()
+  const open = () => {
+    const redis = openConnection(addressOf({ host: '127.0.0.1', port: server.port }), {
+      use: 'test',
+      log: () => undefined,
+    })
+    onTestFinished(() => redis.disconnect())
+    return redis
+  }
+  const asked = server.isAsked()
+  const early = open()
+  await asked
+  server.hasLoaded()
+  const late = open()
+  const seesDead = othersAreBack(late)
+  await once(late, 'ready')
+  await vi.waitUntil(seesDead, { timeout: 10_000 })
+  expect(early.status).toBe('ready')
 })
