@@ -67,7 +67,7 @@ export function toRedisAddress({ connection, allowNoPassword = false }: RedisAcc
   if (!isLocal && !allowNoPassword && (password === undefined || password === '')) {
     const expected =
       'a Redis with a password, or one on a loopback address: who reaches it can run programs on the workers ' +
-      "(the option 'allowNoPassword' accepts that)"
+      "(the option 'allowNoPassword' accepts that, or '--redis-without-password' of serve)"
     throw new InvalidInputError(FIELD, sentinels === undefined ? host : 'sentinels', expected)
   }
   const name = sentinels !== undefined ? `sentinel ${options.name ?? ''}` : (path ?? `${host}:${port}`)

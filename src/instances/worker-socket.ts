@@ -79,12 +79,20 @@ export interface WorkerConnection {
   closed(): void
 }
 
+/** Workers that other servers also know: one may register at one of them, and connect to another. */
+export interface SharedWorkers {
+  /** Called with each `hello`, before its instance is looked up. Rejects when it cannot be looked up now. */
+  find(instanceId: string, secret: string): Promise<void>
+  /** Called when it has connected. Resolves when the others know it, or when that takes long; it is welcomed then. Never rejects. */
+  announced(instanceId: string): Promise<void>
+}
+
 export interface WorkerConnectionOptions {
   readonly clock?: Clock
   /** How long a socket may take to send `hello`, in ms. Default 10000. */
   readonly helloTimeoutMs?: number
-  /** Called with each `hello`, before its instance is looked up: it may be registered elsewhere. Default: all are registered here. */
-  readonly find?: ((instanceId: string, secret: string) => Promise<void>) | undefined
+  /** Default: no other server knows them. */
+  readonly shared?: SharedWorkers | undefined
 }
 
 /** Waits for `hello` on a socket and then attaches it to its worker. A malformed frame is answered with `error`; the socket stays open. */
@@ -98,6 +106,7 @@ export function acceptWorker(
   let link: WorkerLink | undefined
   let isClosed = false
 
+  const isOpen = (): boolean => !isClosed
   const send = (message: ServerToWorkerMessage): void => socket.send(JSON.stringify(message))
   const sendError = (code: string, error: string): void => send({ type: 'error', message: error, error, code })
   const refuse = (error: string): void => {
@@ -114,19 +123,23 @@ export function acceptWorker(
       sendError('PROTOCOL_ERROR', 'This connection has already said hello.')
       return
     }
-    const { find } = options
-    if (find === undefined) {
-      admit(hello)
+    const { shared } = options
+    if (shared === undefined) admit(hello, socket)
+    else return greetShared(hello, shared)
+  }
+
+  async function greetShared(hello: Hello, shared: SharedWorkers): Promise<void> {
+    try {
+      await shared.find(hello.instanceId, hello.secret)
+    } catch {
+      if (isOpen()) tryAgain()
       return
     }
-    return find(hello.instanceId, hello.secret).then(
-      () => {
-        if (!isClosed) admit(hello)
-      },
-      () => {
-        if (!isClosed) tryAgain()
-      },
-    )
+    if (!isOpen()) return
+    const held = holdFrames(socket)
+    admit(hello, held)
+    if (link !== undefined) await shared.announced(hello.instanceId)
+    if (isOpen()) held.release()
   }
 
   /** The worker comes back with the same registration. */
@@ -136,11 +149,11 @@ export function acceptWorker(
     socket.close(WORKER_CLOSE.goingAway, 'The instance cannot be looked up now.')
   }
 
-  function admit({ instanceId, secret, tools, calls }: Hello): void {
+  function admit({ instanceId, secret, tools, calls }: Hello, to: WorkerSocket): void {
     const instance = instances.get(instanceId)?.instance
     // An unknown id takes as long and is answered with the same error as a wrong secret.
     const isAdmitted = (isWorker(instance) ? instance : unknownWorker).admits(secret)
-    if (isAdmitted && isWorker(instance)) link = instance.attach(socket, tools, calls)
+    if (isAdmitted && isWorker(instance)) link = instance.attach(to, tools, calls)
     if (link === undefined) refuse('Unknown instance or wrong secret. Register again.')
     else helloTimeout.cancel()
   }
@@ -159,6 +172,26 @@ export function acceptWorker(
       isClosed = true
       helloTimeout.cancel()
       link?.closed()
+    },
+  }
+}
+
+/** Sends nothing before it is released; then all, in its order. */
+function holdFrames(socket: WorkerSocket): WorkerSocket & { readonly release: () => void } {
+  const held: string[] = []
+  let isHeld = true
+  return {
+    send: (text) => {
+      if (isHeld) held.push(text)
+      else socket.send(text)
+    },
+    close: (code, reason) => {
+      held.length = 0
+      socket.close(code, reason)
+    },
+    release: () => {
+      isHeld = false
+      for (const text of held.splice(0)) socket.send(text)
     },
   }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.js'
 import { addressOf, type Access } from '../http/access.js'
 import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
-import { acceptWorker } from '../instances/worker-socket.js'
+import { acceptWorker, type SharedWorkers } from '../instances/worker-socket.js'
 import { CLIENT_CLOSE } from '../protocol/client-messages.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { packageVersion } from '../version.js'
@@ -33,8 +33,8 @@ export interface ServerSocketOptions {
   /** The frames of workers: too many are read later. */
   readonly workerFrames: RateLimiter
   readonly createId: () => string
-  /** Called with each `hello` of a worker, before its instance is looked up. */
-  readonly findWorker?: ((instanceId: string, secret: string) => Promise<void>) | undefined
+  /** Default: no other server knows its workers. */
+  readonly sharedWorkers?: SharedWorkers | undefined
   readonly log: Log
 }
 
@@ -126,7 +126,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
         const worker = acceptWorker(options.instances, port, {
           clock,
           helloTimeoutMs: config.limits.authenticateMs,
-          find: options.findWorker,
+          shared: options.sharedWorkers,
         })
         reader = readFrames(socket, {
           clock,

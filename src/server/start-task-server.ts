@@ -199,7 +199,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     frames: createRateLimiter(limits.framesPerMinute, clock),
     workerFrames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
-    findWorker: backend.findWorker,
+    sharedWorkers: backend.sharedWorkers,
   })
   const app = createRestApp({
     ...{ config, service, hub, instances: backend.instances, metrics, log, wsUrl: clientUrl, telemetry },

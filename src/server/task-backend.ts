@@ -4,6 +4,7 @@ import type { Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
+import type { SharedWorkers } from '../instances/worker-socket.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { createEventLog } from './event-log.js'
@@ -36,8 +37,8 @@ export interface TaskBackend {
   readonly instances: InstanceList
   /** @throws InstanceError for an id that is in use; AgentTasksError `TOO_MANY_REGISTRATIONS`; StoreError */
   register(request: RegisterRequest, worker: WorkerRegistration): Eventually<RegisterResponse>
-  /** Called with each `hello`, before its instance is looked up. Default: every worker is registered in this process. */
-  readonly findWorker?: ((instanceId: string, secret: string) => Promise<void>) | undefined
+  /** Default: every worker is registered in this process. */
+  readonly sharedWorkers?: SharedWorkers | undefined
   /** The address that clients and workers are told. Default: that of this server. */
   readonly publicUrl?: string | undefined
   /** Lets the workers of an earlier process connect again, before the server listens. */

@@ -149,10 +149,11 @@ describe('several nodes', () => {
       await worker.skipTo('welcome')
       // The node that had it hears of that, and lets the old socket go; its call fails.
       if (before !== undefined) expect([4409, 4410]).toContain((await before.closed).code)
-      const submitted = await until(async () => {
-        const answer = await post(index % 2 === 0 ? second : first, '/tasks', taskFor('w', 'do', { mark: `m${index}` }))
-        return answer.status === 201 && answer
-      })
+      const submitted = await post(
+        index % 2 === 0 ? second : first,
+        '/tasks',
+        taskFor('w', 'do', { mark: `m${index}` }),
+      )
       const called = await worker.skipTo('tool_call')
       expect(called['arguments']).toMatchObject({ mark: `m${index}` })
       before = worker
@@ -165,6 +166,18 @@ describe('several nodes', () => {
     expect(tasks.map(({ name, status }) => `${name} ${status}`)).toEqual([
       ...['m3 completed', 'm2 failed', 'm1 completed', 'm0 completed'],
     ])
+  })
+
+  it('N1: a worker that is welcomed is known to every node', async () => {
+    const { nodes } = await startNearCluster(2, { hasOwnAddresses: true, firstDelayMs: 50 })
+    const [slow, other] = nodes.map(({ httpUrl }) => httpUrl) as [string, string]
+    const worker = await connectWatched(slow, 'w')
+    const id = await submit(other, taskFor('w', 'do', { mark: 'one' }))
+    expect((await call(other, '/instances')).body).toMatchObject({
+      instances: [{ id: 'w', isConnected: true, tools: [{ name: 'do' }, { name: 'hold' }] }],
+    })
+    expect(await untilEnded(other, id)).toMatchObject({ status: 'completed' })
+    expect(worker.started()).toEqual(['one'])
   })
 
   it('N5: a cancel reaches the task on whichever node runs it', async () => {

@@ -1,8 +1,6 @@
 /** A worker of a cluster that writes down what it does: which call, when it starts and when it ends. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { connectInstance, type ConnectedInstance } from '../../src/client/index.js'
-import { call } from './cluster-client.js'
 
 export interface Deed {
   readonly mark: string
@@ -76,7 +74,6 @@ export async function connectWatched(url: string, id: string, heartbeatMs = 30_0
     ],
   })
   onTestFinished(() => instance.close())
-  await untilKnown(url, id)
   return {
     instance,
     deeds,
@@ -95,15 +92,4 @@ export async function connectWatched(url: string, id: string, heartbeatMs = 30_0
       }
     },
   }
-}
-
-/** A worker is welcomed before the other nodes know it. */
-async function untilKnown(url: string, id: string): Promise<void> {
-  const isKnown = async (): Promise<boolean> => {
-    const { instances = [] } = (await call(url, '/instances')).body as {
-      instances?: { id: string; isConnected: boolean }[]
-    }
-    return instances.some((each) => each.id === id && each.isConnected)
-  }
-  for (let tries = 0; tries < 200 && !(await isKnown().catch(() => false)); tries += 1) await pause(10)
 }

@@ -1,6 +1,7 @@
 /** An address in front of others, whose connections a test can cut. */
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { Transform } from 'node:stream'
 import { onTestFinished } from 'vitest'
 
 export interface Front {
@@ -9,8 +10,11 @@ export interface Front {
   readonly cut: (each?: number) => void
 }
 
-/** @param reach connects to what is behind it; undefined when there is nothing. Called for each connection */
-export async function startFront(reach: () => Promise<Socket | undefined>): Promise<Front> {
+/**
+ * @param reach connects to what is behind it; undefined when there is nothing. Called for each connection
+ * @param delayMs how much later what is sent arrives there
+ */
+export async function startFront(reach: () => Promise<Socket | undefined>, delayMs = 0): Promise<Front> {
   const open = new Set<Socket>()
   const keep = (socket: Socket): void => {
     open.add(socket)
@@ -26,7 +30,8 @@ export async function startFront(reach: () => Promise<Socket | undefined>): Prom
         return
       }
       keep(upstream)
-      client.pipe(upstream).pipe(client)
+      if (delayMs > 0) client.pipe(delayed(delayMs)).pipe(upstream).pipe(client)
+      else client.pipe(upstream).pipe(client)
       upstream.once('close', () => client.destroy())
       client.once('close', () => upstream.destroy())
     })
@@ -43,6 +48,11 @@ export async function startFront(reach: () => Promise<Socket | undefined>): Prom
   })
   return { port: (server.address() as AddressInfo).port, cut }
 }
+
+const delayed = (ms: number): Transform =>
+  new Transform({
+    transform: (chunk, _encoding, pass) => void setTimeout(pass, ms, null, chunk),
+  })
 
 /** A connection to a port of this machine; undefined when nobody listens there. */
 export function connectTo(port: number): Promise<Socket | undefined> {

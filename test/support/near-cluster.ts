@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { bullmqCluster } from '../../src/bullmq/index.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../src/server/index.js'
-import { inTurn, startFront } from './front.js'
+import { connectTo, inTurn, startFront } from './front.js'
 import { startRedis, type RedisServer } from './redis-server.js'
 
 export interface NearCluster {
@@ -14,13 +14,19 @@ export interface NearCluster {
   readonly cut: () => void
 }
 
-/** Starts a cluster that ends with the test. `hasOwnAddresses`: workers stay at the node that they register at. */
-export async function startNearCluster(
-  count: number,
-  setup: { readonly hasOwnAddresses?: boolean; readonly server?: TaskServerOptions } = {},
-): Promise<NearCluster> {
+export interface NearClusterSetup {
+  /** Workers stay at the node that they register at. */
+  readonly hasOwnAddresses?: boolean
+  /** How much later what the first node sends arrives at Redis, in ms. */
+  readonly firstDelayMs?: number
+  readonly server?: TaskServerOptions
+}
+
+/** Starts a cluster that ends with the test. */
+export async function startNearCluster(count: number, setup: NearClusterSetup = {}): Promise<NearCluster> {
   const redis = await startRedis()
   onTestFinished(() => redis.close())
+  const slow = await startFront(() => connectTo(redis.port), setup.firstDelayMs)
   const nodes: TaskServer[] = []
   const { port, cut } = await startFront(inTurn(() => nodes))
   const url = `http://127.0.0.1:${port}`
@@ -29,7 +35,7 @@ export async function startNearCluster(
       ...{ logLevel: 'silent', env: {}, ...setup.server, port: 0 },
       tasks: { wsPort: 0, abortGraceMs: 0, ...setup.server?.tasks },
       cluster: bullmqCluster({
-        connection: redis.url,
+        connection: index === 0 ? `redis://127.0.0.1:${slow.port}` : redis.url,
         ...(setup.hasOwnAddresses !== true && { publicUrl: url }),
       }),
     })

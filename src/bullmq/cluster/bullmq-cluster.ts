@@ -196,7 +196,10 @@ async function joinCluster(
       ...{ service, hub, publicUrl, close },
       instances: { read: () => inTime(node.list()) },
       register: (request, worker) => inTime(node.register(request, worker)),
-      findWorker: (instanceId, secret) => node.find(instanceId, secret),
+      sharedWorkers: {
+        find: (instanceId, secret) => node.find(instanceId, secret),
+        announced: (instanceId) => node.announced(instanceId),
+      },
       restore: () => undefined,
       drain: (drainMs) => node.drain(drainMs),
     }

@@ -43,6 +43,8 @@ export interface ClusterNodeOptions {
 
 /** A submission that was not answered is given up after this time, in ms. */
 const JOIN_MS = 10_000
+/** How long an instance that has connected is welcomed at the latest, in ms, when Redis does not answer. */
+const ANNOUNCE_MS = 1000
 /** How long an instance that has connected may take to tell its tools, in ms. */
 const TOOLS_MS = 10_000
 
@@ -58,6 +60,8 @@ export class ClusterNode {
   /** Lanes of connections that have ended, whose last task is being written. */
   readonly #closing = new Set<InstanceLane>()
   readonly #pending = new Set<Promise<unknown>>()
+  /** The claims of instances that have just connected. */
+  readonly #connecting = new Map<string, Promise<unknown>>()
   readonly #stopListening: readonly (() => void)[]
   #timer: LongTimer | undefined
   #isTicking = false
@@ -72,8 +76,8 @@ export class ClusterNode {
     const { instances } = options
     this.#stopListening = [
       // A worker that connects has shown its secret.
-      instances.onConnect((id) => this.#track(this.#claim(id, instances.get(id)?.kind === 'websocket'))),
-      instances.onDisconnect((id) => this.#track(this.#release(id))),
+      instances.onConnect((id) => this.#connected(id)),
+      instances.onDisconnect((id) => void this.#track(this.#release(id))),
     ]
   }
 
@@ -157,6 +161,12 @@ export class ClusterNode {
     })
   }
 
+  /** Resolves when the other nodes know an instance that has connected here, or when that takes long. */
+  async announced(instanceId: string): Promise<void> {
+    const claim = this.#connecting.get(instanceId)
+    if (claim !== undefined) await settledWithin(claim, this.#options.clock, ANNOUNCE_MS)
+  }
+
   /** Starts no further task; resolves when none runs here, or all that ran past `drainMs` were cancelled. */
   async drain(drainMs: number): Promise<void> {
     const { clock, tasks } = this.#options
@@ -186,11 +196,20 @@ export class ClusterNode {
     await settledWithin(left, clock, CLOSE_MS)
   }
 
-  #track(change: Promise<void>): void {
+  #connected(instanceId: string): void {
+    const claim = this.#track(this.#claim(instanceId, this.#options.instances.get(instanceId)?.kind === 'websocket'))
+    this.#connecting.set(instanceId, claim)
+    void claim.then(() => {
+      if (this.#connecting.get(instanceId) === claim) this.#connecting.delete(instanceId)
+    })
+  }
+
+  #track(change: Promise<void>): Promise<unknown> {
     const done = change
       .catch((error: unknown) => this.#options.log('error', 'An instance could not be noted in Redis', error))
       .finally(() => this.#pending.delete(done))
     this.#pending.add(done)
+    return done
   }
 
   #runs(): TaskRun[] {
@@ -288,8 +307,8 @@ export class ClusterNode {
       if (['ok', 'work'].includes(answers[index] ?? '') || this.#lanes.get(lane.instanceId) !== lane) continue
       this.#retire(lane.instanceId)
       // This node was silent for too long. Whoever has the instance now keeps it.
-      if (answers[index] === 'lost') this.#track(this.#claim(lane.instanceId, false))
-      else this.#track(instances.disconnect(lane.instanceId, 'It is connected to another node.').then(() => undefined))
+      if (answers[index] === 'lost') void this.#track(this.#claim(lane.instanceId, false))
+      else void this.#track(instances.disconnect(lane.instanceId, 'It is connected to another node.').then(() => undefined))
     }
     for (const [index, run] of runs.entries()) {
       const answer = answers[lanes.length + index] ?? 'ok'

@@ -90,12 +90,14 @@ describe('a server whose tasks answer later', () => {
 
   it('looks a worker up before it is admitted, and sends it away while it cannot', async () => {
     const asked: string[] = []
-    const findWorker = async (instanceId: string): Promise<void> => {
+    const find = async (instanceId: string): Promise<void> => {
       await setImmediate()
       asked.push(instanceId)
       if (instanceId === 'away') throw new Error('Redis is away.')
     }
-    const server = await startTestServer({ cluster: lateCluster(() => ({ findWorker })) })
+    const server = await startTestServer({
+      cluster: lateCluster(() => ({ sharedWorkers: { find, announced: () => setImmediate() } })),
+    })
     const { instanceId, secret, websocketUrl } = (await server.post('/register', { instanceId: 'w' })).body as Record<
       string,
       string
@@ -111,6 +113,25 @@ describe('a server whose tasks answer later', () => {
     gone.send({ type: 'hello', instanceId: 'away', secret })
     await gone.close()
     expect(asked).toEqual(['w', 'away', 'away'])
+  })
+
+  it('welcomes a worker when the others know it, and calls its tools after that', async () => {
+    let announce: (() => void) | undefined
+    const announced = (): Promise<void> => new Promise((resolve) => (announce = resolve))
+    const sharedWorkers = { find: () => Promise.resolve(), announced }
+    const server = await startTestServer({ cluster: lateCluster(() => ({ sharedWorkers })) })
+    const { secret, websocketUrl } = (await server.post('/register', { instanceId: 'w' })).body
+    const worker = await openSocket(String(websocketUrl))
+    onTestFinished(() => worker.close())
+    const welcome = worker.next()
+    worker.send({ type: 'hello', instanceId: 'w', secret })
+    while (announce === undefined) await setImmediate()
+    const { body } = await server.post('/tasks', { ...taskOf('add'), instanceId: 'w' })
+    expect((await server.call(`/tasks/${String(body['taskId'])}`)).body).toMatchObject({ task: { status: 'running' } })
+    expect(await Promise.race([welcome, setImmediate('nothing')])).toBe('nothing')
+    announce()
+    expect(await welcome).toEqual({ type: 'welcome', instanceId: 'w' })
+    expect(await worker.next()).toMatchObject({ type: 'tool_call', name: 'add' })
   })
 
   it('names the address that it is told to', async () => {
