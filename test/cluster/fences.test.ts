@@ -227,6 +227,16 @@ describe('an instance', () => {
     expect(await register(0)).toBe('AWAITED')
   })
 
+  it('N5: registers again what has left and is not awaited, but not what is about to connect', async () => {
+    const { cluster } = await openCluster()
+    const register = () => cluster.register('w', 'digest', '{}', 60_000, 10)
+    expect(await register()).toBe('OK')
+    const epoch = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
+    await cluster.lose('w', 'n1', epoch)
+    expect(await register()).toBe('OK')
+    expect(await register()).toBe('IN_USE')
+  })
+
   it('N5: registers no more while many are lost: as many as may wait, or as are connected', async () => {
     const { cluster } = await openCluster()
     const register = (id: string) => cluster.register(id, 'digest', '{}', 60_000, 2)

@@ -137,7 +137,7 @@ export class ClusterNode {
     const answer = await redis.register(instanceId, digest, registration, limits.instanceGraceMs, MAX_WAITING_WORKERS)
     if (answer === 'OK') return { instanceId, secret, websocketUrl }
     if (typeof answer === 'number') throw tooMany(`${answer} registered workers are not connected`)
-    const why = answer === 'AWAITED' ? 'tasks wait for the instance that had it' : 'it is connected, or may come back'
+    const why = answer === 'AWAITED' ? 'tasks wait for the instance that had it' : 'it is connected, or about to be'
     throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, `Instance id ${preview(instanceId)} is in use: ${why}.`)
   }
 
@@ -204,7 +204,7 @@ export class ClusterNode {
     })
   }
 
-  #track(change: Promise<void>): Promise<unknown> {
+  #track(change: Promise<unknown>): Promise<unknown> {
     const done = change
       .catch((error: unknown) => this.#options.log('error', 'An instance could not be noted in Redis', error))
       .finally(() => this.#pending.delete(done))
@@ -306,9 +306,12 @@ export class ClusterNode {
       if (answers[index] === 'work') lane.wake()
       if (['ok', 'work'].includes(answers[index] ?? '') || this.#lanes.get(lane.instanceId) !== lane) continue
       this.#retire(lane.instanceId)
+      const { instanceId } = lane
       // This node was silent for too long. Whoever has the instance now keeps it.
-      if (answers[index] === 'lost') void this.#track(this.#claim(lane.instanceId, false))
-      else void this.#track(instances.disconnect(lane.instanceId, 'It is connected to another node.').then(() => undefined))
+      const isFree = answers[index] === 'lost'
+      void this.#track(
+        isFree ? this.#claim(instanceId, false) : instances.disconnect(instanceId, 'It is connected to another node.'),
+      )
     }
     for (const [index, run] of runs.entries()) {
       const answer = answers[lanes.length + index] ?? 'ok'

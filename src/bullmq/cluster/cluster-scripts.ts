@@ -187,7 +187,7 @@ local holder, latest = unpack(redis.call('HMGET', key, 'node', 'epoch'))
 if latest and tonumber(latest) > tonumber(epoch) then return {0, holder or ''} end
 if holder and holder ~= '' and holder ~= node and force ~= '1' and redis.call('EXISTS', P..'node:'..holder) == 1 then return {0, holder} end
 redis.call('HSET', key, 'node', node, 'connectedAt', at, 'epoch', epoch)
-redis.call('HDEL', key, 'lostAt')
+redis.call('HDEL', key, 'lostAt', 'registeredAt')
 redis.call('SREM', P..'waiting', inst)
 for i = 6, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
 redis.call('ZADD', P..'instances', 'NX', redis.call('INCR', P..'serial'), inst)
@@ -214,15 +214,13 @@ return 1
 export const REGISTER = script(`${PRELUDE}
 local inst, secret, registration, graceMs, most = unpack(ARGV)
 local key = P..'inst:'..inst
-local one = redis.call('HMGET', key, 'node', 'lostAt', 'secret')
+local registeredAt = redis.call('HGET', key, 'registeredAt')
 if isConnected(inst) then return 'IN_USE' end
-if one[1] then
-  if redis.call('ZCARD', P..'live:'..inst) > 0 then return 'AWAITED' end
-  if one[3] and one[2] and one[2] + graceMs > now() then return 'IN_USE' end
-end
+if redis.call('ZCARD', P..'live:'..inst) > 0 then return 'AWAITED' end
+if registeredAt and registeredAt + graceMs > now() then return 'IN_USE' end
 local waiting = redis.call('SCARD', P..'waiting')
 if waiting >= math.max(tonumber(most), redis.call('ZCARD', P..'instances') - waiting) then return waiting end
-redis.call('HSET', key, 'node', '', 'lostAt', now(), 'secret', secret, 'registration', registration, 'kind', 'websocket')
+redis.call('HSET', key, 'node', '', 'lostAt', now(), 'registeredAt', now(), 'secret', secret, 'registration', registration, 'kind', 'websocket')
 redis.call('SADD', P..'waiting', inst)
 redis.call('ZADD', P..'instances', 'NX', redis.call('INCR', P..'serial'), inst)
 return 'OK'
