@@ -59,7 +59,8 @@ describe('the page by keyboard', () => {
     await expect.poll(() => focused(page)).toMatch(/^textarea Reason/)
     await page.keyboard.type('By keyboard')
     await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    // Not its role, which goes as soon as it closes: what opens it again waits for its end.
+    await page.locator('dialog').waitFor({ state: 'detached' })
     // Closing the dialog leaves the panel as it was.
     await expect.poll(() => focused(page)).toBe('button Cancel …')
     await page.keyboard.press('Enter')

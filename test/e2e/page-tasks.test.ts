@@ -134,7 +134,7 @@ describe('the actions on a task', () => {
     const page = await openTask(host, await host.launch('sleeper', 'Guard the door'))
     expect(await button(page, 'Run again …').getAttribute('title')).toMatch(/new task with the same goal/)
     await button(page, 'Run again …').click()
-    const dialog = page.getByRole('dialog')
+    const dialog = page.locator('dialog')
     await dialog.getByText('It has not ended, and goes on.').waitFor()
     await button(page, 'Leave it').click()
     await dialog.waitFor({ state: 'detached' })
