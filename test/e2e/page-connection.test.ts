@@ -83,7 +83,7 @@ describe('the token', () => {
     await other.goto(page.url())
     await other.getByText('No access.').waitFor()
     await other.getByText('This address has no token in it.').waitFor()
-    expect(await other.title()).toMatch(/^No access · .*127\.0\.0\.1:\d+/)
+    await expect.poll(() => other.title()).toMatch(/^No access · .*127\.0\.0\.1:\d+/)
   })
 
   it('is asked for when it is missing or wrong; the link or the token can be pasted', async () => {

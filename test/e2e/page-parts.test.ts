@@ -211,6 +211,8 @@ describe('a page whose server is gone', () => {
     await page.locator('[data-connection=lost]').waitFor({ timeout: 2000 })
     await page.getByRole('alert').getByText('The server is lost.').waitFor()
     const drawn = () => page.evaluate(`document.querySelector('canvas.bars').toDataURL()`)
+    // The time stands still: what is drawn for it comes with the next frame.
+    await page.waitForTimeout(300)
     const stale = await drawn()
     await page.waitForTimeout(1000)
     expect(await drawn()).toBe(stale)

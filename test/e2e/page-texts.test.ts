@@ -59,7 +59,7 @@ describe('texts of tasks', () => {
     await page.getByRole('button', { name: 'Cancel the task' }).click()
     await page.locator('.task-state').getByText('Cancelled').waitFor()
     await isShown()
-    expect(await page.title()).toBe(`Task · ${new URL(host.url).host} · agent-tasks`)
+    await expect.poll(() => page.title()).toBe(`Task · ${new URL(host.url).host} · agent-tasks`)
   })
 
   it('show JSON folded, however deep and long it is', async () => {
